@@ -1,0 +1,18 @@
+"""Shapes in signatures are checked while the tests run; everywhere else they are documentation."""
+
+import os
+from pathlib import Path
+
+import pytest
+from jaxtyping import install_import_hook
+
+install_import_hook("nsed", "beartype.beartype")
+
+
+@pytest.fixture(scope="session")
+def data_folder() -> Path:
+    """The paper's data sets: where NSED_DATA points, or beside the project. Without them the test is skipped."""
+    folder = Path(os.environ.get("NSED_DATA", Path(__file__).parents[1] / "shared" / "data"))
+    if not folder.is_dir():
+        pytest.skip("the paper's data sets are not here: set NSED_DATA to their folder")
+    return folder

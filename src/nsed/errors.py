@@ -1,0 +1,96 @@
+"""Every exception and warning that nsed raises on purpose.
+
+NsedError
+├── ArgumentError (ValueError)         an argument of a call is wrong
+│   ├── ShapeError                     ... its shape, or a length beyond its table
+│   ├── DTypeError                     ... its dtype
+│   ├── DeviceError                    ... its device
+│   ├── UnknownNameError               ... a name that nobody registered
+│   └── TooLongError                   ... a pair of strings that needs too large a table
+├── ConfigError (ValueError)           a configuration has one or more faults, all listed
+├── DataError (ValueError)             a data file is wrong, with file and line
+├── ModelFileError (ValueError)        a saved model cannot be read
+└── NotExplainableError                this model cannot say how it came to its answer
+
+UnknownSymbolWarning (UserWarning)     symbols that the vocabulary does not know
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+
+class NsedError(Exception):
+    """Root of the tree; `except nsed.NsedError` catches whatever nsed complains about."""
+
+
+class ArgumentError(NsedError, ValueError):
+    """An argument is wrong: which one, what came, what was expected.
+
+    >>> raise ArgumentError("smoothing", got=2, expected="a number in [0, 1)")
+    Traceback (most recent call last):
+    nsed.errors.ArgumentError: smoothing: got 2, expected a number in [0, 1)
+    """
+
+    def __init__(self, argument: str, *, got: object, expected: str, advice: str = "") -> None:
+        self.argument = argument
+        tail = f". {advice}" if advice else ""
+        super().__init__(f"{argument}: got {got}, expected {expected}{tail}")
+
+
+class ShapeError(ArgumentError):
+    """A tensor has the wrong shape, or a length points beyond its table."""
+
+
+class DTypeError(ArgumentError):
+    """A tensor has the wrong element type."""
+
+
+class DeviceError(ArgumentError):
+    """Tensors that belong together live on different devices."""
+
+
+class UnknownNameError(ArgumentError):
+    """A name (of a backend, a model, a reader) that nobody registered."""
+
+
+class TooLongError(ArgumentError):
+    """A pair of strings needs a table larger than the limit."""
+
+
+class ConfigError(NsedError, ValueError):
+    """A configuration is wrong; `faults` lists everything that is, not only the first thing."""
+
+    def __init__(self, where: str, faults: Sequence[str]) -> None:
+        self.faults = tuple(faults)
+        count = "1 fault" if len(faults) == 1 else f"{len(faults)} faults"
+        super().__init__("\n".join([f"{where}: {count}", *(f"  - {fault}" for fault in faults)]))
+
+
+class DataError(NsedError, ValueError):
+    """A data file is wrong; the message starts with `file:line`.
+
+    >>> raise DataError("pairs.tsv", "expected 2 columns, found 1", line=3)
+    Traceback (most recent call last):
+    nsed.errors.DataError: pairs.tsv:3: expected 2 columns, found 1
+    """
+
+    def __init__(self, path: str | Path, message: str, *, line: int | None = None) -> None:
+        self.path, self.line = str(path), line
+        place = str(path) if line is None else f"{path}:{line}"
+        super().__init__(f"{place}: {message}")
+
+
+class ModelFileError(NsedError, ValueError):
+    """A saved model is missing, truncated, altered or of a newer format."""
+
+    def __init__(self, path: str | Path, message: str) -> None:
+        self.path = str(path)
+        super().__init__(f"{path}: {message}")
+
+
+class NotExplainableError(NsedError):
+    """The model gives an answer but has no edit operations to show for it."""
+
+
+class UnknownSymbolWarning(UserWarning):
+    """Symbols that the model never saw in training; they count as one `<unk>` symbol."""

@@ -1,0 +1,7 @@
+"""The edit lattice: tensors in, tensors out. README.md in this folder has the picture and the index convention."""
+
+from nsed.lattice.arcs import NEG, Arcs
+from nsed.lattice.lattice import EditLattice
+from nsed.lattice.path import Operation, Paths, Step
+
+__all__ = ["NEG", "Arcs", "EditLattice", "Operation", "Paths", "Step"]

@@ -1,0 +1,121 @@
+"""The lattice in scalar Python, one pair at a time, written to be read: the oracle of every test.
+
+Grids are nested lists, `grid[i][j]`. Two independent ways to every quantity: the recursions, and the enumeration of all
+derivations, which needs no recursion to be right (and no more than a handful of symbols).
+"""
+
+import math
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+from nsed.lattice.arcs import NEG, REACHABLE
+from nsed.lattice.path import Operation, Step
+
+Grid = list[list[float]]
+Plus = Callable[[float, float], float]
+
+
+class Grids(NamedTuple):
+    """The arcs of one pair, without padding: `len(grid) == n + 1`, `len(grid[0]) == m + 1`."""
+
+    delete: Grid
+    insert: Grid
+    substitute: Grid
+
+    def weight(self, step: Step) -> float:
+        """Log-weight of one arc, at least NEG."""
+        grid = self[step.operation - 1]
+        return max(grid[step.i][step.j], NEG)
+
+
+def logaddexp(x: float, y: float) -> float:
+    """log(exp(x) + exp(y)), stable."""
+    high, low = max(x, y), min(x, y)
+    return high + math.log1p(math.exp(low - high))
+
+
+def arcs_into(i: int, j: int) -> list[Step]:
+    """The arcs that enter cell (i, j): three inside, one on the borders, none at (0, 0)."""
+    steps = []
+    if i > 0:
+        steps.append(Step(Operation.DELETE, i, j))
+    if j > 0:
+        steps.append(Step(Operation.INSERT, i, j))
+    if i > 0 and j > 0:
+        steps.append(Step(Operation.SUBSTITUTE, i, j))
+    return steps
+
+
+def start_of(step: Step) -> tuple[int, int]:
+    """The cell that an arc leaves."""
+    return (
+        step.i - (step.operation in (Operation.DELETE, Operation.SUBSTITUTE)),
+        step.j - (step.operation in (Operation.INSERT, Operation.SUBSTITUTE)),
+    )
+
+
+def alpha(grids: Grids, plus: Plus = logaddexp) -> Grid:
+    """Sum over the derivations of every prefix pair."""
+    rows, columns = len(grids.delete), len(grids.delete[0])
+    table = [[NEG] * columns for _ in range(rows)]
+    table[0][0] = 0.0
+    for i in range(rows):
+        for j in range(columns):
+            for step in arcs_into(i, j):
+                before_i, before_j = start_of(step)
+                table[i][j] = plus(table[i][j], table[before_i][before_j] + grids.weight(step))
+    return [[max(value, NEG) for value in row] for row in table]
+
+
+def beta(grids: Grids, plus: Plus = logaddexp) -> Grid:
+    """Sum over the derivations of every suffix pair."""
+    rows, columns = len(grids.delete), len(grids.delete[0])
+    table = [[NEG] * columns for _ in range(rows)]
+    table[-1][-1] = 0.0
+    for i in reversed(range(rows)):
+        for j in reversed(range(columns)):
+            for step in arcs_into(i, j):
+                before_i, before_j = start_of(step)
+                table[before_i][before_j] = plus(table[before_i][before_j], table[i][j] + grids.weight(step))
+    return [[max(value, NEG) for value in row] for row in table]
+
+
+def all_paths(n: int, m: int) -> Iterator[list[Step]]:
+    """Every derivation of n source into m target symbols, in no particular order."""
+    if n == 0 and m == 0:
+        yield []
+    for step in arcs_into(n, m):
+        for path in all_paths(*start_of(step)):
+            yield [*path, step]
+
+
+def path_weight(path: list[Step], grids: Grids) -> float:
+    """Log-weight of a derivation: the sum over its arcs."""
+    return math.fsum(grids.weight(step) for step in path)
+
+
+class Enumerated(NamedTuple):
+    """What can be said of a lattice by listing all its derivations."""
+
+    log_prob: float
+    posterior: dict[Step, float]
+    entropy: float
+    best_path: list[Step]
+    best_score: float
+
+
+def enumerate_all(grids: Grids) -> Enumerated:
+    """Every quantity by brute force, straight from its definition."""
+    paths = list(all_paths(len(grids.delete) - 1, len(grids.delete[0]) - 1))
+    weights = [path_weight(path, grids) for path in paths]
+    best = max(range(len(paths)), key=weights.__getitem__)
+    if weights[best] <= REACHABLE:
+        return Enumerated(NEG, {}, 0.0, [], NEG)
+    log_prob = weights[best] + math.log(math.fsum(math.exp(w - weights[best]) for w in weights))
+    probabilities = [math.exp(w - log_prob) for w in weights]
+    posterior: dict[Step, float] = {}
+    for path, probability in zip(paths, probabilities, strict=True):
+        for step in path:
+            posterior[step] = posterior.get(step, 0.0) + probability
+    entropy = math.fsum(-p * math.log(p) for p in probabilities if p > 0)
+    return Enumerated(log_prob, posterior, entropy, paths[best], weights[best])
