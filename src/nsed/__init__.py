@@ -1,3 +1,25 @@
-"""Neural String Edit Distance."""
+"""Neural String Edit Distance: learn how strings turn into other strings, and show the work."""
+
+from nsed.baselines import EditDistanceConfig, LearnableEditDistance
+from nsed.errors import NsedError, UnknownSymbolWarning
+from nsed.explain import Edit, EditScript, Explanation
+from nsed.lattice import EditLattice
+from nsed.models import load
+from nsed.text import Pairs, read_pairs
 
 __version__ = "0.1.0"
+
+__all__ = [
+    "Edit",
+    "EditDistanceConfig",
+    "EditLattice",
+    "EditScript",
+    "Explanation",
+    "LearnableEditDistance",
+    "NsedError",
+    "Pairs",
+    "UnknownSymbolWarning",
+    "__version__",
+    "load",
+    "read_pairs",
+]

@@ -1,0 +1,6 @@
+"""Baselines: models to compare with, behind the same verbs."""
+
+from nsed.baselines.learnable_edit_distance import EditDistanceConfig, LearnableEditDistance
+from nsed.baselines.operation_table import LearnedOperation
+
+__all__ = ["EditDistanceConfig", "LearnableEditDistance", "LearnedOperation"]

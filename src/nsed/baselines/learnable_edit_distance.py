@@ -1,0 +1,274 @@
+"""Learnable edit distance (Ristad and Yianilos 1998): the first model on the lattice, and the paper's section 2."""
+
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from itertools import chain
+from pathlib import Path
+
+import numpy as np
+
+from nsed.baselines.expectation_maximization import Iteration, OnBatch, ignore, iterate
+from nsed.baselines.operation_table import LearnedOperation, OperationTable
+from nsed.config import bounded, from_mapping
+from nsed.errors import ArgumentError, ModelFileError, UnknownSymbolWarning
+from nsed.lattice import EditLattice
+from nsed.models.explanation import Explanation, read_explanation, read_scripts
+from nsed.models.persistence import MODEL_KINDS, SavedModel, read_model, write_model
+from nsed.text import (
+    EditScript,
+    EncodedStrings,
+    PairBatch,
+    PairBatches,
+    Pairs,
+    Symboliser,
+    SymbolKind,
+    UnicodeForm,
+    Vocabulary,
+)
+
+KIND = "edit-distance"
+
+
+@dataclass(frozen=True)
+class EditDistanceConfig:
+    """How a learnable edit distance is trained."""
+
+    source_symbols: SymbolKind = "graphemes"
+    """What the sources are made of: graphemes, or tokens between spaces."""
+    target_symbols: SymbolKind = "graphemes"
+    """What the targets are made of: graphemes, or tokens between spaces."""
+    unicode_form: UnicodeForm = "NFC"
+    """Unicode normalisation of all strings: NFC, NFD or none."""
+    iterations: int = bounded(30, low=1)
+    """Steps of EM at most."""
+    tolerance: float = bounded(1e-5, low=0)
+    """Stop when a step improves the log-likelihood by less than this share of it."""
+    smoothing: float = bounded(1e-3, low=0, high=1)
+    """Share of the probability spread evenly over all operations, so that unseen ones are possible."""
+    batch_cells: int = bounded(2**17, low=1)
+    """Lattice cells worked on together; more needs more memory and is not faster for long."""
+    max_cells: int = bounded(2**25, low=1)
+    """Lattice cells of a single pair at most; a pair of 5,000-symbol strings has 25 million."""
+    backend: str = "auto"
+    """Who computes the lattices: auto, torch or reference."""
+
+
+class LearnableEditDistance:
+    """Probabilities of edit operations, learned from pairs that belong together.
+
+    The score of a pair is its joint log-probability: the sum over all ways to write both strings, operation by
+    operation. The same operation has the same probability everywhere; what needs context, this model cannot learn.
+
+    >>> model = LearnableEditDistance.fit([("gray", "grey"), ("gala", "gele"), ("say", "sey")])
+    >>> print(model.align("lay", "ley"))
+    l a→e y
+    """
+
+    def __init__(
+        self,
+        table: OperationTable,
+        source_vocabulary: Vocabulary,
+        target_vocabulary: Vocabulary,
+        config: EditDistanceConfig | None = None,
+        *,
+        history: Sequence[float] = (),
+    ) -> None:
+        self.table = table
+        self.source_vocabulary = source_vocabulary
+        self.target_vocabulary = target_vocabulary
+        self.config = config or EditDistanceConfig()
+        self.history = tuple(history)
+        """Log-likelihood per training pair before each step of EM."""
+
+    @classmethod
+    def fit(
+        cls,
+        pairs: Pairs | Iterable[tuple[str, str]],
+        labels: Sequence[bool] | None = None,
+        *,
+        config: EditDistanceConfig | None = None,
+        start: "LearnableEditDistance | None" = None,
+        on_iteration: "Callable[[LearnableEditDistance], None]" = ignore,
+        on_batch: OnBatch = ignore,
+    ) -> "LearnableEditDistance":
+        """Learn from pairs by EM; with labels, from the positive pairs only.
+
+        `start` continues a training on the same pairs, to the same result as without interruption. `on_iteration` gets
+        the model after each step, `on_batch` the number of pairs just done.
+        """
+        config = config or EditDistanceConfig()
+        positive = Pairs.of(pairs, labels).positives()
+        if not len(positive):
+            raise ArgumentError("pairs", got="no positive pair", expected="at least one to learn from")
+        model = start._continued(config) if start else cls._untrained(positive, config)
+        for step in model._steps(positive, on_batch):
+            model = model._improved(step)
+            on_iteration(model)
+            if model.converged:
+                break
+        return model
+
+    @property
+    def converged(self) -> bool:
+        """Whether the last step of EM improved less than the configured tolerance."""
+        if len(self.history) < 2:
+            return False
+        before, after = self.history[-2:]
+        return after - before < self.config.tolerance * abs(before)
+
+    def score(self, pairs: Pairs | Iterable[tuple[str, str]], *, on_batch: OnBatch = ignore) -> np.ndarray:
+        """The joint log-probability of each pair, in the order given."""
+        pairs = Pairs.of(pairs)
+        scores = np.empty(len(pairs))
+        for batch, lattice in self._lattices(pairs):
+            scores[batch.rows.numpy()] = (lattice.log_prob + self.table.end.log()).numpy()
+            on_batch(len(batch.rows))
+        return scores
+
+    def align(self, source: str, target: str) -> EditScript:
+        """The most probable edit operations that turn the source into the target."""
+        return self.align_all([(source, target)])[0]
+
+    def align_all(self, pairs: Pairs | Iterable[tuple[str, str]], *, on_batch: OnBatch = ignore) -> list[EditScript]:
+        """The edit script of each pair, in the order given."""
+        pairs = Pairs.of(pairs)
+        scripts: dict[int, EditScript] = {}
+        for batch, lattice in self._lattices(pairs):
+            rows = batch.rows.tolist()
+            sources = [self._source.split(pairs.sources[row]) for row in rows]
+            targets = [self._target.split(pairs.targets[row]) for row in rows]
+            scripts.update(zip(rows, read_scripts(lattice, sources, targets), strict=True))
+            on_batch(len(rows))
+        return [scripts[row] for row in range(len(pairs))]
+
+    def explain(self, source: str, target: str) -> Explanation:
+        """The edit script with everything the lattice knows: how probable each operation is, and the alternatives."""
+        ((_, lattice),) = self._lattices(Pairs([source], [target]))
+        log_prob = float(lattice.log_prob + self.table.end.log())
+        return read_explanation(lattice, self._source.split(source), self._target.split(target), log_prob=log_prob)
+
+    def operations(self) -> list[LearnedOperation]:
+        """What was learned, most probable operation first, without smoothing."""
+        return _by_probability(self.table.operations(self.source_vocabulary, self.target_vocabulary))
+
+    def costs(self) -> list[LearnedOperation]:
+        """All possible operations, cheapest first, with smoothing: the costs of a plain weighted Levenshtein distance.
+
+        Symbols that are not in the vocabularies go by the operations on `<unk>`.
+        """
+        return _by_probability(self._smoothed.operations(self.source_vocabulary, self.target_vocabulary))
+
+    def save(self, path: str | Path) -> None:
+        """Write the model to a folder."""
+        vocabularies = {"source": self.source_vocabulary, "target": self.target_vocabulary}
+        record = {"log_likelihood_per_pair": list(self.history)}
+        write_model(path, SavedModel(KIND, asdict(self.config), vocabularies, vars(self.table), record))
+
+    @classmethod
+    def load(cls, path: str | Path) -> "LearnableEditDistance":
+        """Read a model from the folder that `save` wrote."""
+        saved = read_model(path)
+        if saved.kind != KIND:
+            raise ModelFileError(
+                path, f"holds a model of kind {saved.kind!r}, expected {KIND!r}; nsed.load reads any kind"
+            )
+        return cls.from_saved(saved)
+
+    @classmethod
+    def from_saved(cls, saved: SavedModel) -> "LearnableEditDistance":
+        """The model again, from what is on disk."""
+        config = from_mapping(EditDistanceConfig, saved.config, where="saved config")
+        vocabularies = saved.vocabularies["source"], saved.vocabularies["target"]
+        history = saved.record.get("log_likelihood_per_pair", ())
+        return cls(OperationTable(**saved.tensors), *vocabularies, config, history=history)
+
+    @classmethod
+    def _untrained(cls, pairs: Pairs, config: EditDistanceConfig) -> "LearnableEditDistance":
+        source = _vocabulary(pairs.sources, Symboliser(config.source_symbols, config.unicode_form))
+        target = _vocabulary(pairs.targets, Symboliser(config.target_symbols, config.unicode_form))
+        return cls(OperationTable.uniform(source, target, unknown=False), source, target, config)
+
+    def _continued(self, config: EditDistanceConfig) -> "LearnableEditDistance":
+        """This model under another configuration, which must cut strings into the same symbols."""
+        for name in ("source_symbols", "target_symbols", "unicode_form"):
+            ours, theirs = getattr(self.config, name), getattr(config, name)
+            if ours != theirs:
+                raise ArgumentError(name, got=repr(theirs), expected=f"{ours!r}, as the training began")
+        return LearnableEditDistance(
+            self.table, self.source_vocabulary, self.target_vocabulary, config, history=self.history
+        )
+
+    def _steps(self, pairs: Pairs, on_batch: OnBatch) -> Iterator[Iteration]:
+        if self.converged:
+            return iter(())
+        return iterate(
+            self.table,
+            self._batches(pairs),
+            pairs=len(pairs),
+            first=len(self.history) + 1,
+            last=self.config.iterations,
+            backend=self.config.backend,
+            on_batch=on_batch,
+        )
+
+    def _improved(self, step: Iteration) -> "LearnableEditDistance":
+        history = (*self.history, step.log_likelihood)
+        return LearnableEditDistance(
+            step.table, self.source_vocabulary, self.target_vocabulary, self.config, history=history
+        )
+
+    @property
+    def _source(self) -> Symboliser:
+        return Symboliser(self.config.source_symbols, self.config.unicode_form)
+
+    @property
+    def _target(self) -> Symboliser:
+        return Symboliser(self.config.target_symbols, self.config.unicode_form)
+
+    @cached_property
+    def _smoothed(self) -> OperationTable:
+        even = OperationTable.uniform(self.source_vocabulary, self.target_vocabulary, unknown=True)
+        return self.table.mixed(even, self.config.smoothing)
+
+    def _batches(self, pairs: Pairs) -> PairBatches:
+        return PairBatches(
+            EncodedStrings.of(pairs.sources, self._source, self.source_vocabulary),
+            EncodedStrings.of(pairs.targets, self._target, self.target_vocabulary),
+            batch_cells=self.config.batch_cells,
+            max_cells=self.config.max_cells,
+        )
+
+    def _lattices(self, pairs: Pairs) -> Iterator[tuple[PairBatch, EditLattice]]:
+        """The pairs under the smoothed table, in batches; one warning names all symbols that are new."""
+        self._warn_of_unknown(pairs)
+        for batch in self._batches(pairs):
+            yield batch, self._smoothed.lattice(batch, backend=self.config.backend)
+
+    def _warn_of_unknown(self, pairs: Pairs) -> None:
+        sides = (
+            ("source", pairs.sources, self._source, self.source_vocabulary),
+            ("target", pairs.targets, self._target, self.target_vocabulary),
+        )
+        for side, texts, symboliser, vocabulary in sides:
+            unknown = [symbol for symbol in _symbols(texts, symboliser) if symbol not in vocabulary]
+            if unknown:
+                shown = " ".join(sorted(unknown)[:20]) + (" ..." if len(unknown) > 20 else "")
+                message = f"{len(unknown)} {side} symbols are unknown to the model and count as <unk>: {shown}"
+                warnings.warn(message, UnknownSymbolWarning, stacklevel=4)
+
+
+def _symbols(texts: Sequence[str], symboliser: Symboliser) -> set[str]:
+    return set(chain.from_iterable(map(symboliser.split, texts)))
+
+
+def _vocabulary(texts: Sequence[str], symboliser: Symboliser) -> Vocabulary:
+    return Vocabulary.of(_symbols(texts, symboliser))
+
+
+def _by_probability(operations: Iterable[LearnedOperation]) -> list[LearnedOperation]:
+    return sorted(operations, key=lambda operation: (-operation.probability, operation))
+
+
+MODEL_KINDS.register(KIND, LearnableEditDistance.from_saved)

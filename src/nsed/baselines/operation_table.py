@@ -1,0 +1,114 @@
+"""The table of edit operations: one probability per operation, whatever the context."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from math import log
+from typing import NamedTuple
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+from torch.nn import functional
+
+from nsed.lattice import EditLattice
+from nsed.text import PairBatch, Vocabulary
+from nsed.text.edit_script import EditKind
+from nsed.text.vocabulary import SPECIALS, UNKNOWN
+
+DTYPE = torch.float64
+
+
+class LearnedOperation(NamedTuple):
+    """One line of the table. `cost` is the negative log-probability: what a weighted Levenshtein distance adds up."""
+
+    kind: EditKind
+    source: str
+    target: str
+    probability: float
+
+    @property
+    def cost(self) -> float:
+        """Nats."""
+        return -log(self.probability)
+
+
+@dataclass(frozen=True)
+class OperationTable:
+    """Probabilities of deleting, inserting and substituting symbols (by their numbers), and of stopping.
+
+    All of them together sum to one, so the table is a distribution over pairs of strings. `counts` of operations have
+    the same shape, and `normalised` makes them probabilities.
+
+    Paper: section 2; Ristad and Yianilos 1998. Ours has their end mark, which the paper leaves out.
+    """
+
+    delete: Float[Tensor, " sources"]
+    insert: Float[Tensor, " targets"]
+    substitute: Float[Tensor, "sources targets"]
+    end: Float[Tensor, ""]
+
+    @classmethod
+    def zeros(cls, source: Vocabulary, target: Vocabulary) -> "OperationTable":
+        """An empty table for counting."""
+        sizes = [(len(source),), (len(target),), (len(source), len(target)), ()]
+        return cls(*(torch.zeros(size, dtype=DTYPE) for size in sizes))
+
+    @classmethod
+    def uniform(cls, source: Vocabulary, target: Vocabulary, *, unknown: bool) -> "OperationTable":
+        """One probability for the end and for every operation on the vocabularies' symbols, with or without `<unk>`."""
+        table = cls.zeros(source, target)
+        rows, columns = _symbol_numbers(source, unknown), _symbol_numbers(target, unknown)
+        table.delete[rows] = 1.0
+        table.insert[columns] = 1.0
+        table.substitute[torch.tensor(rows)[:, None], torch.tensor(columns)] = 1.0
+        table.end.fill_(1.0)
+        return table.normalised()
+
+    def total(self) -> Float[Tensor, ""]:
+        """Sum of everything in the table."""
+        return self.delete.sum() + self.insert.sum() + self.substitute.sum() + self.end
+
+    def normalised(self) -> "OperationTable":
+        """The same proportions, summing to one: the maximisation step of EM."""
+        total = self.total()
+        return OperationTable(self.delete / total, self.insert / total, self.substitute / total, self.end / total)
+
+    def mixed(self, other: "OperationTable", share: float) -> "OperationTable":
+        """`share` of the other table's operations in this one; the probability of the end stays."""
+        scale = (1 - self.end) / (1 - other.end)
+        return OperationTable(
+            torch.lerp(self.delete, other.delete * scale, share),
+            torch.lerp(self.insert, other.insert * scale, share),
+            torch.lerp(self.substitute, other.substitute * scale, share),
+            self.end,
+        )
+
+    def lattice(self, batch: PairBatch, *, backend: str) -> EditLattice:
+        """The lattices of some pairs under this table."""
+        delete = functional.pad(self.delete.log()[batch.source], (1, 0))[:, :, None]
+        insert = functional.pad(self.insert.log()[batch.target], (1, 0))[:, None, :]
+        chosen = self.substitute.log()[batch.source[:, :, None], batch.target[:, None, :]]
+        substitute = functional.pad(chosen, (1, 0, 1, 0))
+        return EditLattice(
+            delete.expand_as(substitute),
+            insert.expand_as(substitute),
+            substitute,
+            batch.source_lengths,
+            batch.target_lengths,
+            backend=backend,
+        )
+
+    def operations(self, source: Vocabulary, target: Vocabulary) -> Iterator[LearnedOperation]:
+        """Every operation of probability above zero, in no particular order."""
+        for s, probability in enumerate(self.delete.tolist()):
+            if probability > 0:
+                yield LearnedOperation("delete", source.name(s), "", probability)
+        for t, probability in enumerate(self.insert.tolist()):
+            if probability > 0:
+                yield LearnedOperation("insert", "", target.name(t), probability)
+        for s, t in self.substitute.nonzero().tolist():
+            yield LearnedOperation("substitute", source.name(s), target.name(t), float(self.substitute[s, t]))
+
+
+def _symbol_numbers(vocabulary: Vocabulary, unknown: bool) -> list[int]:
+    return [UNKNOWN] * unknown + list(range(len(SPECIALS), len(vocabulary)))

@@ -1,0 +1,79 @@
+"""Arguments that several commands share, and how they become pairs and output."""
+
+import sys
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated, TextIO
+
+import typer
+
+from nsed.baselines import LearnableEditDistance
+from nsed.errors import ArgumentError, DataError
+from nsed.models import load
+from nsed.text import Pairs, read_pairs
+
+ModelPath = Annotated[Path, typer.Argument(help="Folder of a saved model.", show_default=False)]
+PairsPath = Annotated[
+    Path | None,
+    typer.Argument(
+        help="File of pairs: TSV, CSV, CMUdict .dict, Parquet or Arrow; - is TSV on standard input.",
+        show_default=False,
+    ),
+]
+Columns = Annotated[
+    str | None,
+    typer.Option(help="Names of the source and target column, say `word,ipa`, of a file with a header."),
+]
+OnePair = Annotated[
+    tuple[str, str] | None,
+    typer.Option("--pair", help="A single pair instead of a file: --pair SOURCE TARGET.", show_default=False),
+]
+Output = Annotated[Path | None, typer.Option("--output", "-o", help="Write here instead of to standard output.")]
+
+
+def load_edit_distance(path: Path) -> LearnableEditDistance:
+    """The model in a folder."""
+    model: LearnableEditDistance = load(path)
+    return model
+
+
+def pairs_from(path: Path | None, columns: str | None, pair: tuple[str, str] | None) -> Pairs:
+    """The pairs that the user means: a file, or a single one."""
+    if (path is None) == (pair is None):
+        got = "neither" if path is None else "both"
+        raise ArgumentError("PAIRS or --pair", got=got, expected="one of them")
+    if pair is not None:
+        return Pairs.of([pair])
+    assert path is not None
+    return read_pairs(path, columns=split_columns(columns))
+
+
+def split_columns(columns: str | None) -> list[str] | None:
+    """Names between commas."""
+    return None if columns is None else [name.strip() for name in columns.split(",")]
+
+
+@contextmanager
+def open_output(path: Path | None) -> Iterator[TextIO]:
+    """A file, or standard output."""
+    if path is None:
+        yield sys.stdout
+        return
+    try:
+        with path.open("w", encoding="utf-8") as stream:
+            yield stream
+    except OSError as error:
+        raise DataError(path, f"cannot be written: {error.strerror}") from None
+
+
+def write_tsv(stream: TextIO, rows: Iterable[Iterable[object]]) -> None:
+    """Tab-separated lines."""
+    for row in rows:
+        cells = [str(cell) for cell in row]
+        if any("\t" in cell or "\n" in cell or "\r" in cell for cell in cells):
+            advice = "Use --format json."
+            raise ArgumentError(
+                "pairs", got=repr(cells[0]), expected="strings without tabs and line breaks", advice=advice
+            )
+        stream.write("\t".join(cells) + "\n")

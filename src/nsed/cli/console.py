@@ -1,0 +1,62 @@
+"""Standard output for answers, standard error for progress and complaints."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, TextIO
+
+from rich.console import Console
+from rich.markup import escape
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
+
+out = Console(highlight=False, soft_wrap=True)
+err = Console(stderr=True, highlight=False, soft_wrap=True)
+
+
+def complain(message: str) -> None:
+    """An error, on standard error."""
+    err.print(f"[bold red]error:[/] {escape(message)}")
+
+
+def show_warning(
+    message: Warning | str,
+    category: type[Warning],
+    filename: str,
+    lineno: int,
+    file: TextIO | None = None,
+    line: str | None = None,
+) -> None:
+    """A warning, without the line of code that gave it."""
+    err.print(f"[yellow]warning:[/] {escape(str(message))}")
+
+
+class Bar:
+    """A progress bar over pairs of strings with a word of comment."""
+
+    def __init__(self, progress: Progress, task: TaskID) -> None:
+        self._progress, self._task = progress, task
+
+    def advance(self, pairs: int) -> None:
+        """So many pairs more are done."""
+        self._progress.advance(self._task, pairs)
+
+    def comment(self, text: str) -> None:
+        """Show a word beside the bar."""
+        self._progress.update(self._task, comment=text)
+
+    def finish(self) -> None:
+        """All is done, perhaps earlier than planned."""
+        self._progress.update(self._task, total=self._progress.tasks[self._task].completed)
+
+
+@contextmanager
+def progress_bar(what: str, total: int) -> Iterator[Bar]:
+    """A bar on standard error that goes away when the work is done; without a terminal, none."""
+    columns: tuple[Any, ...] = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("{task.fields[comment]}"),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=err, transient=True, disable=not err.is_terminal) as progress:
+        yield Bar(progress, progress.add_task(what, total=total, comment=""))

@@ -1,0 +1,50 @@
+"""All commands in one place, and what happens when one of them fails."""
+
+import os
+import sys
+import warnings
+
+import typer
+
+from nsed import __version__
+from nsed.cli import align, data, demo, explain, operations, score, train
+from nsed.cli.console import complain, show_warning
+from nsed.errors import NsedError
+
+app = typer.Typer(
+    name="nsed",
+    help="Learn how strings turn into other strings, and show the edit operations.",
+    no_args_is_help=True,
+    rich_markup_mode="markdown",
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+for command in (demo.demo, train.train, score.score, align.align, explain.explain, operations.operations):
+    app.command()(command)
+app.add_typer(data.app, name="data")
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(__version__)
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    version: bool = typer.Option(False, "--version", callback=_show_version, is_eager=True, help="Show the version."),
+) -> None:
+    """Learn how strings turn into other strings, and show the edit operations."""
+
+
+def main() -> None:
+    """Run a command. Whatever nsed complains about becomes one readable message and exit status 2."""
+    warnings.showwarning = show_warning
+    try:
+        app()
+    except NsedError as error:
+        complain(str(error))
+        sys.exit(2)
+    except BrokenPipeError:  # the reader of our output, say `head`, has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(1)

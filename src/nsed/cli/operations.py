@@ -1,0 +1,64 @@
+"""`nsed operations`: what a model learned, as a table of operations or of costs."""
+
+from enum import StrEnum
+from typing import Annotated
+
+import typer
+from rich.table import Table
+
+from nsed.baselines import LearnedOperation
+from nsed.cli.arguments import ModelPath, Output, load_edit_distance, open_output, write_tsv
+from nsed.cli.console import out
+from nsed.text.visible import visible
+
+_ARROWS = {"delete": "-{0}", "insert": "+{1}", "substitute": "{0}→{1}"}
+_COLOURS = {"delete": "red", "insert": "green", "substitute": "yellow"}
+
+
+class Kind(StrEnum):
+    """Which operations."""
+
+    DELETE = "delete"
+    INSERT = "insert"
+    SUBSTITUTE = "substitute"
+
+
+def operations(
+    model: ModelPath,
+    top: Annotated[int, typer.Option(min=1, help="How many, most probable first.")] = 20,
+    kind: Annotated[Kind | None, typer.Option(help="Only operations of this kind.", show_default=False)] = None,
+    costs: Annotated[
+        bool,
+        typer.Option(
+            "--costs",
+            help="Write all operations as TSV (operation, source, target, cost): the costs of a plain weighted "
+            "Levenshtein distance, minus log-probabilities, smoothed, with <unk> for other symbols.",
+        ),
+    ] = False,
+    output: Output = None,
+) -> None:
+    """List the learned operations, or export them as costs."""
+    learned = load_edit_distance(model)
+    chosen = [
+        operation
+        for operation in (learned.costs() if costs else learned.operations())
+        if kind in (None, operation.kind)
+    ]
+    if costs:
+        with open_output(output) as stream:
+            write_tsv(stream, ((one.kind, one.source, one.target, f"{one.cost:.6f}") for one in chosen))
+    elif output is not None:
+        with open_output(output) as stream:
+            rows = ((one.kind, one.source, one.target, f"{one.probability:.8f}") for one in chosen[:top])
+            write_tsv(stream, rows)
+    else:
+        out.print(operation_table(chosen[:top]))
+
+
+def operation_table(chosen: list[LearnedOperation]) -> Table:
+    """Operations with their probability and cost, for a terminal."""
+    table = Table("operation", "probability", "cost (nats)", title="strongest operations")
+    for one in chosen:
+        text = _ARROWS[one.kind].format(visible(one.source), visible(one.target))
+        table.add_row(f"[{_COLOURS[one.kind]}]{text}[/]", f"{one.probability:.4f}", f"{one.cost:.2f}")
+    return table

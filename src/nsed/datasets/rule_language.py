@@ -1,0 +1,94 @@
+"""The toy language of the paper's appendix "Motivation for design choices": three rules from A, B, C to a, b, c.
+
+1. A B at the beginning of the string is deleted.
+2. A run of As becomes a single a.
+3. B becomes b, C becomes c.
+
+Rules 1 and 2 need context, so a table of edit operations cannot learn them, and a network with context can.
+"""
+
+import re
+from random import Random
+
+from nsed.errors import ArgumentError
+from nsed.text import Pairs
+
+SOURCE_ALPHABET = "ABC"
+TARGET_ALPHABET = "abc"
+
+
+def transcribe(source: str) -> str:
+    """The one right target.
+
+    >>> transcribe("BAAACBA")
+    'acba'
+    """
+    return re.sub("A+", "A", source.removeprefix("B")).lower()
+
+
+def transduction_pairs(count: int, *, seed: int = 0, shortest: int = 1, longest: int = 10) -> Pairs:
+    """`count` different random sources, each with its target.
+
+    >>> transduction_pairs(2, seed=1) == transduction_pairs(2, seed=1)
+    True
+    """
+    sources = _distinct_sources(count, Random(seed), shortest, longest)
+    return Pairs(sources, [transcribe(source) for source in sources])
+
+
+def matching_pairs(count: int, *, seed: int = 0, shortest: int = 1, longest: int = 10, negatives: float = 0.5) -> Pairs:
+    """`count` pairs of different sources with a label; the share `negatives` of them has a wrong target.
+
+    Half of the wrong targets are near misses, one edit away from the right one; half are another source's target.
+    """
+    if not 0 <= negatives <= 1:
+        raise ArgumentError("negatives", got=negatives, expected="a share between 0 and 1")
+    random = Random(seed)
+    sources = _distinct_sources(count, random, shortest, longest)
+    labels = [place >= round(count * negatives) for place in range(count)]
+    random.shuffle(labels)
+    targets = [
+        transcribe(source) if label else _wrong_target(source, random, shortest, longest)
+        for source, label in zip(sources, labels, strict=True)
+    ]
+    return Pairs(sources, targets, labels)
+
+
+def _distinct_sources(count: int, random: Random, shortest: int, longest: int) -> list[str]:
+    _check_lengths(count, shortest, longest)
+    sources: dict[str, None] = {}
+    while len(sources) < count:
+        sources[_random_source(random, shortest, longest)] = None
+    return list(sources)
+
+
+def _check_lengths(count: int, shortest: int, longest: int) -> None:
+    if not 0 <= shortest <= longest:
+        raise ArgumentError("shortest", got=shortest, expected=f"between 0 and longest ({longest})")
+    # half of what there is: drawing the last few strings at random would take for ever
+    available = sum(len(SOURCE_ALPHABET) ** length for length in range(shortest, longest + 1)) // 2
+    if count > available:
+        raise ArgumentError("count", got=count, expected=f"at most {available} for strings of this length")
+
+
+def _random_source(random: Random, shortest: int, longest: int) -> str:
+    """Lengths in proportion to how many strings there are, but not so extreme that short ones never come."""
+    length = max(random.randint(shortest, longest), random.randint(shortest, longest))
+    return "".join(random.choices(SOURCE_ALPHABET, k=length))
+
+
+def _wrong_target(source: str, random: Random, shortest: int, longest: int) -> str:
+    right = wrong = transcribe(source)
+    while wrong == right:
+        if random.random() < 0.5:
+            wrong = _one_edit_away(right, random)
+        else:
+            wrong = transcribe(_random_source(random, shortest, longest))
+    return wrong
+
+
+def _one_edit_away(target: str, random: Random) -> str:
+    place, letter = random.randint(0, len(target)), random.choice(TARGET_ALPHABET)
+    edits = [target[:place] + letter + target[place:], target[:place] + target[place + 1 :]]
+    edits.append(target[:place] + letter + target[place + 1 :])
+    return random.choice(edits)

@@ -1,0 +1,128 @@
+"""Models on disk: one folder with `model.json` and one safetensors file. No pickle is ever read.
+
+`model.json` names the weights file, whose name contains the hash of its content, and is replaced last and atomically: a
+process killed at any moment leaves a folder that holds either the old model or the new one.
+"""
+
+import hashlib
+import json
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from safetensors import SafetensorError
+from safetensors.torch import load as parse_tensors
+from safetensors.torch import save as format_tensors
+from torch import Tensor
+
+from nsed.errors import ModelFileError, NsedError
+from nsed.registry import Registry
+from nsed.text import Vocabulary
+
+FORMAT = 1
+DESCRIPTION = "model.json"
+
+
+@dataclass(frozen=True)
+class SavedModel:
+    """What a model is on disk: its kind, how it was made, its vocabularies and its numbers."""
+
+    kind: str
+    config: Mapping[str, Any]
+    vocabularies: Mapping[str, Vocabulary]
+    tensors: Mapping[str, Tensor]
+    record: Mapping[str, Any] = field(default_factory=dict)
+    """What training has to tell: data, iterations, scores."""
+
+
+MODEL_KINDS: Registry[Callable[[SavedModel], Any]] = Registry("model kind")
+"""How to make a model of each kind again."""
+
+
+def load(path: str | Path) -> Any:
+    """The model saved in a folder, whatever its kind.
+
+    Raises `ModelFileError` if something is missing, truncated or altered.
+    """
+    saved = read_model(path)
+    if saved.kind not in MODEL_KINDS:
+        known = ", ".join(MODEL_KINDS)
+        raise ModelFileError(path, f"holds a model of kind {saved.kind!r}; this version of nsed knows: {known}")
+    return MODEL_KINDS[saved.kind](saved)
+
+
+def write_model(path: str | Path, model: SavedModel) -> None:
+    """Save to a folder, which is made if need be."""
+    folder, content = Path(path), format_tensors({name: t.contiguous() for name, t in model.tensors.items()})
+    weights = f"weights-{_digest(content)[:12]}.safetensors"
+    description = {
+        "format": FORMAT,
+        "kind": model.kind,
+        "weights": weights,
+        "sha256": _digest(content),
+        "config": dict(model.config),
+        "vocabularies": {name: list(vocabulary.symbols) for name, vocabulary in model.vocabularies.items()},
+        "record": dict(model.record),
+    }
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        _replace(folder / weights, content)
+        _replace(folder / DESCRIPTION, json.dumps(description, indent=1).encode())
+        for old in folder.glob("weights-*.safetensors"):
+            if old.name != weights:
+                old.unlink()
+    except OSError as error:
+        raise NsedError(f"{path}: the model cannot be saved: {error.strerror}") from error
+
+
+def read_model(path: str | Path) -> SavedModel:
+    """What `write_model` wrote."""
+    description = _read_description(Path(path))
+    content = _read(Path(path) / description["weights"])
+    if _digest(content) != description["sha256"]:
+        raise ModelFileError(path, f"{description['weights']} is truncated or altered: its hash is not the saved one")
+    try:
+        tensors = parse_tensors(content)
+    except SafetensorError as error:
+        raise ModelFileError(path, f"{description['weights']} is not readable: {error}") from None
+    vocabularies = {name: Vocabulary(tuple(symbols)) for name, symbols in description["vocabularies"].items()}
+    return SavedModel(description["kind"], description["config"], vocabularies, tensors, description["record"])
+
+
+def _read_description(folder: Path) -> dict[str, Any]:
+    try:
+        description = json.loads(_read(folder / DESCRIPTION))
+        number = description["format"]
+        complete = {"kind", "weights", "sha256", "config", "vocabularies", "record"} <= set(description)
+    except (ValueError, KeyError, TypeError):
+        raise ModelFileError(folder, f"{DESCRIPTION} is truncated or not a model description") from None
+    if number > FORMAT:
+        raise ModelFileError(folder, f"format {number} is newer than this nsed, which reads up to {FORMAT}: upgrade it")
+    if not complete or Path(description["weights"]).name != description["weights"]:
+        raise ModelFileError(folder, f"{DESCRIPTION} is incomplete or altered")
+    return dict(description)
+
+
+def _read(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        found = "" if path.parent.is_dir() else " (there is no such folder)"
+        message = f"no saved model here: {path.name} cannot be read: {error.strerror}{found}"
+        raise ModelFileError(path.parent, message) from None
+
+
+def _replace(path: Path, content: bytes) -> None:
+    """Write beside the file, make sure it is on the disk, then put it in the file's place."""
+    beside = path.with_name(path.name + ".part")
+    with beside.open("wb") as stream:
+        stream.write(content)
+        stream.flush()
+        os.fsync(stream.fileno())
+    beside.replace(path)
+
+
+def _digest(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()

@@ -1,0 +1,23 @@
+"""Text: from files and strings to numbered symbols in padded batches."""
+
+from nsed.text.batch import EncodedStrings, PairBatch, PairBatches
+from nsed.text.edit_script import Edit, EditScript
+from nsed.text.pairs import Pairs
+from nsed.text.readers import read_pairs, reader_for
+from nsed.text.symbols import Symboliser, SymbolKind, UnicodeForm
+from nsed.text.vocabulary import Vocabulary
+
+__all__ = [
+    "Edit",
+    "EditScript",
+    "EncodedStrings",
+    "PairBatch",
+    "PairBatches",
+    "Pairs",
+    "SymbolKind",
+    "Symboliser",
+    "UnicodeForm",
+    "Vocabulary",
+    "read_pairs",
+    "reader_for",
+]

@@ -1,0 +1,106 @@
+"""From strings to padded tensors of symbol numbers, in batches of similar lengths."""
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from jaxtyping import Int
+from torch import Tensor
+
+from nsed.errors import TooLongError
+from nsed.text.symbols import Symboliser
+from nsed.text.vocabulary import PAD, Vocabulary
+from nsed.types import Lengths
+
+
+class EncodedStrings:
+    """Many strings as one array of symbol numbers and the places where each starts: a few bytes per symbol."""
+
+    def __init__(self, numbers: Sequence[Sequence[int]]) -> None:
+        lengths = np.fromiter((len(one) for one in numbers), dtype=np.int64, count=len(numbers))
+        self.starts = np.concatenate([[0], np.cumsum(lengths)])
+        self.flat = np.fromiter((n for one in numbers for n in one), dtype=np.int32, count=int(self.starts[-1]))
+
+    @classmethod
+    def of(cls, texts: Sequence[str], symboliser: Symboliser, vocabulary: Vocabulary) -> "EncodedStrings":
+        """Cut into symbols and look them up."""
+        return cls([vocabulary.encode(symboliser.split(text)) for text in texts])
+
+    def __len__(self) -> int:
+        return len(self.starts) - 1
+
+    @property
+    def lengths(self) -> np.ndarray:
+        """Symbols in each string."""
+        return np.diff(self.starts)
+
+    def padded(self, rows: np.ndarray) -> Int[Tensor, "batch width"]:
+        """The chosen strings, filled up with PAD to the longest of them."""
+        lengths = self.lengths[rows]
+        places = np.arange(lengths.max(initial=0))
+        inside = places < lengths[:, None]
+        at = np.where(inside, self.starts[rows][:, None] + places, 0)
+        taken = self.flat[at] if len(self.flat) else np.zeros_like(at)
+        return torch.from_numpy(np.where(inside, taken, PAD).astype(np.int64))
+
+
+class PairBatch(NamedTuple):
+    """Some pairs as tensors, and which pairs they are."""
+
+    rows: Int[Tensor, " batch"]
+    """Places of the pairs in the data, to put results back in order."""
+    source: Int[Tensor, "batch n"]
+    target: Int[Tensor, "batch m"]
+    source_lengths: Lengths
+    target_lengths: Lengths
+
+
+class PairBatches:
+    """All pairs, sorted by length, in batches; can be gone through any number of times.
+
+    A batch's lattices have at most `batch_cells` cells together, unless a single pair needs more; a pair that needs
+    more than `max_cells` raises `TooLongError`.
+    """
+
+    def __init__(self, source: EncodedStrings, target: EncodedStrings, *, batch_cells: int, max_cells: int) -> None:
+        self._source, self._target = source, target
+        heights, widths = source.lengths + 1, target.lengths + 1
+        if len(source) and (heights * widths).max() > max_cells:
+            raise _too_long(int((heights * widths).argmax()), heights, widths, max_cells)
+        order = np.lexsort((target.lengths, source.lengths))
+        self._rows = np.split(order, _cuts(heights[order].tolist(), widths[order].tolist(), batch_cells))
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def __iter__(self) -> Iterator[PairBatch]:
+        for rows in self._rows:
+            yield PairBatch(
+                torch.from_numpy(rows),
+                self._source.padded(rows),
+                self._target.padded(rows),
+                torch.from_numpy(self._source.lengths[rows]),
+                torch.from_numpy(self._target.lengths[rows]),
+            )
+
+
+def _cuts(heights: list[int], widths: list[int], batch_cells: int) -> list[int]:
+    """Where to begin a new batch, so that `pairs * highest * widest` stays within bounds."""
+    cuts, first, highest, widest = [], 0, 0, 0
+    for place, (height, width) in enumerate(zip(heights, widths, strict=True)):
+        highest, widest = max(highest, height), max(widest, width)
+        if place > first and (place - first + 1) * highest * widest > batch_cells:
+            cuts.append(place)
+            first, highest, widest = place, height, width
+    return cuts
+
+
+def _too_long(pair: int, heights: np.ndarray, widths: np.ndarray, max_cells: int) -> TooLongError:
+    height, width = int(heights[pair]), int(widths[pair])
+    return TooLongError(
+        "pairs",
+        got=f"{height - 1:,} x {width - 1:,} symbols at place {pair}, a table of {height * width:,} cells",
+        expected=f"at most {max_cells:,} cells",
+        advice="Shorten the strings, or raise max_cells: a cell takes about 200 bytes.",
+    )

@@ -1,0 +1,140 @@
+"""The edit script: how one string becomes another. Every model that can align answers with one."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from itertools import groupby
+from typing import Any, Literal
+
+from rich.text import Text
+
+from nsed.text.visible import in_columns, visible
+
+EditKind = Literal["delete", "insert", "substitute"]
+Opcode = tuple[str, int, int, int, int]
+
+_COLOURS = {"delete": "red", "insert": "green", "replace": "yellow", "equal": ""}
+
+
+@dataclass(frozen=True)
+class Edit:
+    """One operation.
+
+    `source` is empty for an insertion, `target` for a deletion. `i` and `j` are the symbols of source and target before
+    the operation, so that it reads source symbol number i and writes target symbol number j (from 0). `probability` is
+    that of this operation at this place, over all ways to derive the target.
+    """
+
+    kind: EditKind
+    source: str
+    target: str
+    i: int
+    j: int
+    probability: float = 1.0
+
+    @property
+    def tag(self) -> str:
+        """The word of `difflib` and `rapidfuzz`: delete, insert, replace, or equal for a symbol that stays."""
+        if self.kind != "substitute":
+            return self.kind
+        return "equal" if self.source == self.target else "replace"
+
+    def __str__(self) -> str:
+        source, target = visible(self.source), visible(self.target)
+        return {"delete": f"-{source}", "insert": f"+{target}", "replace": f"{source}→{target}", "equal": source}[
+            self.tag
+        ]
+
+
+@dataclass(frozen=True)
+class EditScript:
+    """The operations that turn a source into a target, in order.
+
+    `log_weight` is the model's log-probability of this script, `share` its probability among all scripts for the pair.
+
+    >>> script = EditScript((Edit("substitute", "k", "c", 0, 0), Edit("substitute", "a", "a", 1, 1),
+    ...                      Edit("delete", "t", "", 2, 2, 0.9)))
+    >>> print(script)
+    k→c a -t
+    >>> script.pharaoh()
+    '0-0 1-1'
+    >>> script.opcodes()
+    [('replace', 0, 1, 0, 1), ('equal', 1, 2, 1, 2), ('delete', 2, 3, 2, 2)]
+    """
+
+    edits: tuple[Edit, ...]
+    log_weight: float = 0.0
+    share: float = 1.0
+
+    def __iter__(self) -> Iterator[Edit]:
+        return iter(self.edits)
+
+    def __len__(self) -> int:
+        return len(self.edits)
+
+    @property
+    def source(self) -> tuple[str, ...]:
+        """The source's symbols."""
+        return tuple(edit.source for edit in self.edits if edit.kind != "insert")
+
+    @property
+    def target(self) -> tuple[str, ...]:
+        """The target's symbols."""
+        return tuple(edit.target for edit in self.edits if edit.kind != "delete")
+
+    def pharaoh(self) -> str:
+        """The alignment as `i-j` pairs, from 0: which source symbol became which target symbol."""
+        return " ".join(f"{edit.i}-{edit.j}" for edit in self.edits if edit.kind == "substitute")
+
+    def opcodes(self) -> list[Opcode]:
+        """The tuples of `difflib.SequenceMatcher.get_opcodes`, neighbours with the same tag joined."""
+        groups = [(tag, list(edits)) for tag, edits in groupby(self.edits, key=lambda edit: edit.tag)]
+        return [
+            (
+                tag,
+                edits[0].i,
+                edits[-1].i + (edits[-1].kind != "insert"),
+                edits[0].j,
+                edits[-1].j + (edits[-1].kind != "delete"),
+            )
+            for tag, edits in groups
+        ]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, ready for JSON."""
+        return {
+            "source": list(self.source),
+            "target": list(self.target),
+            "edits": [asdict(edit) for edit in self.edits],
+            "log_weight": self.log_weight,
+            "share": self.share,
+        }
+
+    def to_json(self) -> str:
+        """One line of JSON."""
+        return json.dumps(self.to_dict(), ensure_ascii=False)
+
+    @classmethod
+    def from_json(cls, text: str) -> "EditScript":
+        """The script that `to_json` wrote."""
+        read = json.loads(text)
+        return cls(tuple(Edit(**edit) for edit in read["edits"]), read["log_weight"], read["share"])
+
+    def to_text(self) -> str:
+        """One line: `a` stays, `a→b` is substituted, `-a` deleted, `+b` inserted."""
+        return " ".join(map(str, self.edits))
+
+    def to_table(self) -> str:
+        """Two lines, source above target, `·` where one has no symbol."""
+        rows = [
+            [visible(edit.source) or "·" for edit in self.edits],
+            [visible(edit.target) or "·" for edit in self.edits],
+        ]
+        return "\n".join(in_columns(rows))
+
+    def __str__(self) -> str:
+        return self.to_text()
+
+    def __rich__(self) -> Text:
+        """The same line in colour, for terminals: `rich.print(script)`."""
+        return Text(" ").join(Text(str(edit), style=_COLOURS[edit.tag]) for edit in self.edits)

@@ -1,0 +1,52 @@
+"""Files of pairs, read by the ending of their name."""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from nsed.errors import DataError
+from nsed.registry import Registry
+from nsed.text.pairs import Pairs
+from nsed.text.readers.cmudict import read_cmudict
+from nsed.text.readers.delimited import read_csv, read_tsv
+from nsed.text.readers.lines import STDIN
+from nsed.text.readers.parquet import read_arrow, read_parquet
+from nsed.text.symbols import SymbolKind
+
+
+class Reader(NamedTuple):
+    """How to read a kind of file, and what its targets are made of unless the user says otherwise."""
+
+    read: Callable[[Path, Sequence[str] | None], Pairs]
+    target_symbols: SymbolKind = "graphemes"
+
+
+READERS: Registry[Reader] = Registry("file ending")
+for _ending in (".tsv", ".txt"):
+    READERS.register(_ending, Reader(read_tsv))
+READERS.register(".csv", Reader(read_csv))
+READERS.register(".dict", Reader(read_cmudict, target_symbols="tokens"))
+READERS.register(".parquet", Reader(read_parquet))
+for _ending in (".arrow", ".feather"):
+    READERS.register(_ending, Reader(read_arrow))
+
+
+def reader_for(path: str | Path) -> Reader:
+    """The reader for a file's ending; `-` is tab-separated standard input."""
+    ending = Path(path).suffix.lower()
+    if Path(path) == STDIN:
+        return READERS[".tsv"]
+    if ending not in READERS:
+        raise DataError(path, f"no reader for {ending or 'a name without ending'!r}; known: {', '.join(READERS)}")
+    return READERS[ending]
+
+
+def read_pairs(path: str | Path, *, columns: Sequence[str] | None = None) -> Pairs:
+    """Pairs of strings from a file: TSV, CSV, CMUdict `.dict`, Parquet or Arrow; `-` is TSV on standard input.
+
+    `columns` names the source, the target and, optionally, the label column of a file with a header. Without it, text
+    files have source, target and perhaps label in this order, and Parquet columns have these names.
+
+    Raises `DataError`, with file and line.
+    """
+    return reader_for(path).read(Path(path), columns)

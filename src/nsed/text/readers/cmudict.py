@@ -1,0 +1,30 @@
+"""Pronouncing dictionaries in the format of CMUdict: a word, then its phones."""
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+from nsed.errors import ArgumentError, DataError
+from nsed.text.pairs import Pairs
+from nsed.text.readers.lines import open_text
+
+_VARIANT = re.compile(r"\(\d+\)$")
+
+
+def read_cmudict(path: Path, columns: Sequence[str] | None = None) -> Pairs:
+    """`WORD  PH ON ES` lines; `WORD(2)` is another pronunciation of WORD; `;;;` and `#` start comments."""
+    if columns is not None:
+        raise ArgumentError("columns", got=list(columns), expected="nothing: a pronouncing dictionary has no header")
+    words, phones = [], []
+    with open_text(path) as stream:
+        for number, line in enumerate(stream, start=1):
+            content = "" if line.startswith(";;;") else line.split(" #")[0].strip()
+            if content:
+                word, _, pronunciation = content.partition(" ")
+                if not pronunciation:
+                    raise DataError(path, f"expected a word and its phones, found {content[:60]!r}", line=number)
+                words.append(_VARIANT.sub("", word))
+                phones.append(pronunciation.strip())
+    if not words:
+        raise DataError(path, "the file is empty; expected lines with a word and its phones")
+    return Pairs(words, phones)

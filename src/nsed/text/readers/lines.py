@@ -1,0 +1,38 @@
+"""Text files, opened so that their faults have a file and a line."""
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TextIO
+
+from nsed.errors import DataError
+
+STDIN = Path("-")
+
+
+@contextmanager
+def open_text(path: Path) -> Iterator[TextIO]:
+    """A UTF-8 text file (a byte order mark is skipped), or standard input for `-`."""
+    try:
+        if path == STDIN:
+            yield sys.stdin
+        else:
+            with path.open(encoding="utf-8-sig", newline="") as stream:
+                yield stream
+    except OSError as error:
+        raise DataError(path, f"cannot be read: {error.strerror}") from None
+    except UnicodeDecodeError as error:
+        raise DataError(path, f"not UTF-8 text: {error.reason}", line=_line_of(path)) from None
+
+
+def _line_of(path: Path) -> int | None:
+    """The first line that is not UTF-8."""
+    if path == STDIN:
+        return None
+    for number, line in enumerate(path.read_bytes().split(b"\n"), start=1):
+        try:
+            line.decode("utf-8")
+        except UnicodeDecodeError:
+            return number
+    return None

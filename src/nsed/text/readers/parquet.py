@@ -1,0 +1,46 @@
+"""Parquet and Arrow files with a source and a target column."""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.feather
+import pyarrow.parquet
+
+from nsed.errors import DataError
+from nsed.text.pairs import Pairs
+
+_DEFAULT = ("source", "target", "label")
+
+
+def read_parquet(path: Path, columns: Sequence[str] | None = None) -> Pairs:
+    """A Parquet file."""
+    return _read(path, pyarrow.parquet.read_table, columns)
+
+
+def read_arrow(path: Path, columns: Sequence[str] | None = None) -> Pairs:
+    """An Arrow IPC (Feather) file."""
+    return _read(path, pyarrow.feather.read_table, columns)
+
+
+def _read(path: Path, read_table: Callable[[Path], pa.Table], columns: Sequence[str] | None) -> Pairs:
+    try:
+        table = read_table(path)
+    except (OSError, pa.ArrowException) as error:
+        raise DataError(path, f"cannot be read: {str(error).splitlines()[0]}") from None
+    wanted = list(columns or [name for name in _DEFAULT if name in table.column_names or name != "label"])
+    missing = [name for name in wanted if name not in table.column_names]
+    if missing:
+        found = ", ".join(table.column_names)
+        raise DataError(path, f"no column named {', '.join(map(repr, missing))}; the file has: {found}")
+    texts = [_strings(path, table.column(name), name) for name in wanted[:2]]
+    labels = [bool(label) for label in table.column(wanted[2]).to_pylist()] if len(wanted) == 3 else None
+    return Pairs(texts[0], texts[1], labels)
+
+
+def _strings(path: Path, column: pa.ChunkedArray, name: str) -> list[str]:
+    values: list[str] = column.to_pylist()
+    for row, value in enumerate(values, start=1):
+        if not isinstance(value, str):
+            raise DataError(path, f"column {name!r}: expected text, found {value!r}", line=row)
+    return values

@@ -1,0 +1,36 @@
+"""From a string to symbols and back: grapheme clusters, or tokens between spaces."""
+
+import unicodedata
+from dataclasses import dataclass
+from typing import Literal
+
+from nsed.text.graphemes import split_graphemes
+
+SymbolKind = Literal["graphemes", "tokens"]
+UnicodeForm = Literal["NFC", "NFD", "none"]
+
+
+@dataclass(frozen=True)
+class Symboliser:
+    """How one side of the pairs is cut into symbols.
+
+    >>> Symboliser("graphemes").split("naïve")
+    ('n', 'a', 'ï', 'v', 'e')
+    >>> Symboliser("tokens").split("N AY IY V")
+    ('N', 'AY', 'IY', 'V')
+    """
+
+    kind: SymbolKind = "graphemes"
+    """`graphemes`: what a reader calls characters; `tokens`: whatever stands between spaces, say phones."""
+    form: UnicodeForm = "NFC"
+    """Unicode normalisation done first, so that two encodings of one letter are one symbol; `none` leaves it out."""
+
+    def split(self, text: str) -> tuple[str, ...]:
+        """The symbols of a string."""
+        if self.form != "none":
+            text = unicodedata.normalize(self.form, text)
+        return tuple(text.split() if self.kind == "tokens" else split_graphemes(text))
+
+    def join(self, symbols: tuple[str, ...]) -> str:
+        """The string of some symbols."""
+        return (" " if self.kind == "tokens" else "").join(symbols)

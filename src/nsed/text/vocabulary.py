@@ -1,0 +1,51 @@
+"""Symbols and their numbers."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+PAD, UNKNOWN, START, END = 0, 1, 2, 3
+SPECIALS = ("<pad>", "<unk>", "<s>", "</s>")
+"""The names of the first four numbers. A symbol of the text may look like one of them and still be another symbol."""
+
+
+@dataclass(frozen=True)
+class Vocabulary:
+    """The symbols of one side. Numbers 0 to 3 are padding, unknown, start and end; symbols follow in sorted order.
+
+    >>> vocabulary = Vocabulary.of(["b", "a", "b"])
+    >>> vocabulary.encode(["a", "b", "z"])
+    [4, 5, 1]
+    >>> vocabulary.name(4), vocabulary.name(1)
+    ('a', '<unk>')
+    """
+
+    symbols: tuple[str, ...]
+
+    @classmethod
+    def of(cls, symbols: Iterable[str]) -> "Vocabulary":
+        """The vocabulary of all symbols given, each once."""
+        return cls(tuple(sorted(set(symbols))))
+
+    def __len__(self) -> int:
+        return len(SPECIALS) + len(self.symbols)
+
+    def __contains__(self, symbol: str) -> bool:
+        return symbol in self._numbers
+
+    def encode(self, symbols: Iterable[str]) -> list[int]:
+        """Numbers of symbols; those never seen get the number of `<unk>`."""
+        numbers = self._numbers
+        return [numbers.get(symbol, UNKNOWN) for symbol in symbols]
+
+    def decode(self, numbers: Sequence[int]) -> tuple[str, ...]:
+        """Names of numbers."""
+        return tuple(self.name(number) for number in numbers)
+
+    def name(self, number: int) -> str:
+        """The symbol of a number, or the name of a special one."""
+        return SPECIALS[number] if number < len(SPECIALS) else self.symbols[number - len(SPECIALS)]
+
+    @cached_property
+    def _numbers(self) -> dict[str, int]:
+        return {symbol: number for number, symbol in enumerate(self.symbols, start=len(SPECIALS))}
