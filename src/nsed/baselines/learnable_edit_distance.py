@@ -2,16 +2,17 @@
 
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from functools import cached_property
 from itertools import chain
 from pathlib import Path
 
 import numpy as np
 
+from nsed.baselines.edit_distance_config import EditDistanceConfig
 from nsed.baselines.expectation_maximization import Iteration, OnBatch, ignore, iterate
 from nsed.baselines.operation_table import LearnedOperation, OperationTable
-from nsed.config import bounded, from_mapping
+from nsed.config import from_mapping
 from nsed.errors import ArgumentError, ModelFileError, UnknownSymbolWarning
 from nsed.lattice import EditLattice
 from nsed.models.explanation import Explanation, read_explanation, read_scripts
@@ -23,36 +24,11 @@ from nsed.text import (
     PairBatches,
     Pairs,
     Symboliser,
-    SymbolKind,
-    UnicodeForm,
     Vocabulary,
 )
+from nsed.text.visible import visible
 
 KIND = "edit-distance"
-
-
-@dataclass(frozen=True)
-class EditDistanceConfig:
-    """How a learnable edit distance is trained."""
-
-    source_symbols: SymbolKind = "graphemes"
-    """What the sources are made of: graphemes, or tokens between spaces."""
-    target_symbols: SymbolKind = "graphemes"
-    """What the targets are made of: graphemes, or tokens between spaces."""
-    unicode_form: UnicodeForm = "NFC"
-    """Unicode normalisation of all strings: NFC, NFD or none."""
-    iterations: int = bounded(30, low=1)
-    """Steps of EM at most."""
-    tolerance: float = bounded(1e-5, low=0)
-    """Stop when a step improves the log-likelihood by less than this share of it."""
-    smoothing: float = bounded(1e-3, low=0, high=1)
-    """Share of the probability spread evenly over all operations, so that unseen ones are possible."""
-    batch_cells: int = bounded(2**17, low=1)
-    """Lattice cells worked on together; more needs more memory and is not faster for long."""
-    max_cells: int = bounded(2**25, low=1)
-    """Lattice cells of a single pair at most; a pair of 5,000-symbol strings has 25 million."""
-    backend: str = "auto"
-    """Who computes the lattices: auto, torch or reference."""
 
 
 class LearnableEditDistance:
@@ -254,7 +230,7 @@ class LearnableEditDistance:
         for side, texts, symboliser, vocabulary in sides:
             unknown = [symbol for symbol in _symbols(texts, symboliser) if symbol not in vocabulary]
             if unknown:
-                shown = " ".join(sorted(unknown)[:20]) + (" ..." if len(unknown) > 20 else "")
+                shown = " ".join(map(visible, sorted(unknown)[:20])) + (" ..." if len(unknown) > 20 else "")
                 message = f"{len(unknown)} {side} symbols are unknown to the model and count as <unk>: {shown}"
                 warnings.warn(message, UnknownSymbolWarning, stacklevel=4)
 

@@ -8,10 +8,10 @@ import typer
 
 from nsed.baselines import EditDistanceConfig
 from nsed.cli.console import out
-from nsed.cli.operations import operation_table
 from nsed.cli.train import fit_with_bar, summary
 from nsed.datasets.embedded import cmudict_pairs, has_cmudict
 from nsed.datasets.rule_language import transduction_pairs
+from nsed.explain import operation_table
 from nsed.text import Pairs
 
 

@@ -24,10 +24,11 @@ for command in (demo.demo, train.train, score.score, align.align, explain.explai
 app.add_typer(data.app, name="data")
 
 
-def _show_version(wanted: bool) -> None:
+def _show_version(wanted: bool) -> bool:
     if wanted:
         typer.echo(__version__)
         raise typer.Exit
+    return wanted
 
 
 @app.callback()

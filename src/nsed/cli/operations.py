@@ -4,15 +4,10 @@ from enum import StrEnum
 from typing import Annotated
 
 import typer
-from rich.table import Table
 
-from nsed.baselines import LearnedOperation
 from nsed.cli.arguments import ModelPath, Output, load_edit_distance, open_output, write_tsv
 from nsed.cli.console import out
-from nsed.text.visible import visible
-
-_ARROWS = {"delete": "-{0}", "insert": "+{1}", "substitute": "{0}→{1}"}
-_COLOURS = {"delete": "red", "insert": "green", "substitute": "yellow"}
+from nsed.explain import operation_table
 
 
 class Kind(StrEnum):
@@ -53,12 +48,3 @@ def operations(
             write_tsv(stream, rows)
     else:
         out.print(operation_table(chosen[:top]))
-
-
-def operation_table(chosen: list[LearnedOperation]) -> Table:
-    """Operations with their probability and cost, for a terminal."""
-    table = Table("operation", "probability", "cost (nats)", title="strongest operations")
-    for one in chosen:
-        text = _ARROWS[one.kind].format(visible(one.source), visible(one.target))
-        table.add_row(f"[{_COLOURS[one.kind]}]{text}[/]", f"{one.probability:.4f}", f"{one.cost:.2f}")
-    return table

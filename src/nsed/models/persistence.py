@@ -92,8 +92,9 @@ def read_model(path: str | Path) -> SavedModel:
 
 
 def _read_description(folder: Path) -> dict[str, Any]:
+    content = _read(folder / DESCRIPTION)
     try:
-        description = json.loads(_read(folder / DESCRIPTION))
+        description = json.loads(content)
         number = description["format"]
         complete = {"kind", "weights", "sha256", "config", "vocabularies", "record"} <= set(description)
     except (ValueError, KeyError, TypeError):

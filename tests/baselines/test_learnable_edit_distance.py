@@ -1,0 +1,301 @@
+"""EM, scores and scripts of the learnable edit distance, against brute force where that is possible."""
+
+import itertools
+import math
+import random
+
+import numpy as np
+import pytest
+import torch
+
+import nsed
+from nsed.baselines import EditDistanceConfig, LearnableEditDistance
+from nsed.baselines.expectation_maximization import expect, ignore
+from nsed.baselines.operation_table import OperationTable
+from nsed.datasets.rule_language import transduction_pairs
+from nsed.errors import ArgumentError, ModelFileError, UnknownSymbolWarning
+from nsed.lattice import Operation
+from nsed.lattice.reference import all_paths
+from nsed.text import EncodedStrings, PairBatches, Symboliser, Vocabulary
+
+LETTERS = Vocabulary.of("ab"), Vocabulary.of("xyz")
+
+
+def random_table(seed):
+    generator = torch.Generator().manual_seed(seed)
+    even = OperationTable.uniform(*LETTERS, unknown=False)
+    return OperationTable(
+        *(part * torch.rand(part.shape, generator=generator, dtype=part.dtype) for part in vars(even).values())
+    ).normalised()
+
+
+def batches_of(pairs, batch_cells=64):
+    encoded = (
+        EncodedStrings.of([pair[side] for pair in pairs], Symboliser(), vocabulary)
+        for side, vocabulary in enumerate(LETTERS)
+    )
+    return PairBatches(*encoded, batch_cells=batch_cells, max_cells=1000)
+
+
+def random_pairs(count, seed, longest=3):
+    chosen = random.Random(seed)
+
+    def text(alphabet):
+        return "".join(chosen.choices(alphabet, k=chosen.randint(0, longest)))
+
+    return [(text("ab"), text("xyz")) for _ in range(count)]
+
+
+def brute_force(table, source, target):
+    """Every derivation of a pair with its probability, straight from the table."""
+    s, t = LETTERS[0].encode(source), LETTERS[1].encode(target)
+    for path in all_paths(len(s), len(t)):
+        used = [entry_of(step, s, t) for step in path]
+        yield used, math.prod(float(getattr(table, name)[number]) for name, number in used) * float(table.end)
+
+
+def entry_of(step, s, t):
+    if step.operation is Operation.DELETE:
+        return "delete", s[step.i - 1]
+    if step.operation is Operation.INSERT:
+        return "insert", t[step.j - 1]
+    return "substitute", (s[step.i - 1], t[step.j - 1])
+
+
+def test_expected_counts_and_likelihood_equal_brute_force():
+    table, pairs = random_table(1), random_pairs(12, seed=2)
+    expectation = expect(table, batches_of(pairs), backend="torch", on_batch=ignore)
+    counts, log_likelihood = OperationTable.zeros(*LETTERS), 0.0
+    for source, target in pairs:
+        derivations = list(brute_force(table, source, target))
+        total = sum(probability for _, probability in derivations)
+        log_likelihood += math.log(total)
+        counts.end.add_(1)
+        for used, probability in derivations:
+            for name, number in used:
+                getattr(counts, name)[number] += probability / total
+    assert expectation.log_likelihood == pytest.approx(log_likelihood, rel=1e-12)
+    for ours, expected in zip(vars(expectation.counts).values(), vars(counts).values(), strict=True):
+        torch.testing.assert_close(ours, expected, rtol=1e-10, atol=1e-12)
+
+
+def test_the_table_is_a_distribution_over_pairs_of_strings():
+    """A derivation of k operations makes strings of at most k symbols: short pairs cover all short derivations."""
+    table, longest = random_table(5), 5
+    table = OperationTable(table.delete, table.insert, table.substitute, table.total() * 2).normalised()
+    sides = [
+        ["".join(text) for length in range(longest + 1) for text in itertools.product(alphabet, repeat=length)]
+        for alphabet in ("ab", "xyz")
+    ]
+    pairs = list(itertools.product(*sides))
+    model = LearnableEditDistance(table, *LETTERS, EditDistanceConfig(smoothing=0.0))
+    mass, stop = np.exp(model.score(pairs)).sum(), float(table.end)
+    assert 1 - (1 - stop) ** (longest + 1) <= mass <= 1 + 1e-12
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_em_never_lowers_the_likelihood(seed):
+    pairs = random_pairs(60, seed, longest=6)
+    model = LearnableEditDistance.fit(pairs, config=EditDistanceConfig(iterations=60, tolerance=0.0))
+    assert len(model.history) == 60 or model.converged
+    rises = np.diff(model.history)
+    assert (rises >= -1e-12).all()
+    assert rises[0] > 0
+
+
+def test_em_never_lowers_the_likelihood_of_pronunciations(data_folder):
+    pairs = list(nsed.read_pairs(data_folder / "g2p-cmudict" / "valid.dict"))
+    model = LearnableEditDistance.fit(pairs, config=EditDistanceConfig(target_symbols="tokens", tolerance=0.0))
+    assert (np.diff(model.history) >= 0).all()
+
+
+EXPECTED_OF_ENGLISH = {
+    *[
+        "B→B",
+        "C→K",
+        "C→S",
+        "D→D",
+        "F→F",
+        "G→G",
+        "H→HH",
+        "J→JH",
+        "K→K",
+        "L→L",
+        "M→M",
+        "N→N",
+        "P→P",
+        "R→R",
+        "R→ER",
+        "S→S",
+        "S→Z",
+        "T→T",
+        "V→V",
+        "W→W",
+        "Y→IY",
+        "Z→Z",
+        "G→JH",
+    ],
+    *[
+        "A→AH",
+        "A→AE",
+        "A→AA",
+        "A→EY",
+        "E→EH",
+        "E→AH",
+        "E→IY",
+        "I→IH",
+        "I→IY",
+        "I→AY",
+        "O→AA",
+        "O→OW",
+        "O→AH",
+        "O→AO",
+        "U→AH",
+        "U→UW",
+    ],
+}
+
+
+def test_the_strongest_substitutions_of_english_are_those_a_linguist_expects(data_folder):
+    pairs = list(nsed.read_pairs(data_folder / "g2p-cmudict" / "train.dict"))[::5]
+    model = LearnableEditDistance.fit(pairs, config=EditDistanceConfig(target_symbols="tokens"))
+    strongest = [one for one in model.operations() if one.kind == "substitute"][:20]
+    assert {f"{one.source}→{one.target}" for one in strongest} <= EXPECTED_OF_ENGLISH
+    assert str(model.align("FLAGSHIPS", "F L AE G SH IH P S")) == "F L A→AE G S→SH -H I→IH P S"
+
+
+@pytest.fixture(scope="module")
+def model():
+    return LearnableEditDistance.fit(transduction_pairs(400, seed=1))
+
+
+def test_learned_and_smoothed_tables_sum_to_one(model):
+    end = float(model.table.end)
+    for operations in (model.operations(), model.costs()):
+        assert sum(one.probability for one in operations) + end == pytest.approx(1.0, abs=1e-12)
+    known = (len(model.source_vocabulary) - 3, len(model.target_vocabulary) - 3)
+    assert len(model.costs()) == sum(known) + math.prod(known)
+
+
+def test_operations_are_sorted_by_probability(model):
+    probabilities = [one.probability for one in model.operations()]
+    assert probabilities == sorted(probabilities, reverse=True)
+    assert [(one.source, one.target) for one in model.operations()[:3]] == [("C", "c"), ("B", "b"), ("A", "a")]
+
+
+def test_exported_costs_make_a_weighted_levenshtein_distance_equal_to_the_best_script(model):
+    costs = {(one.source, one.target): one.cost for one in model.costs()}
+    for source, target in transduction_pairs(50, seed=9):
+        distance = weighted_levenshtein(source, target, costs)
+        assert distance == pytest.approx(-model.align(source, target).log_weight, rel=1e-9)
+
+
+def weighted_levenshtein(source, target, costs):
+    row = [0.0]
+    for t in target:
+        row.append(row[-1] + costs["", t])
+    for s in source:
+        above, row = row, [row[0] + costs[s, ""]]
+        for j, t in enumerate(target, start=1):
+            row.append(min(above[j] + costs[s, ""], row[-1] + costs["", t], above[j - 1] + costs[s, t]))
+    return row[-1]
+
+
+def test_batches_change_no_score(model):
+    pairs = [*transduction_pairs(60, seed=4), ("", ""), ("A", ""), ("", "a")]
+    one_by_one = [model.score([pair])[0] for pair in pairs]
+    np.testing.assert_allclose(model.score(pairs), one_by_one, rtol=1e-12)
+    small = LearnableEditDistance(
+        model.table, model.source_vocabulary, model.target_vocabulary, EditDistanceConfig(batch_cells=50)
+    )
+    np.testing.assert_allclose(small.score(pairs), one_by_one, rtol=1e-12)
+    assert model.align_all(pairs) == [model.align(*pair) for pair in pairs]
+
+
+def test_score_is_the_sum_over_scripts_and_the_script_its_largest_part(model):
+    explanation = model.explain("BAAC", "ac")
+    assert explanation.log_prob == pytest.approx(model.score([("BAAC", "ac")])[0], rel=1e-12)
+    assert explanation.script == model.align("BAAC", "ac")
+    end = math.log(float(model.table.end))
+    assert explanation.script.log_weight + end <= explanation.log_prob + 1e-12
+    share = math.exp(explanation.script.log_weight + end - explanation.log_prob)
+    assert explanation.script.share == pytest.approx(share, rel=1e-9)
+    for edit in explanation.script:
+        table = getattr(explanation, edit.kind)
+        cell = edit.i + (edit.kind != "insert"), edit.j + (edit.kind != "delete")
+        assert table[cell] == pytest.approx(edit.probability, abs=1e-12)
+
+
+def test_empty_strings_have_scripts_too(model):
+    assert model.align("", "").edits == ()
+    assert str(model.align("AB", "")) == "-A -B"
+    assert str(model.align("", "ab")) == "+a +b"
+    assert model.explain("", "").log_prob == pytest.approx(math.log(float(model.table.end)))
+    assert model.score([]).shape == (0,)
+
+
+def test_unknown_symbols_are_listed_in_one_warning_and_score_low(model):
+    with pytest.warns(UnknownSymbolWarning, match="2 source symbols are unknown to the model .* <unk>: X Ž") as caught:
+        scores = model.score([("AX", "a"), ("ŽX", "b"), ("A", "a")])
+    assert len(caught) == 1
+    assert np.isfinite(scores).all()
+    assert scores[2] > scores[0] > scores[1]
+    with pytest.warns(UnknownSymbolWarning):
+        assert str(model.align("AŽ", "a")) == "A→a -Ž"
+
+
+def test_only_positive_pairs_are_learned_from():
+    pairs = [("a", "x"), ("b", "y"), ("a", "q")]
+    labelled = LearnableEditDistance.fit(pairs, [True, True, False])
+    assert labelled.operations() == LearnableEditDistance.fit(pairs[:2]).operations()
+    with pytest.raises(ArgumentError, match="pairs: got no positive pair, expected at least one"):
+        LearnableEditDistance.fit(pairs, [False] * 3)
+
+
+def test_saved_model_is_the_same_model(model, tmp_path):
+    model.save(tmp_path)
+    for again in (nsed.load(tmp_path), LearnableEditDistance.load(tmp_path)):
+        pairs = transduction_pairs(30, seed=7)
+        assert (again.score(pairs) == model.score(pairs)).all()
+        assert again.operations() == model.operations()
+        assert again.config == model.config
+        assert again.history == model.history
+
+
+def test_another_kind_of_model_is_refused(tmp_path, model):
+    model.save(tmp_path)
+    path = tmp_path / "model.json"
+    path.write_text(path.read_text().replace('"edit-distance"', '"matcher"'))
+    with pytest.raises(ModelFileError, match="kind 'matcher', expected 'edit-distance'"):
+        LearnableEditDistance.load(tmp_path)
+
+
+def test_continued_training_equals_uninterrupted_training_bit_for_bit():
+    pairs = transduction_pairs(300, seed=2)
+    settings = EditDistanceConfig(iterations=9, tolerance=0.0)
+    whole = LearnableEditDistance.fit(pairs, config=settings)
+    half = LearnableEditDistance.fit(pairs, config=EditDistanceConfig(iterations=4, tolerance=0.0))
+    continued = LearnableEditDistance.fit(pairs, config=settings, start=half)
+    assert continued.history == whole.history
+    assert torch.equal(continued.table.substitute, whole.table.substitute)
+    finished = LearnableEditDistance.fit(pairs, config=settings, start=whole)
+    assert finished.history == whole.history
+
+
+def test_continuing_with_other_symbols_is_refused(model):
+    with pytest.raises(
+        ArgumentError, match="source_symbols: got 'tokens', expected 'graphemes', as the training began"
+    ):
+        LearnableEditDistance.fit([("A", "a")], config=EditDistanceConfig(source_symbols="tokens"), start=model)
+
+
+def test_reference_backend_learns_the_same():
+    pairs = transduction_pairs(20, seed=3, longest=4)
+    learned = [LearnableEditDistance.fit(pairs, config=EditDistanceConfig(backend=b)) for b in ("torch", "reference")]
+    np.testing.assert_allclose(learned[0].history, learned[1].history, rtol=1e-10)
+
+
+def test_rules_that_need_context_are_beyond_a_table(model):
+    """The paper's argument: an initial B must go and others stay, but one table gives all deletions of B one price."""
+    right, wrong = model.score([("BC", "c"), ("CB", "c")])
+    assert right == pytest.approx(wrong, rel=1e-9)

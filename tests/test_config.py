@@ -1,0 +1,87 @@
+"""Configurations: from YAML, with every fault at once."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+import pytest
+
+from nsed.baselines import EditDistanceConfig
+from nsed.config import bounded, field_help, from_mapping, from_yaml, parse_overrides, to_yaml
+from nsed.errors import ConfigError
+
+
+@dataclass(frozen=True)
+class Small:
+    """For the tests."""
+
+    steps: int = bounded(3, low=1)
+    """How many
+    steps."""
+    rate: float = bounded(0.1, low=0, high=1)
+    """How fast."""
+    mode: Literal["up", "down"] = "up"
+    name: str = "x"
+    quick: bool = False
+
+
+def test_five_faults_are_all_reported():
+    values = {"steps": "many", "rate": 2, "mode": "sideways", "nme": "y", "quick": 1}
+    with pytest.raises(ConfigError) as caught:
+        from_mapping(Small, values, where="my.yaml")
+    assert str(caught.value).splitlines() == [
+        "my.yaml: 5 faults",
+        "  - steps: got 'many', expected a whole number",
+        "  - mode: got 'sideways', expected one of up, down",
+        "  - nme: no such key; did you mean 'name'?",
+        "  - quick: got 1, expected true or false",
+        "  - rate: got 2.0, expected at least 0 and below 1",
+    ]
+
+
+def test_whole_numbers_do_for_numbers_but_not_the_other_way_round():
+    assert from_mapping(Small, {"rate": 0}).rate == 0.0
+    with pytest.raises(ConfigError, match=r"steps: got 1\.5, expected a whole number"):
+        from_mapping(Small, {"steps": 1.5})
+    with pytest.raises(ConfigError, match="steps: got True, expected a whole number"):
+        from_mapping(Small, {"steps": True})
+    with pytest.raises(ConfigError, match="steps: got 0, expected at least 1"):
+        from_mapping(Small, {"steps": 0})
+
+
+def test_yaml_and_overrides(tmp_path):
+    path = tmp_path / "c.yaml"
+    path.write_text("steps: 5\nrate: 1.0e-3\n")
+    assert from_yaml(Small, path, parse_overrides(["steps=7"])) == Small(steps=7, rate=1e-3)
+    path.write_text("")
+    assert from_yaml(Small, path, {}) == Small()
+
+
+@pytest.mark.parametrize(
+    ("content", "message"), [("- a\n", "expected lines `key: value`"), ("a: [", "not readable as YAML")]
+)
+def test_files_that_are_no_config(tmp_path, content, message):
+    path = tmp_path / "c.yaml"
+    path.write_text(content)
+    with pytest.raises(ConfigError, match=message):
+        from_yaml(Small, path, {})
+
+
+def test_missing_file(tmp_path):
+    with pytest.raises(ConfigError, match="cannot be read: No such file"):
+        from_yaml(Small, tmp_path / "none.yaml", {})
+
+
+def test_override_without_equals_sign():
+    with pytest.raises(ConfigError, match="--set: 1 fault\n  - 'steps': expected key=value"):
+        parse_overrides(["steps"])
+
+
+def test_printed_yaml_reads_back_and_carries_the_help(tmp_path):
+    path = tmp_path / "c.yaml"
+    path.write_text(to_yaml(EditDistanceConfig(iterations=7)))
+    assert from_yaml(EditDistanceConfig, path, {}) == EditDistanceConfig(iterations=7)
+    assert "# How many steps.\nsteps: 3\n" in to_yaml(Small())
+
+
+def test_every_setting_of_a_model_has_a_help_text():
+    assert set(field_help(EditDistanceConfig)) == set(EditDistanceConfig.__dataclass_fields__)

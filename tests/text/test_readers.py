@@ -1,0 +1,129 @@
+"""Files of pairs: what is read, and what is said of files that are wrong."""
+
+import pyarrow as pa
+import pyarrow.feather
+import pyarrow.parquet
+import pytest
+
+from nsed.errors import ArgumentError, DataError
+from nsed.text import read_pairs
+
+
+@pytest.fixture
+def write(tmp_path):
+    def make(name, content):
+        path = tmp_path / name
+        path.write_bytes(content if isinstance(content, bytes) else content.encode())
+        return path
+
+    return make
+
+
+GOOD = {
+    "tsv": ("a.tsv", "ab\tAB\ncd\tCD\n", [("ab", "AB"), ("cd", "CD")], None),
+    "no last line end": ("a.tsv", "ab\tAB\ncd\tCD", [("ab", "AB"), ("cd", "CD")], None),
+    "windows": ("a.tsv", b"\xef\xbb\xbfab\tAB\r\n\r\ncd\tCD\r\n", [("ab", "AB"), ("cd", "CD")], None),
+    "labels": ("a.tsv", "a\tA\t1\nb\tX\t0\n", [("a", "A"), ("b", "X")], [True, False]),
+    "header": ("a.tsv", "source\ttarget\tlabel\na\tA\tyes\n", [("a", "A")], [True]),
+    "short header": ("a.tsv", "Source\tTarget\na\tA\n", [("a", "A")], None),
+    "quotes in tsv": ("a.tsv", "\"a\t'A\n", [('"a', "'A")], None),
+    "empty target": ("a.tsv", "a\t\n\tb\n", [("a", ""), ("", "b")], None),
+    "csv": ("a.csv", '"a,b",AB\nc,"C\nC"\n', [("a,b", "AB"), ("c", "C\nC")], None),
+    "dict": (
+        "a.dict",
+        ";;; comment\nREAD  R EH D\nREAD(2)  R IY D\nd'arc D AA R K # name\n",
+        [("READ", "R EH D"), ("READ", "R IY D"), ("d'arc", "D AA R K")],
+        None,
+    ),
+}
+
+
+@pytest.mark.parametrize("case", GOOD)
+def test_good_files(write, case):
+    name, content, expected, labels = GOOD[case]
+    pairs = read_pairs(write(name, content))
+    assert list(pairs) == expected
+    assert pairs.labels == labels
+
+
+BAD = {
+    "one column": ("a.tsv", "a\tA\nb\n", r"a\.tsv:2: expected at least 2 columns separated by a tab, found 1: 'b'"),
+    "commas in tsv": ("a.tsv", "a,A\n", r"a\.tsv:1: expected at least 2 columns separated by a tab, found 1: 'a,A'"),
+    "empty": ("a.tsv", "", r"a\.tsv: the file is empty"),
+    "only empty lines": ("a.csv", "\n\n", r"a\.csv: the file is empty"),
+    "label": ("a.tsv", "a\tA\tmaybe\n", r"a\.tsv:1: label 'maybe' is none of 1, true, yes, 0, false, no"),
+    "label missing": ("a.tsv", "a\tA\t1\nb\tB\n", r"a\.tsv:2: expected at least 3 columns"),
+    "latin": ("a.tsv", b"a\tA\nb\t\xe9\n", r"a\.tsv:2: not UTF-8 text"),
+    "ending": ("a.xlsx", "", r"a\.xlsx: no reader for '\.xlsx'; known: \.arrow, \.csv"),
+    "quotes": ("a.csv", 'a,"A\n', r"a\.csv:1: not readable as CSV: unexpected end of data"),
+    "word alone": ("a.dict", "READ  R EH D\nWORD\n", r"a\.dict:2: expected a word and its phones, found 'WORD'"),
+    "empty dict": ("a.dict", ";;; nothing\n", r"a\.dict: the file is empty"),
+    "not parquet": ("a.parquet", "a\tA\n", r"a\.parquet: cannot be read: "),
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_bad_files_are_named_with_their_line(write, case):
+    name, content, message = BAD[case]
+    with pytest.raises(DataError, match=message):
+        read_pairs(write(name, content))
+
+
+def test_missing_file(tmp_path):
+    with pytest.raises(DataError, match=r"none\.tsv: cannot be read: No such file"):
+        read_pairs(tmp_path / "none.tsv")
+
+
+@pytest.mark.parametrize("name", ["a.tsv", "a.csv"])
+def test_columns_are_chosen_by_name(write, name):
+    rows = [["id", "ipa", "word", "same"], ["1", "kæt", "cat", "1"], ["2", "dɒɡ", "dog", "0"]]
+    path = write(name, "\n".join(("\t" if name.endswith("tsv") else ",").join(row) for row in rows))
+    pairs = read_pairs(path, columns=["word", "ipa", "same"])
+    assert list(pairs) == [("cat", "kæt"), ("dog", "dɒɡ")]
+    assert pairs.labels == [True, False]
+    with pytest.raises(DataError, match=r":1: no column named 'phones'; the header has: id, ipa, word, same"):
+        read_pairs(path, columns=["word", "phones"])
+
+
+def test_a_dictionary_has_no_columns_to_choose(write):
+    with pytest.raises(ArgumentError, match=r"columns: got .* has no header"):
+        read_pairs(write("a.dict", "A  AH\n"), columns=["word", "phones"])
+
+
+@pytest.mark.parametrize(
+    ("name", "save"), [("a.parquet", pa.parquet.write_table), ("a.arrow", pa.feather.write_feather)]
+)
+def test_arrow_files(tmp_path, name, save):
+    save(pa.table({"source": ["a", "b"], "target": ["A", "B"], "label": [1, 0], "n": [1, 2]}), tmp_path / name)
+    pairs = read_pairs(tmp_path / name)
+    assert list(pairs) == [("a", "A"), ("b", "B")]
+    assert pairs.labels == [True, False]
+    assert read_pairs(tmp_path / name, columns=["target", "source"]).labels is None
+    with pytest.raises(DataError, match="no column named 'ipa'; the file has: source, target, label, n"):
+        read_pairs(tmp_path / name, columns=["source", "ipa"])
+    with pytest.raises(DataError, match=":1: column 'n': expected text, found 1"):
+        read_pairs(tmp_path / name, columns=["source", "n"])
+
+
+def test_standard_input(write, monkeypatch):
+    with write("a.txt", "a\tA\n").open() as stream:
+        monkeypatch.setattr("sys.stdin", stream)
+        assert list(read_pairs("-")) == [("a", "A")]
+
+
+def test_the_papers_dictionary(data_folder):
+    pairs = read_pairs(data_folder / "g2p-cmudict" / "train.dict")
+    assert len(pairs) == 108_952
+    assert pairs.sources[0] == "'CAUSE"
+    assert pairs.targets[0] == "K AH Z"
+
+
+def test_the_papers_transliterations(data_folder):
+    pairs = read_pairs(data_folder / "translit-ar2en" / "eval.tsv")
+    assert len(pairs) == 1_431
+    assert next(iter(pairs)) == ("آب", "abbe")
+
+
+def test_the_papers_word_lists_by_column(data_folder):
+    pairs = read_pairs(data_folder / "cognates" / "indo-european.tsv", columns=["CONCEPT", "TOKENS"])
+    assert next(iter(pairs)) == ("I", "e ɡ ɔ́ː")
