@@ -13,7 +13,7 @@ from nsed.baselines import EditDistanceConfig, LearnableEditDistance
 from nsed.baselines.expectation_maximization import expect, ignore
 from nsed.baselines.operation_table import OperationTable
 from nsed.datasets.rule_language import transduction_pairs
-from nsed.errors import ArgumentError, ModelFileError, UnknownSymbolWarning
+from nsed.errors import ArgumentError, ModelFileError, NotExplainableError, UnknownSymbolWarning
 from nsed.lattice import Operation
 from nsed.lattice.reference import all_paths
 from nsed.text import EncodedStrings, PairBatches, Symboliser, Vocabulary
@@ -299,3 +299,11 @@ def test_rules_that_need_context_are_beyond_a_table(model):
     """The paper's argument: an initial B must go and others stay, but one table gives all deletions of B one price."""
     right, wrong = model.score([("BC", "c"), ("CB", "c")])
     assert right == pytest.approx(wrong, rel=1e-9)
+
+
+def test_without_smoothing_unseen_operations_are_impossible():
+    model = LearnableEditDistance.fit([("a", "x"), ("b", "y")], config=EditDistanceConfig(smoothing=0.0))
+    with pytest.warns(UnknownSymbolWarning):
+        assert model.score([("c", "y")])[0] == -math.inf
+    with pytest.warns(UnknownSymbolWarning), pytest.raises(NotExplainableError, match="turn 'c' into 'y'"):
+        model.align("c", "y")

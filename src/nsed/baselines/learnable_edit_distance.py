@@ -15,6 +15,7 @@ from nsed.baselines.operation_table import LearnedOperation, OperationTable
 from nsed.config import from_mapping
 from nsed.errors import ArgumentError, ModelFileError, UnknownSymbolWarning
 from nsed.lattice import EditLattice
+from nsed.lattice.arcs import REACHABLE
 from nsed.models.explanation import Explanation, read_explanation, read_scripts
 from nsed.models.persistence import MODEL_KINDS, SavedModel, read_model, write_model
 from nsed.text import (
@@ -95,13 +96,13 @@ class LearnableEditDistance:
         return after - before < self.config.tolerance * abs(before)
 
     def score(self, pairs: Pairs | Iterable[tuple[str, str]], *, on_batch: OnBatch = ignore) -> np.ndarray:
-        """The joint log-probability of each pair, in the order given."""
+        """The joint log-probability of each pair, in the order given; minus infinity for what cannot be."""
         pairs = Pairs.of(pairs)
         scores = np.empty(len(pairs))
         for batch, lattice in self._lattices(pairs):
             scores[batch.rows.numpy()] = (lattice.log_prob + self.table.end.log()).numpy()
             on_batch(len(batch.rows))
-        return scores
+        return np.where(scores > REACHABLE, scores, -np.inf)
 
     def align(self, source: str, target: str) -> EditScript:
         """The most probable edit operations that turn the source into the target."""

@@ -1,6 +1,6 @@
 """Single derivations: the best one, and samples from all of them, by walking back from (n, m) to (0, 0)."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from enum import IntEnum
 from typing import NamedTuple
 
@@ -40,14 +40,22 @@ class Paths(NamedTuple):
 
     def steps(self, *which: int) -> list[Step]:
         """The operations of one path (say, of pair 3: `steps(3)`, of its sample 0: `steps(3, 0)`) with their cells."""
-        walked, i, j = [], 0, 0
-        for code in self.operations[which].tolist():
-            operation = Operation(code)
-            i += operation in (Operation.DELETE, Operation.SUBSTITUTE)
-            j += operation in (Operation.INSERT, Operation.SUBSTITUTE)
-            if operation is not Operation.NONE:
-                walked.append(Step(operation, i, j))
-        return walked
+        return steps_of(self.operations[which].tolist())
+
+
+_OPERATIONS = tuple(Operation)
+
+
+def steps_of(codes: Iterable[int]) -> list[Step]:
+    """The steps of a path that is given as operation codes."""
+    walked, i, j = [], 0, 0
+    for operation in map(_OPERATIONS.__getitem__, codes):
+        if operation is Operation.NONE:
+            break
+        i += operation is not Operation.INSERT
+        j += operation is not Operation.DELETE
+        walked.append(Step(operation, i, j))
+    return walked
 
 
 Choice = Callable[[Float[Tensor, "3 batch paths"]], Int[Tensor, "batch paths"]]

@@ -10,7 +10,10 @@ import numpy as np
 import torch
 from jaxtyping import Float
 
-from nsed.lattice import Arcs, EditLattice, Paths, Step
+from nsed.errors import NotExplainableError
+from nsed.lattice import EditLattice, Step
+from nsed.lattice.arcs import REACHABLE
+from nsed.lattice.path import steps_of
 from nsed.text import Edit, EditScript
 from nsed.text.edit_script import EditKind
 
@@ -64,13 +67,21 @@ class Explanation:
 def read_scripts(
     lattice: EditLattice, sources: Sequence[Sequence[str]], targets: Sequence[Sequence[str]]
 ) -> list[EditScript]:
-    """The best script of every pair of a lattice, with the symbols that the pairs are made of."""
-    paths, posteriors = lattice.best_path(), lattice.posteriors
-    shares = (paths.score - lattice.log_prob).tolist()
-    return [
-        _script(paths, posteriors, pair, source, target, shares[pair])
-        for pair, (source, target) in enumerate(zip(sources, targets, strict=True))
-    ]
+    """The best script of every pair of a lattice, with the symbols that the pairs are made of.
+
+    Raises `NotExplainableError` for a pair that no derivation makes.
+    """
+    paths = lattice.best_path()
+    posteriors = [table.detach().cpu().numpy() for table in lattice.posteriors]
+    columns = (paths.operations.tolist(), paths.score.tolist(), (paths.score - lattice.log_prob).tolist())
+    scripts = []
+    for pair, (codes, weight, log_share) in enumerate(zip(*columns, strict=True)):
+        if weight <= REACHABLE:
+            shown = f"{' '.join(sources[pair])!r} into {' '.join(targets[pair])!r}"
+            raise NotExplainableError(f"no operations of probability above zero turn {shown}")
+        edits = [_edit(step, sources[pair], targets[pair], posteriors, pair) for step in steps_of(codes)]
+        scripts.append(EditScript(tuple(edits), weight, min(1.0, exp(log_share))))
+    return scripts
 
 
 def read_explanation(
@@ -87,14 +98,7 @@ def read_explanation(
     )
 
 
-def _script(
-    paths: Paths, posteriors: Arcs, pair: int, source: Sequence[str], target: Sequence[str], log_share: float
-) -> EditScript:
-    edits = [_edit(step, source, target, posteriors, pair) for step in paths.steps(pair)]
-    return EditScript(tuple(edits), float(paths.score[pair]), min(1.0, exp(log_share)))
-
-
-def _edit(step: Step, source: Sequence[str], target: Sequence[str], posteriors: Arcs, pair: int) -> Edit:
+def _edit(step: Step, source: Sequence[str], target: Sequence[str], posteriors: list[np.ndarray], pair: int) -> Edit:
     kind = _KINDS[step.operation]
     reads, writes = kind != "insert", kind != "delete"
     probability = float(posteriors[step.operation - 1][pair, step.i, step.j])
