@@ -1,0 +1,71 @@
+"""The interface of an encoder: vectors of symbols in, vectors of symbols in context out."""
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Literal
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor, nn
+
+from nsed.config import bounded
+from nsed.types import Lengths
+
+Vectors = Float[Tensor, "batch length dim"]
+State = tuple[Tensor, ...]
+"""What a left-to-right encoder remembers of a prefix: tensors whose first axis is the batch."""
+
+
+@dataclass(frozen=True)
+class EncoderConfig:
+    """Which encoder, and how large. Paper: appendix "Model Hyperparameters"."""
+
+    kind: str = "rnn"
+    """unigram (no context), cnn (neighbours), rnn or transformer (whole string)."""
+    dim: int = bounded(256, low=1)
+    """Size of all vectors."""
+    layers: int = bounded(2, low=1)
+    """Layers of cnn, rnn and transformer; the paper's CNN has 1, a deep one more."""
+    kernel: int = bounded(3, low=1)
+    """Symbols that a cnn layer sees at once."""
+    heads: int = bounded(4, low=1)
+    """Attention heads of the transformer."""
+    norm: Literal["pre", "post"] = "pre"
+    """Layer normalisation of the transformer: before its blocks, or after them as in BERT."""
+    dropout: float = bounded(0.1, low=0, high=1)
+    """Share of the numbers that are dropped in training."""
+    max_length: int = bounded(128, low=1)
+    """Symbols of a string at most, where positions are learned: unigram, cnn and transformer."""
+
+
+class Encoder(nn.Module, ABC):
+    """Puts each symbol's vector into context; padding after a string never changes it.
+
+    A `causal` encoder sees only what stands to the left, and can go symbol by symbol: `begin` and then `step` give, one
+    by one, the vectors that `forward` gives for the whole string.
+    """
+
+    needs_positions: bool
+    """Whether the symbols' vectors must tell where they stand."""
+
+    @abstractmethod
+    def forward(self, vectors: Vectors, lengths: Lengths) -> Vectors:
+        """The vectors of whole strings."""
+
+    @abstractmethod
+    def begin(self, like: Float[Tensor, "batch dim"]) -> State:
+        """What is known before the first symbol."""
+
+    @abstractmethod
+    def step(self, vector: Float[Tensor, "batch dim"], state: State) -> tuple[Float[Tensor, "batch dim"], State]:
+        """The next symbol's vector in context, and what to remember."""
+
+
+def inside(lengths: Lengths, width: int) -> Bool[Tensor, "batch width"]:
+    """True for a string's own symbols, False for padding."""
+    return torch.arange(width, device=lengths.device) < lengths[:, None]
+
+
+def reordered(state: State, rows: Int[Tensor, " chosen"]) -> State:
+    """The states of chosen members of the batch."""
+    return tuple(part.index_select(0, rows) for part in state)

@@ -1,0 +1,54 @@
+"""Symbols as vectors: one per symbol, plus one per position and one per category where these matter."""
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+
+from nsed.encoders.base import Vectors
+from nsed.errors import TooLongError
+from nsed.text.vocabulary import PAD
+
+
+class SymbolEmbedding(nn.Module):
+    """Symbol numbers to vectors. Paper: section 4, symbol embeddings summed with learned position embeddings.
+
+    `positions` is how many positions can be told apart, 0 for none; `categories` how many kinds of strings (languages,
+    data sources), 0 for none.
+    """
+
+    def __init__(
+        self, symbols: int, dim: int, *, positions: int = 0, categories: int = 0, dropout: float = 0.0
+    ) -> None:
+        super().__init__()
+        self.symbols = nn.Embedding(symbols, dim, padding_idx=PAD)
+        self.positions = nn.Embedding(positions, dim) if positions else None
+        self.categories = nn.Embedding(categories, dim) if categories else None
+        self.dropout = nn.Dropout(dropout)
+        for part in (self.symbols, self.positions, self.categories):
+            if part is not None:
+                nn.init.normal_(part.weight, std=dim**-0.5)
+
+    def forward(self, symbols: Int[Tensor, "batch length"], category: Int[Tensor, " batch"] | None = None) -> Vectors:
+        """Vectors of whole strings. Raises `TooLongError` beyond the last position."""
+        vectors: Tensor = self.symbols(symbols)
+        if self.positions is not None:
+            self.check(symbols.shape[1])
+            vectors = vectors + self.positions.weight[: symbols.shape[1]]
+        if self.categories is not None and category is not None:
+            vectors = vectors + self.categories(category)[:, None]
+        return torch.as_tensor(self.dropout(vectors))
+
+    def at(self, symbols: Int[Tensor, " batch"], position: int) -> Float[Tensor, "batch dim"]:
+        """Vectors of single symbols that stand at the same position."""
+        vectors: Tensor = self.symbols(symbols)
+        if self.positions is not None:
+            self.check(position + 1)
+            vectors = vectors + self.positions.weight[position]
+        return torch.as_tensor(self.dropout(vectors))
+
+    def check(self, length: int) -> None:
+        """A string must have as many positions as it has symbols."""
+        if self.positions is not None and length > self.positions.num_embeddings:
+            limit = self.positions.num_embeddings
+            advice = "Train with a larger encoder.max_length, or shorten the strings."
+            raise TooLongError("length", got=f"{length} symbols", expected=f"at most {limit}", advice=advice)

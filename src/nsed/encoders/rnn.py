@@ -1,0 +1,93 @@
+"""The whole string, read from one side or from both: gated recurrent units."""
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+
+from nsed.encoders.base import Encoder, EncoderConfig, State, Vectors
+from nsed.types import Lengths
+
+
+class RnnEncoder(Encoder):
+    """GRU layers with residual connections and layer normalisation. Paper: appendix, following Chen et al. 2018."""
+
+    needs_positions = False
+
+    def __init__(self, config: EncoderConfig, *, causal: bool) -> None:
+        super().__init__()
+        make = OneWayLayer if causal else TwoWayLayer
+        self.layers = nn.ModuleList(make(config) for _ in range(config.layers))
+
+    def forward(self, vectors: Vectors, lengths: Lengths) -> Vectors:
+        """See `Encoder.forward`."""
+        back = _reversal(lengths, vectors.shape[1])
+        for layer in self.layers:
+            vectors = layer(vectors, back)
+        return vectors
+
+    def begin(self, like: Float[Tensor, "batch dim"]) -> State:
+        """See `Encoder.begin`: each layer's hidden state."""
+        return tuple(torch.zeros_like(like) for _ in self.layers)
+
+    def step(self, vector: Float[Tensor, "batch dim"], state: State) -> tuple[Float[Tensor, "batch dim"], State]:
+        """See `Encoder.step`."""
+        remembered = []
+        for layer, hidden in zip(self.layers, state, strict=True):
+            assert isinstance(layer, OneWayLayer)
+            vector, after = layer.step(vector, hidden)
+            remembered.append(after)
+        return vector, tuple(remembered)
+
+
+class OneWayLayer(nn.Module):
+    """A GRU from left to right."""
+
+    def __init__(self, config: EncoderConfig) -> None:
+        super().__init__()
+        self.gru = nn.GRU(config.dim, config.dim, batch_first=True)
+        self.norm = nn.LayerNorm(config.dim)
+        self.dropout = nn.Dropout(config.dropout)
+
+    def forward(self, vectors: Vectors, back: Int[Tensor, "batch length"]) -> Vectors:
+        """Each symbol with everything to its left."""
+        read, _ = self.gru(vectors)
+        normed: Tensor = self.norm(vectors + self.dropout(read))
+        return normed
+
+    def step(
+        self, vector: Float[Tensor, "batch dim"], hidden: Float[Tensor, "batch dim"]
+    ) -> tuple[Float[Tensor, "batch dim"], Float[Tensor, "batch dim"]]:
+        """One more symbol."""
+        read, after = self.gru(vector[:, None], hidden[None].contiguous())
+        return self.norm(vector + self.dropout(read[:, 0])), after[0]
+
+
+class TwoWayLayer(nn.Module):
+    """A GRU from either end, brought back to the vectors' size."""
+
+    def __init__(self, config: EncoderConfig) -> None:
+        super().__init__()
+        self.onward = nn.GRU(config.dim, config.dim, batch_first=True)
+        self.backward_ = nn.GRU(config.dim, config.dim, batch_first=True)
+        self.merge = nn.Linear(2 * config.dim, config.dim)
+        self.norm = nn.LayerNorm(config.dim)
+        self.dropout = nn.Dropout(config.dropout)
+
+    def forward(self, vectors: Vectors, back: Int[Tensor, "batch length"]) -> Vectors:
+        """Each symbol with everything around it.
+
+        The string is turned round by its own length, so that the second GRU begins at the last symbol, not at padding.
+        """
+        onward, _ = self.onward(vectors)
+        places = back[:, :, None].expand_as(vectors)
+        backward, _ = self.backward_(vectors.gather(1, places))
+        both = torch.cat([onward, backward.gather(1, places)], dim=-1)
+        normed: Tensor = self.norm(vectors + self.dropout(self.merge(both)))
+        return normed
+
+
+def _reversal(lengths: Lengths, width: int) -> Int[Tensor, "batch width"]:
+    """Where each symbol goes when its string is read backwards; padding stays in place."""
+    places = torch.arange(width, device=lengths.device)
+    turned = lengths[:, None] - 1 - places
+    return torch.where(turned >= 0, turned, places)

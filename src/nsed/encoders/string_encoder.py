@@ -1,0 +1,56 @@
+"""From symbol numbers to symbols in context: an embedding and an encoder, as one side of a model needs them."""
+
+from typing import NamedTuple
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+
+from nsed.encoders.base import EncoderConfig, State, Vectors, reordered
+from nsed.encoders.embedding import SymbolEmbedding
+from nsed.encoders.registry import ENCODERS
+from nsed.types import Lengths
+
+
+class Prefix(NamedTuple):
+    """Where a left-to-right encoder stands: how many symbols it has read, and what it remembers of them."""
+
+    position: int
+    state: State
+
+    def reordered(self, rows: Int[Tensor, " chosen"]) -> "Prefix":
+        """The same for chosen members of the batch."""
+        return Prefix(self.position, reordered(self.state, rows))
+
+
+class StringEncoder(nn.Module):
+    """One side of a model; `causal` reads from left to right only, and can go symbol by symbol."""
+
+    def __init__(self, config: EncoderConfig, symbols: int, *, causal: bool, categories: int = 0) -> None:
+        super().__init__()
+        self.encoder = ENCODERS[config.kind](config, causal=causal)
+        positions = config.max_length + 1 if self.encoder.needs_positions else 0  # one more for <s> or </s>
+        self.embedding = SymbolEmbedding(
+            symbols, config.dim, positions=positions, categories=categories, dropout=config.dropout
+        )
+
+    def forward(
+        self,
+        symbols: Int[Tensor, "batch length"],
+        lengths: Lengths,
+        category: Int[Tensor, " batch"] | None = None,
+    ) -> Vectors:
+        """The vectors of whole strings."""
+        encoded: Tensor = self.encoder(self.embedding(symbols, category), lengths)
+        return encoded
+
+    def begin(self, batch: int) -> Prefix:
+        """Before the first symbol."""
+        weight = self.embedding.symbols.weight
+        return Prefix(0, self.encoder.begin(weight.new_zeros(batch, weight.shape[1])))
+
+    def step(self, symbols: Int[Tensor, " batch"], prefix: Prefix) -> tuple[Float[Tensor, "batch dim"], Prefix]:
+        """One more symbol of each string, all at the same position."""
+        vector = self.embedding.at(symbols, prefix.position)
+        encoded, state = self.encoder.step(vector, prefix.state)
+        return torch.as_tensor(encoded), Prefix(prefix.position + 1, state)

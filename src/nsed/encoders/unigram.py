@@ -1,0 +1,28 @@
+"""No context at all: a symbol and its position, as readable as a table of operations."""
+
+from jaxtyping import Float
+from torch import Tensor
+
+from nsed.encoders.base import Encoder, EncoderConfig, State, Vectors
+from nsed.types import Lengths
+
+
+class UnigramEncoder(Encoder):
+    """Every symbol stays as it is. Paper: section 4, the context-free encoder."""
+
+    needs_positions = True
+
+    def __init__(self, config: EncoderConfig, *, causal: bool) -> None:
+        super().__init__()
+
+    def forward(self, vectors: Vectors, lengths: Lengths) -> Vectors:
+        """See `Encoder.forward`."""
+        return vectors
+
+    def begin(self, like: Float[Tensor, "batch dim"]) -> State:
+        """See `Encoder.begin`."""
+        return ()
+
+    def step(self, vector: Float[Tensor, "batch dim"], state: State) -> tuple[Float[Tensor, "batch dim"], State]:
+        """See `Encoder.step`."""
+        return vector, state
