@@ -1,17 +1,18 @@
 """Configurations: from YAML, with every fault at once."""
 
+import math
 from dataclasses import dataclass
 from typing import Literal
 
 import pytest
 
 from nsed.baselines import EditDistanceConfig
-from nsed.config import bounded, field_help, from_mapping, from_yaml, parse_overrides, to_yaml
+from nsed.config import Config, bounded, field_help, from_mapping, parse_overrides, read_yaml, to_yaml
 from nsed.errors import ConfigError
 
 
 @dataclass(frozen=True)
-class Small:
+class Small(Config):
     """For the tests."""
 
     steps: int = bounded(3, low=1)
@@ -30,11 +31,11 @@ def test_five_faults_are_all_reported():
         from_mapping(Small, values, where="my.yaml")
     assert str(caught.value).splitlines() == [
         "my.yaml: 5 faults",
-        "  - steps: got 'many', expected a whole number",
-        "  - mode: got 'sideways', expected one of up, down",
         "  - nme: no such key; did you mean 'name'?",
+        "  - steps: got 'many', expected a whole number",
+        "  - rate: got 2, expected at least 0 and below 1",
+        "  - mode: got 'sideways', expected one of up, down",
         "  - quick: got 1, expected true or false",
-        "  - rate: got 2.0, expected at least 0 and below 1",
     ]
 
 
@@ -51,9 +52,9 @@ def test_whole_numbers_do_for_numbers_but_not_the_other_way_round():
 def test_yaml_and_overrides(tmp_path):
     path = tmp_path / "c.yaml"
     path.write_text("steps: 5\nrate: 1.0e-3\n")
-    assert from_yaml(Small, path, parse_overrides(["steps=7"])) == Small(steps=7, rate=1e-3)
+    assert from_mapping(Small, read_yaml(path) | parse_overrides(["steps=7"])) == Small(steps=7, rate=1e-3)
     path.write_text("")
-    assert from_yaml(Small, path, {}) == Small()
+    assert from_mapping(Small, read_yaml(path)) == Small()
 
 
 @pytest.mark.parametrize(
@@ -63,12 +64,12 @@ def test_files_that_are_no_config(tmp_path, content, message):
     path = tmp_path / "c.yaml"
     path.write_text(content)
     with pytest.raises(ConfigError, match=message):
-        from_yaml(Small, path, {})
+        read_yaml(path)
 
 
 def test_missing_file(tmp_path):
     with pytest.raises(ConfigError, match="cannot be read: No such file"):
-        from_yaml(Small, tmp_path / "none.yaml", {})
+        read_yaml(tmp_path / "none.yaml")
 
 
 def test_override_without_equals_sign():
@@ -79,8 +80,21 @@ def test_override_without_equals_sign():
 def test_printed_yaml_reads_back_and_carries_the_help(tmp_path):
     path = tmp_path / "c.yaml"
     path.write_text(to_yaml(EditDistanceConfig(iterations=7)))
-    assert from_yaml(EditDistanceConfig, path, {}) == EditDistanceConfig(iterations=7)
+    assert from_mapping(EditDistanceConfig, read_yaml(path)) == EditDistanceConfig(iterations=7)
     assert "# How many steps.\nsteps: 3\n" in to_yaml(Small())
+
+
+@pytest.mark.parametrize("value", [math.nan, -1, 1, math.inf])
+def test_numbers_out_of_bounds_are_refused_in_python_too(value):
+    with pytest.raises(ConfigError, match=r"Small: 1 fault\n  - rate: got .*, expected at least 0 and below 1"):
+        Small(rate=value)
+
+
+def test_keys_and_values_that_are_no_yaml():
+    with pytest.raises(ConfigError, match="5: no such key"):
+        from_mapping(Small, {5: 3})
+    with pytest.raises(ConfigError, match=r"steps: got '\[1', expected a whole number"):
+        from_mapping(Small, parse_overrides(["steps=[1"]))
 
 
 def test_every_setting_of_a_model_has_a_help_text():

@@ -3,8 +3,10 @@
 import importlib
 import json
 import re
+import shlex
 import subprocess
 import sys
+import textwrap
 from functools import reduce
 from pathlib import Path
 
@@ -87,10 +89,14 @@ def test_readme_commands_run(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     Path("pairs.tsv").write_text("colour\tcolor\nhonour\thonor\nSOURCE\tTARGET\n")
     commands = re.findall(r"^nsed (.*?)\s*(?:#.*)?$", README, flags=re.MULTILINE)
-    assert len(commands) >= 7
+    assert len(commands) >= 10
+    shown = ""
     for command in commands:
-        result = CliRunner().invoke(app, command.split())
+        result = CliRunner().invoke(app, shlex.split(command))
         assert result.exit_code == 0, (command, result.output, result.exception)
+        shown += result.stdout
+    assert textwrap.indent("f l a  g s  h i  p s\nF L AE G SH · IH P S\n", "    ") in README
+    assert "f l a  g s  h i  p s\nF L AE G SH · IH P S\n" in shown
 
 
 def test_readme_error_is_the_real_one(tmp_path, monkeypatch):

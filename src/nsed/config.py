@@ -6,9 +6,9 @@ A field's docstring (the string below it) is its help text on the command line a
 import ast
 import dataclasses
 import inspect
+import math
 import textwrap
 from collections.abc import Mapping, Sequence
-from functools import cache
 from pathlib import Path
 from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
@@ -17,27 +17,38 @@ from rapidfuzz import process
 
 from nsed.errors import ConfigError
 
-T = TypeVar("T")
+
+@dataclasses.dataclass(frozen=True)
+class Config:
+    """The base of all configurations: whoever makes one, in Python or from YAML, hears of every fault."""
+
+    def __post_init__(self) -> None:
+        values = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
+        faults = _faults(self.__class__, values)
+        if faults:
+            raise ConfigError(self.__class__.__name__, faults)
 
 
-def from_mapping(config: type[T], values: Mapping[str, Any], *, where: str = "config") -> T:
+T = TypeVar("T", bound=Config)
+
+
+def bounded(default: int | float, *, low: int | float, high: int | float | None = None) -> Any:
+    """A field whose value must be at least `low` and below `high`."""
+    return dataclasses.field(default=default, metadata={"low": low, "high": high})
+
+
+def from_mapping(config: type[T], values: Mapping[Any, Any], *, where: str = "config") -> T:
     """A configuration from plain values. Raises `ConfigError` with every unknown key and every wrong value."""
-    hints, faults, accepted = get_type_hints(config), [], {}
-    for name, value in values.items():
-        if name not in hints:
-            faults.append(_unknown(name, list(hints)))
-        elif (fault := _fault(value, hints[name])) is not None:
-            faults.append(f"{name}: got {value!r}, expected {fault}")
-        else:
-            accepted[name] = float(value) if hints[name] is float else value
-    faults.extend(_out_of_range(config, accepted))
+    known = get_type_hints(config)
+    faults = [_unknown(name, list(known)) for name in values if name not in known]
+    faults += _faults(config, {name: value for name, value in values.items() if name in known})
     if faults:
         raise ConfigError(where, faults)
-    return config(**accepted)
+    return config(**{name: float(value) if known[name] is float else value for name, value in values.items()})
 
 
-def from_yaml(config: type[T], path: str | Path, overrides: Mapping[str, Any]) -> T:
-    """A configuration from a YAML file, with other values on top."""
+def read_yaml(path: str | Path) -> dict[Any, Any]:
+    """The values of a YAML file, as `from_mapping` takes them."""
     try:
         values = yaml.safe_load(Path(path).read_text(encoding="utf-8")) or {}
     except OSError as error:
@@ -46,7 +57,7 @@ def from_yaml(config: type[T], path: str | Path, overrides: Mapping[str, Any]) -
         raise ConfigError(str(path), [f"not readable as YAML: {error}"]) from None
     if not isinstance(values, dict):
         raise ConfigError(str(path), [f"got {values!r}, expected lines `key: value`"])
-    return from_mapping(config, values | dict(overrides), where=str(path))
+    return values
 
 
 def parse_overrides(overrides: Sequence[str]) -> dict[str, Any]:
@@ -61,7 +72,7 @@ def parse_overrides(overrides: Sequence[str]) -> dict[str, Any]:
     return {key.strip(): _scalar(value) for key, _, value in (text.partition("=") for text in overrides)}
 
 
-def to_yaml(config: Any) -> str:
+def to_yaml(config: Config) -> str:
     """The resolved configuration as YAML, each key below its help text."""
     lines, help_texts = [], field_help(config.__class__)
     for field in dataclasses.fields(config):
@@ -70,8 +81,7 @@ def to_yaml(config: Any) -> str:
     return "\n".join(lines) + "\n"
 
 
-@cache
-def field_help(config: type) -> dict[str, str]:
+def field_help(config: type[Config]) -> dict[str, str]:
     """Each field's docstring, in one line."""
     (definition,) = ast.parse(textwrap.dedent(inspect.getsource(config))).body
     assert isinstance(definition, ast.ClassDef)
@@ -83,7 +93,10 @@ def field_help(config: type) -> dict[str, str]:
 
 
 def _scalar(text: str) -> Any:
-    value = yaml.safe_load(text)
+    try:
+        value = yaml.safe_load(text)
+    except yaml.YAMLError:
+        return text
     if isinstance(value, str):  # YAML wants 1.0e-3; people write 1e-3
         try:
             return float(value)
@@ -92,12 +105,23 @@ def _scalar(text: str) -> Any:
     return value
 
 
-def _unknown(name: str, known: list[str]) -> str:
-    close = process.extractOne(name, known, score_cutoff=60)
+def _unknown(name: object, known: list[str]) -> str:
+    close = process.extractOne(str(name), known, score_cutoff=60)
     return f"{name}: no such key" + (f"; did you mean {close[0]!r}?" if close else f"; known: {', '.join(known)}")
 
 
-def _fault(value: Any, hint: Any) -> str | None:
+def _faults(config: type[Config], values: Mapping[str, Any]) -> list[str]:
+    """What is wrong with values of known fields."""
+    hints, fields = get_type_hints(config), {field.name: field for field in dataclasses.fields(config)}
+    faults = []
+    for name, value in values.items():
+        expected = _wrong_type(value, hints[name]) or _out_of_bounds(value, fields[name].metadata)
+        if expected:
+            faults.append(f"{name}: got {value!r}, expected {expected}")
+    return faults
+
+
+def _wrong_type(value: Any, hint: Any) -> str | None:
     """What was expected instead, if the value does not fit its type."""
     if get_origin(hint) is Literal:
         choices = get_args(hint)
@@ -107,18 +131,11 @@ def _fault(value: Any, hint: Any) -> str | None:
     return None if fits else {int: "a whole number", float: "a number", bool: "true or false"}.get(hint, "text")
 
 
-def _out_of_range(config: type, values: Mapping[str, Any]) -> list[str]:
-    """Faults that the fields' own bounds (metadata `low`, `high`) find."""
-    faults = []
-    for field in dataclasses.fields(config):
-        low, high = field.metadata.get("low"), field.metadata.get("high")
-        value = values.get(field.name, field.default)
-        if (low is not None and value < low) or (high is not None and value >= high):
-            bounds = f"at least {low}" + (f" and below {high}" if high is not None else "")
-            faults.append(f"{field.name}: got {value!r}, expected {bounds}")
-    return faults
-
-
-def bounded(default: int | float, *, low: int | float, high: int | float | None = None) -> Any:
-    """A field whose value must be at least `low` and below `high`."""
-    return dataclasses.field(default=default, metadata={"low": low, "high": high})
+def _out_of_bounds(value: Any, metadata: Mapping[str, Any]) -> str | None:
+    """What was expected instead, if the value is not within the field's own bounds."""
+    if "low" not in metadata:
+        return None
+    low, high = metadata["low"], metadata["high"]
+    if low <= value < (math.inf if high is None else high):
+        return None
+    return f"at least {low}" + ("" if high is None else f" and below {high}")

@@ -3,6 +3,8 @@
 import itertools
 import math
 import random
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -235,7 +237,9 @@ def test_empty_strings_have_scripts_too(model):
 
 
 def test_unknown_symbols_are_listed_in_one_warning_and_score_low(model):
-    with pytest.warns(UnknownSymbolWarning, match="2 source symbols are unknown to the model .* <unk>: X Ž") as caught:
+    with pytest.warns(
+        UnknownSymbolWarning, match="2 source symbols are unknown to the model, which reads <unk>: X Ž"
+    ) as caught:
         scores = model.score([("AX", "a"), ("ŽX", "b"), ("A", "a")])
     assert len(caught) == 1
     assert np.isfinite(scores).all()
@@ -282,11 +286,54 @@ def test_continued_training_equals_uninterrupted_training_bit_for_bit():
     assert finished.history == whole.history
 
 
-def test_continuing_with_other_symbols_is_refused(model):
+def test_continuing_keeps_the_settings():
+    pairs, settings = (
+        [("A B", "a b"), ("B", "b")],
+        EditDistanceConfig(source_symbols="tokens", iterations=1, smoothing=0.3),
+    )
+    begun = LearnableEditDistance.fit(pairs, config=settings)
+    assert LearnableEditDistance.fit(pairs, start=begun).config == settings
+
+
+def test_continuing_with_other_symbols_or_pairs_is_refused(model):
+    pairs = transduction_pairs(400, seed=1)
     with pytest.raises(
         ArgumentError, match="source_symbols: got 'tokens', expected 'graphemes', as the training began"
     ):
-        LearnableEditDistance.fit([("A", "a")], config=EditDistanceConfig(source_symbols="tokens"), start=model)
+        LearnableEditDistance.fit(pairs, config=EditDistanceConfig(source_symbols="tokens"), start=model)
+    with pytest.raises(ArgumentError, match="pairs: got other pairs, expected the pairs with which the training began"):
+        LearnableEditDistance.fit([("A", "a")], start=model)
+
+
+@pytest.mark.parametrize("pairs", [[("", "")], [("", "a"), ("", "b")], [("a", "")]])
+def test_sides_that_are_all_empty_can_be_learned(pairs):
+    model = LearnableEditDistance.fit(pairs)
+    assert np.isfinite(model.score(pairs)).all()
+    assert [len(script) for script in model.align_all(pairs)] == [len(s) + len(t) for s, t in pairs]
+
+
+def test_vocabularies_that_no_table_can_hold_are_refused():
+    words = [(f"s{n}", f"t{n}") for n in range(12_000)]
+    tokens = EditDistanceConfig(source_symbols="tokens", target_symbols="tokens")
+    with pytest.raises(
+        ArgumentError, match=r"pairs: got 12,004 source and 12,004 target symbols, .* Did you mean graphemes"
+    ):
+        LearnableEditDistance.fit(words, config=tokens)
+
+
+def test_wrong_strings_are_named_by_every_verb():
+    """In a process of its own: under pytest the signatures' types are checked before anything else."""
+    code = """
+import nsed
+model = nsed.LearnableEditDistance.fit([("a", "a")])
+for verb in (model.align, model.explain, lambda *pair: model.score([pair])):
+    try:
+        verb(None, "a")
+    except nsed.NsedError as error:
+        print(error)
+"""
+    shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=120).stdout
+    assert shown == "pairs: got (None, 'a') at place 0, expected (source, target), two strings\n" * 3
 
 
 def test_reference_backend_learns_the_same():

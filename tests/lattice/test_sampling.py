@@ -6,6 +6,7 @@ import pytest
 import torch
 
 from nsed.errors import ArgumentError
+from nsed.lattice import EditLattice, Operation
 from nsed.lattice.reference import all_paths, path_weight
 from support.lattices import BACKENDS, random_case
 
@@ -35,6 +36,13 @@ def test_scores_are_the_weights_of_the_paths():
             assert float(sampled.score[pair, draw]) == pytest.approx(weight, abs=1e-12)
 
 
+def test_the_number_zero_from_the_generator_draws_no_impossible_arc(monkeypatch):
+    monkeypatch.setattr(torch, "rand", lambda shape, **_: torch.zeros(shape))
+    zeros = torch.zeros(1, 1, 3)
+    sampled = EditLattice(zeros, zeros, zeros, torch.tensor([0]), torch.tensor([2])).sample_paths(1)
+    assert [step.operation for step in sampled.steps(0, 0)] == [Operation.INSERT] * 2
+
+
 def test_one_generator_seed_gives_one_sample():
     case = random_case(1)
     first, second = (case.lattice().sample_paths(5, generator=torch.Generator().manual_seed(9)) for _ in range(2))
@@ -42,5 +50,5 @@ def test_one_generator_seed_gives_one_sample():
 
 
 def test_asking_for_no_path_says_so():
-    with pytest.raises(ArgumentError, match="k: got 0, expected at least 1 path"):
+    with pytest.raises(ArgumentError, match="k: got 0, expected a whole number of paths, at least 1"):
         random_case(1).lattice().sample_paths(0)

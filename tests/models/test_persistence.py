@@ -37,6 +37,13 @@ def test_writing_again_replaces_and_leaves_no_litter(folder):
     assert len(list(folder.iterdir())) == 2
 
 
+def test_files_of_others_are_left_alone(tmp_path):
+    (tmp_path / "weights-base.safetensors").write_text("mine")
+    write_model(tmp_path, MODEL)
+    write_model(tmp_path, SavedModel("test", {}, {}, {"t": torch.zeros(2)}))
+    assert (tmp_path / "weights-base.safetensors").read_text() == "mine"
+
+
 def test_a_kill_between_the_files_leaves_the_old_model(folder, monkeypatch):
     replace = os.replace
 
@@ -68,8 +75,13 @@ DAMAGE = {
         r"model\.json is truncated or not a model description",
     ),
     "not a description": (lambda f: (f / "model.json").write_text("[]"), r"model\.json is truncated or not a model"),
-    "incomplete": (lambda f: (f / "model.json").write_text('{"format": 1}'), r"model\.json is incomplete or altered"),
-    "outside": (lambda f: edit(f, weights="../x"), r"model\.json is incomplete or altered"),
+    "incomplete": (
+        lambda f: (f / "model.json").write_text('{"format": 1}'),
+        r"is incomplete or altered: kind, weights, ",
+    ),
+    "outside": (lambda f: edit(f, weights="../x"), r"model\.json is incomplete or altered: weights"),
+    "wrong types": (lambda f: edit(f, weights=3, record=[]), r"model\.json is incomplete or altered: weights, record"),
+    "format in words": (lambda f: edit(f, format="2"), r"model\.json is truncated or not a model description"),
     "no weights": (lambda f: weights(f).unlink(), r"weights-\w+\.safetensors cannot be read"),
     "truncated weights": (
         lambda f: weights(f).write_bytes(weights(f).read_bytes()[:-3]),
@@ -92,3 +104,19 @@ def test_a_place_that_cannot_be_written_is_named(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(NsedError, match=r"file/model: the model cannot be saved: Not a directory"):
         write_model(tmp_path / "file" / "model", MODEL)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"config": {"no such": 1}},
+        {"config": {"smoothing": -1}},
+        {"vocabularies": {"source": ["a"]}},
+        {"vocabularies": {"source": ["a", "b", "c"], "target": ["x"]}},
+    ],
+)
+def test_parts_that_do_not_fit_together_are_named(tmp_path, change):
+    nsed.LearnableEditDistance.fit([("ab", "x")]).save(tmp_path)
+    edit(tmp_path, **change)
+    with pytest.raises(ModelFileError, match="the parts of the model do not fit together: "):
+        nsed.load(tmp_path)

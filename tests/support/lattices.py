@@ -6,10 +6,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from nsed.lattice import Arcs, EditLattice
+from nsed.lattice import Arcs, EditLattice, backends
 from nsed.lattice.reference import Grids
 
-BACKENDS = ("reference", "torch")
+BACKENDS = tuple(backends.BACKENDS)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -31,7 +31,7 @@ GOOD = {
     "csv": ("a.csv", '"a,b",AB\nc,"C\nC"\n', [("a,b", "AB"), ("c", "C\nC")], None),
     "dict": (
         "a.dict",
-        ";;; comment\nREAD  R EH D\nREAD(2)  R IY D\nd'arc D AA R K # name\n",
+        ";;; comment\nREAD  R EH D\nREAD(2)  R IY D\nd'arc\tD AA R K # name\n",
         [("READ", "R EH D"), ("READ", "R IY D"), ("d'arc", "D AA R K")],
         None,
     ),
@@ -47,12 +47,19 @@ def test_good_files(write, case):
 
 
 BAD = {
-    "one column": ("a.tsv", "a\tA\nb\n", r"a\.tsv:2: expected at least 2 columns separated by a tab, found 1: 'b'"),
+    "one column": ("a.tsv", "a\tA\nb\n", r"a\.tsv:2: expected 2 columns separated by a tab, found 1: 'b'"),
     "commas in tsv": ("a.tsv", "a,A\n", r"a\.tsv:1: expected at least 2 columns separated by a tab, found 1: 'a,A'"),
     "empty": ("a.tsv", "", r"a\.tsv: the file is empty"),
     "only empty lines": ("a.csv", "\n\n", r"a\.csv: the file is empty"),
     "label": ("a.tsv", "a\tA\tmaybe\n", r"a\.tsv:1: label 'maybe' is none of 1, true, yes, 0, false, no"),
-    "label missing": ("a.tsv", "a\tA\t1\nb\tB\n", r"a\.tsv:2: expected at least 3 columns"),
+    "label missing": ("a.tsv", "a\tA\t1\nb\tB\n", r"a\.tsv:2: expected 3 columns .*, found 2: 'b.*B'"),
+    "a column too many": (
+        "a.csv",
+        "a,A\nb,B,0\n",
+        r"a\.csv:2: expected 2 columns separated by a comma, found 3: 'b,B,0'",
+    ),
+    "only a header": ("a.tsv", "source\ttarget\n", r"a\.tsv: there is a header but no pair below it"),
+    "no label": ("a.tsv", "a\tA\tnote\n", r"label 'note' is none of .*; if the third column holds no labels, name"),
     "latin": ("a.tsv", b"a\tA\nb\t\xe9\n", r"a\.tsv:2: not UTF-8 text"),
     "ending": ("a.xlsx", "", r"a\.xlsx: no reader for '\.xlsx'; known: \.arrow, \.csv"),
     "quotes": ("a.csv", 'a,"A\n', r"a\.csv:1: not readable as CSV: unexpected end of data"),
@@ -105,10 +112,40 @@ def test_arrow_files(tmp_path, name, save):
         read_pairs(tmp_path / name, columns=["source", "n"])
 
 
-def test_standard_input(write, monkeypatch):
-    with write("a.txt", "a\tA\n").open() as stream:
+def test_standard_input_is_utf8_and_may_have_a_byte_order_mark(write, monkeypatch):
+    with write("a.txt", b"\xef\xbb\xbf\xc3\xa9\tA\n").open(encoding="latin-1") as stream:
         monkeypatch.setattr("sys.stdin", stream)
-        assert list(read_pairs("-")) == [("a", "A")]
+        assert list(read_pairs("-")) == [("é", "A")]
+    with write("b.txt", b"\xe9\tA\n").open(encoding="latin-1") as stream:
+        monkeypatch.setattr("sys.stdin", stream)
+        with pytest.raises(DataError, match="-: not UTF-8 text"):
+            read_pairs("-")
+    monkeypatch.setattr("sys.stdin", None)
+    with pytest.raises(DataError, match="-: standard input is closed"):
+        read_pairs("-")
+
+
+@pytest.mark.parametrize("columns", [["a"], ["a", "b", "c", "d"]])
+def test_columns_are_two_or_three(write, columns):
+    with pytest.raises(ArgumentError, match=r"columns: got .* expected the names of 2 or 3: source, target, label"):
+        read_pairs(write("a.tsv", "a\tb\tc\td\n"), columns=columns)
+
+
+@pytest.mark.parametrize("labels", [[1, 0], [True, False], ["yes", "false"], [1.0, 0.0]])
+def test_labels_of_arrow_files(tmp_path, labels):
+    pa.parquet.write_table(
+        pa.table({"source": ["a", "b"], "target": ["A", "B"], "label": labels}), tmp_path / "a.parquet"
+    )
+    assert read_pairs(tmp_path / "a.parquet").labels == [True, False]
+
+
+@pytest.mark.parametrize("wrong", [2, "maybe", None, float("nan")])
+def test_labels_that_are_none(tmp_path, wrong):
+    first = True if wrong is None else wrong
+    table = pa.table({"source": ["a", "b"], "target": ["A", "B"], "label": [type(first)(1), wrong]})
+    pa.parquet.write_table(table, tmp_path / "a.parquet")
+    with pytest.raises(DataError, match=r":2: label .* is none of 1, true, yes"):
+        read_pairs(tmp_path / "a.parquet")
 
 
 def test_the_papers_dictionary(data_folder):

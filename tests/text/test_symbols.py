@@ -1,5 +1,6 @@
 """Symbols, vocabularies and pairs."""
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -18,20 +19,13 @@ def test_two_encodings_of_a_letter_are_one_symbol():
 
 def test_tokens_are_what_stands_between_spaces():
     assert Symboliser("tokens").split("  t͡s  ɔ̃ˑ ") == ("t͡s", "ɔ̃ˑ")
-    assert Symboliser("tokens").join(("a", "b")) == "a b"
     assert Symboliser("tokens").split("") == Symboliser("graphemes").split("") == ()
-
-
-@given(st.text())
-def test_graphemes_join_to_the_text(text):
-    symboliser = Symboliser("graphemes", "none")
-    assert symboliser.join(symboliser.split(text)) == text
 
 
 @given(st.lists(st.text(min_size=1, max_size=2)))
 def test_vocabulary_encodes_and_decodes(symbols):
     vocabulary = Vocabulary.of(symbols)
-    assert vocabulary.decode(vocabulary.encode(symbols)) == tuple(symbols)
+    assert [vocabulary.name(number) for number in vocabulary.encode(symbols)] == symbols
     assert all(number > END for number in vocabulary.encode(symbols))
     assert len(vocabulary) == 4 + len(set(symbols))
 
@@ -39,7 +33,7 @@ def test_vocabulary_encodes_and_decodes(symbols):
 def test_special_numbers_cannot_be_written_in_text():
     vocabulary = Vocabulary.of(["<pad>", "<unk>"])
     assert vocabulary.encode(["<pad>", "<unk>", "new"]) == [4, 5, UNKNOWN]
-    assert vocabulary.decode([PAD, UNKNOWN, START, END]) == ("<pad>", "<unk>", "<s>", "</s>")
+    assert [vocabulary.name(number) for number in (PAD, UNKNOWN, START, END)] == ["<pad>", "<unk>", "<s>", "</s>"]
 
 
 def test_positives_are_the_pairs_with_label_one():
@@ -51,8 +45,8 @@ def test_positives_are_the_pairs_with_label_one():
 WRONG = {
     "a string": (["ab"], "pairs: got 'ab' at place 0, expected .* A single pair goes into a list"),
     "three": ([("a", "A"), ("b", "B", 1)], "pairs: got .* at place 1, .* Labels go into their own argument"),
-    "numbers": ([("a", 1)], r"pairs: got \('a', 1\) at place 0, expected \(source, target\) with two strings"),
-    "none": ([("a", None)], "with two strings"),
+    "numbers": ([("a", 1)], r"pairs: got \('a', 1\) at place 0, expected \(source, target\), two strings"),
+    "none": ([("a", None)], "two strings"),
 }
 
 
@@ -61,6 +55,21 @@ def test_wrong_pairs_are_pointed_at(case):
     pairs, message = WRONG[case]
     with pytest.raises(ArgumentError, match=message):
         Pairs.of(pairs)
+
+
+def test_rows_of_arrays_and_labels_of_any_kind_will_do():
+    pairs = Pairs.of(np.array([["a", "A"], ["b", "B"]]), (label for label in (np.int64(1), np.bool_(False))))
+    assert list(pairs) == [("a", "A"), ("b", "B")]
+    assert pairs.labels == [True, False]
+
+
+def test_wrong_labels_and_columns_are_pointed_at():
+    with pytest.raises(ArgumentError, match="labels: got 'x' at place 1, expected one of 1, true, yes"):
+        Pairs.of([("a", "A"), ("b", "B")], [1, "x"])
+    with pytest.raises(ArgumentError, match="sources: got 'ab', expected a list of strings"):
+        Pairs("ab", "cd")
+    with pytest.raises(ArgumentError, match="targets: got 3 rows, expected 2"):
+        Pairs(["a", "b"], ["c", "d", "e"])
 
 
 def test_columns_of_different_length_are_refused():

@@ -2,12 +2,12 @@
 
 from dataclasses import dataclass
 
-from nsed.config import bounded
+from nsed.config import Config, bounded
 from nsed.text import SymbolKind, UnicodeForm
 
 
 @dataclass(frozen=True)
-class EditDistanceConfig:
+class EditDistanceConfig(Config):
     """How a learnable edit distance is trained."""
 
     source_symbols: SymbolKind = "graphemes"

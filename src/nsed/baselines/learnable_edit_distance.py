@@ -1,5 +1,6 @@
 """Learnable edit distance (Ristad and Yianilos 1998): the first model on the lattice, and the paper's section 2."""
 
+import hashlib
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict
@@ -51,19 +52,23 @@ class LearnableEditDistance:
         config: EditDistanceConfig | None = None,
         *,
         history: Sequence[float] = (),
+        pairs_hash: str = "",
     ) -> None:
+        table.check(source_vocabulary, target_vocabulary)
         self.table = table
         self.source_vocabulary = source_vocabulary
         self.target_vocabulary = target_vocabulary
         self.config = config or EditDistanceConfig()
         self.history = tuple(history)
         """Log-likelihood per training pair before each step of EM."""
+        self.pairs_hash = pairs_hash
+        """SHA-256 of the training pairs."""
 
     @classmethod
     def fit(
         cls,
-        pairs: Pairs | Iterable[tuple[str, str]],
-        labels: Sequence[bool] | None = None,
+        pairs: Pairs | Iterable[Iterable[str]],
+        labels: Iterable[object] | None = None,
         *,
         config: EditDistanceConfig | None = None,
         start: "LearnableEditDistance | None" = None,
@@ -72,14 +77,14 @@ class LearnableEditDistance:
     ) -> "LearnableEditDistance":
         """Learn from pairs by EM; with labels, from the positive pairs only.
 
-        `start` continues a training on the same pairs, to the same result as without interruption. `on_iteration` gets
-        the model after each step, `on_batch` the number of pairs just done.
+        `start` continues a training on the same pairs, with its own settings unless there are new ones, to the same
+        result as without interruption. `on_iteration` gets the model after each step, `on_batch` the number of pairs
+        just done.
         """
-        config = config or EditDistanceConfig()
         positive = Pairs.of(pairs, labels).positives()
         if not len(positive):
             raise ArgumentError("pairs", got="no positive pair", expected="at least one to learn from")
-        model = start._continued(config) if start else cls._untrained(positive, config)
+        model = start._continued(positive, config) if start else cls._untrained(positive, config)
         for step in model._steps(positive, on_batch):
             model = model._improved(step)
             on_iteration(model)
@@ -95,7 +100,7 @@ class LearnableEditDistance:
         before, after = self.history[-2:]
         return after - before < self.config.tolerance * abs(before)
 
-    def score(self, pairs: Pairs | Iterable[tuple[str, str]], *, on_batch: OnBatch = ignore) -> np.ndarray:
+    def score(self, pairs: Pairs | Iterable[Iterable[str]], *, on_batch: OnBatch = ignore) -> np.ndarray:
         """The joint log-probability of each pair, in the order given; minus infinity for what cannot be."""
         pairs = Pairs.of(pairs)
         scores = np.empty(len(pairs))
@@ -108,7 +113,7 @@ class LearnableEditDistance:
         """The most probable edit operations that turn the source into the target."""
         return self.align_all([(source, target)])[0]
 
-    def align_all(self, pairs: Pairs | Iterable[tuple[str, str]], *, on_batch: OnBatch = ignore) -> list[EditScript]:
+    def align_all(self, pairs: Pairs | Iterable[Iterable[str]], *, on_batch: OnBatch = ignore) -> list[EditScript]:
         """The edit script of each pair, in the order given."""
         pairs = Pairs.of(pairs)
         scripts: dict[int, EditScript] = {}
@@ -122,7 +127,7 @@ class LearnableEditDistance:
 
     def explain(self, source: str, target: str) -> Explanation:
         """The edit script with everything the lattice knows: how probable each operation is, and the alternatives."""
-        ((_, lattice),) = self._lattices(Pairs([source], [target]))
+        ((_, lattice),) = self._lattices(Pairs.of([(source, target)]))
         log_prob = float(lattice.log_prob + self.table.end.log())
         return read_explanation(lattice, self._source.split(source), self._target.split(target), log_prob=log_prob)
 
@@ -140,7 +145,7 @@ class LearnableEditDistance:
     def save(self, path: str | Path) -> None:
         """Write the model to a folder."""
         vocabularies = {"source": self.source_vocabulary, "target": self.target_vocabulary}
-        record = {"log_likelihood_per_pair": list(self.history)}
+        record = {"log_likelihood_per_pair": list(self.history), "pairs_sha256": self.pairs_hash}
         write_model(path, SavedModel(KIND, asdict(self.config), vocabularies, vars(self.table), record))
 
     @classmethod
@@ -159,23 +164,27 @@ class LearnableEditDistance:
         config = from_mapping(EditDistanceConfig, saved.config, where="saved config")
         vocabularies = saved.vocabularies["source"], saved.vocabularies["target"]
         history = saved.record.get("log_likelihood_per_pair", ())
-        return cls(OperationTable(**saved.tensors), *vocabularies, config, history=history)
+        pairs_hash = saved.record.get("pairs_sha256", "")
+        return cls(OperationTable(**saved.tensors), *vocabularies, config, history=history, pairs_hash=pairs_hash)
 
     @classmethod
-    def _untrained(cls, pairs: Pairs, config: EditDistanceConfig) -> "LearnableEditDistance":
+    def _untrained(cls, pairs: Pairs, config: EditDistanceConfig | None) -> "LearnableEditDistance":
+        config = config or EditDistanceConfig()
         source = _vocabulary(pairs.sources, Symboliser(config.source_symbols, config.unicode_form))
         target = _vocabulary(pairs.targets, Symboliser(config.target_symbols, config.unicode_form))
-        return cls(OperationTable.uniform(source, target, unknown=False), source, target, config)
+        table = OperationTable.uniform(source, target, unknown=False)
+        return cls(table, source, target, config, pairs_hash=_hash_of(pairs))
 
-    def _continued(self, config: EditDistanceConfig) -> "LearnableEditDistance":
-        """This model under another configuration, which must cut strings into the same symbols."""
+    def _continued(self, pairs: Pairs, config: EditDistanceConfig | None) -> "LearnableEditDistance":
+        """This model, to go on learning from the same pairs, cut into the same symbols."""
+        config = config or self.config
+        if self.pairs_hash != _hash_of(pairs):
+            raise ArgumentError("pairs", got="other pairs", expected="the pairs with which the training began")
         for name in ("source_symbols", "target_symbols", "unicode_form"):
             ours, theirs = getattr(self.config, name), getattr(config, name)
             if ours != theirs:
                 raise ArgumentError(name, got=repr(theirs), expected=f"{ours!r}, as the training began")
-        return LearnableEditDistance(
-            self.table, self.source_vocabulary, self.target_vocabulary, config, history=self.history
-        )
+        return self._with(self.table, config, self.history)
 
     def _steps(self, pairs: Pairs, on_batch: OnBatch) -> Iterator[Iteration]:
         if self.converged:
@@ -192,9 +201,13 @@ class LearnableEditDistance:
 
     def _improved(self, step: Iteration) -> "LearnableEditDistance":
         history = (*self.history, step.log_likelihood)
-        return LearnableEditDistance(
-            step.table, self.source_vocabulary, self.target_vocabulary, self.config, history=history
-        )
+        return self._with(step.table, self.config, history)
+
+    def _with(
+        self, table: OperationTable, config: EditDistanceConfig, history: Sequence[float]
+    ) -> "LearnableEditDistance":
+        vocabularies = self.source_vocabulary, self.target_vocabulary
+        return LearnableEditDistance(table, *vocabularies, config, history=history, pairs_hash=self.pairs_hash)
 
     @property
     def _source(self) -> Symboliser:
@@ -210,30 +223,33 @@ class LearnableEditDistance:
         return self.table.mixed(even, self.config.smoothing)
 
     def _batches(self, pairs: Pairs) -> PairBatches:
-        return PairBatches(
-            EncodedStrings.of(pairs.sources, self._source, self.source_vocabulary),
-            EncodedStrings.of(pairs.targets, self._target, self.target_vocabulary),
-            batch_cells=self.config.batch_cells,
-            max_cells=self.config.max_cells,
-        )
+        """The pairs as numbers; one warning per side names all symbols that are new."""
+        source = EncodedStrings.of(pairs.sources, self._source, self.source_vocabulary)
+        target = EncodedStrings.of(pairs.targets, self._target, self.target_vocabulary)
+        if source.has_unknown:
+            _warn_of_unknown("source", _symbols(pairs.sources, self._source), self.source_vocabulary)
+        if target.has_unknown:
+            _warn_of_unknown("target", _symbols(pairs.targets, self._target), self.target_vocabulary)
+        return PairBatches(source, target, batch_cells=self.config.batch_cells, max_cells=self.config.max_cells)
 
     def _lattices(self, pairs: Pairs) -> Iterator[tuple[PairBatch, EditLattice]]:
-        """The pairs under the smoothed table, in batches; one warning names all symbols that are new."""
-        self._warn_of_unknown(pairs)
+        """The pairs under the smoothed table, in batches."""
         for batch in self._batches(pairs):
             yield batch, self._smoothed.lattice(batch, backend=self.config.backend)
 
-    def _warn_of_unknown(self, pairs: Pairs) -> None:
-        sides = (
-            ("source", pairs.sources, self._source, self.source_vocabulary),
-            ("target", pairs.targets, self._target, self.target_vocabulary),
-        )
-        for side, texts, symboliser, vocabulary in sides:
-            unknown = [symbol for symbol in _symbols(texts, symboliser) if symbol not in vocabulary]
-            if unknown:
-                shown = " ".join(map(visible, sorted(unknown)[:20])) + (" ..." if len(unknown) > 20 else "")
-                message = f"{len(unknown)} {side} symbols are unknown to the model and count as <unk>: {shown}"
-                warnings.warn(message, UnknownSymbolWarning, stacklevel=4)
+
+def _warn_of_unknown(side: str, symbols: set[str], vocabulary: Vocabulary) -> None:
+    unknown = sorted(symbol for symbol in symbols if symbol not in vocabulary)
+    count = f"1 {side} symbol is" if len(unknown) == 1 else f"{len(unknown)} {side} symbols are"
+    shown = " ".join(map(visible, unknown[:20])) + (" ..." if len(unknown) > 20 else "")
+    warnings.warn(f"{count} unknown to the model, which reads <unk>: {shown}", UnknownSymbolWarning, stacklevel=5)
+
+
+def _hash_of(pairs: Pairs) -> str:
+    digest = hashlib.sha256()
+    for source, target in pairs:
+        digest.update(f"{source}\0{target}\n".encode("utf-8", "surrogatepass"))
+    return digest.hexdigest()
 
 
 def _symbols(texts: Sequence[str], symboliser: Symboliser) -> set[str]:

@@ -6,16 +6,20 @@ from math import log
 from typing import NamedTuple
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from torch import Tensor
 from torch.nn import functional
 
+from nsed.errors import ArgumentError
 from nsed.lattice import EditLattice
 from nsed.text import Edit, PairBatch, Vocabulary
 from nsed.text.edit_script import EditKind
 from nsed.text.vocabulary import SPECIALS, UNKNOWN
 
 DTYPE = torch.float64
+
+MOST_SUBSTITUTIONS = 2**27
+"""Pairs of symbols in a table at most: one gigabyte."""
 
 
 class LearnedOperation(NamedTuple):
@@ -52,9 +56,22 @@ class OperationTable:
 
     @classmethod
     def zeros(cls, source: Vocabulary, target: Vocabulary) -> "OperationTable":
-        """An empty table for counting."""
-        sizes = [(len(source),), (len(target),), (len(source), len(target)), ()]
-        return cls(*(torch.zeros(size, dtype=DTYPE) for size in sizes))
+        """An empty table for counting. Raises `ArgumentError` for vocabularies that no table can hold."""
+        if len(source) * len(target) > MOST_SUBSTITUTIONS:
+            raise ArgumentError(
+                "pairs",
+                got=f"{len(source):,} source and {len(target):,} target symbols",
+                expected=f"at most {MOST_SUBSTITUTIONS:,} kinds of substitutions",
+                advice="Did you mean graphemes rather than tokens?",
+            )
+        return cls(*(torch.zeros(size, dtype=DTYPE) for size in _sizes(source, target)))
+
+    def check(self, source: Vocabulary, target: Vocabulary) -> None:
+        """The table must be as large as its vocabularies."""
+        for name, size in zip(("delete", "insert", "substitute", "end"), _sizes(source, target), strict=True):
+            shape = tuple(getattr(self, name).shape)
+            if shape != size:
+                raise ArgumentError(name, got=shape, expected=f"{size}, the size of the vocabularies")
 
     @classmethod
     def uniform(cls, source: Vocabulary, target: Vocabulary, *, unknown: bool) -> "OperationTable":
@@ -63,7 +80,7 @@ class OperationTable:
         rows, columns = _symbol_numbers(source, unknown), _symbol_numbers(target, unknown)
         table.delete[rows] = 1.0
         table.insert[columns] = 1.0
-        table.substitute[torch.tensor(rows)[:, None], torch.tensor(columns)] = 1.0
+        table.substitute[rows[:, None], columns] = 1.0
         table.end.fill_(1.0)
         return table.normalised()
 
@@ -113,5 +130,9 @@ class OperationTable:
             yield LearnedOperation("substitute", source.name(s), target.name(t), float(self.substitute[s, t]))
 
 
-def _symbol_numbers(vocabulary: Vocabulary, unknown: bool) -> list[int]:
-    return [UNKNOWN] * unknown + list(range(len(SPECIALS), len(vocabulary)))
+def _sizes(source: Vocabulary, target: Vocabulary) -> list[tuple[int, ...]]:
+    return [(len(source),), (len(target),), (len(source), len(target)), ()]
+
+
+def _symbol_numbers(vocabulary: Vocabulary, unknown: bool) -> Int[Tensor, " symbols"]:
+    return torch.tensor([UNKNOWN] * unknown + list(range(len(SPECIALS), len(vocabulary))), dtype=torch.long)

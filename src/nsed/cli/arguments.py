@@ -23,7 +23,9 @@ PairsPath = Annotated[
 ]
 Columns = Annotated[
     str | None,
-    typer.Option(help="Names of the source and target column, say `word,ipa`, of a file with a header."),
+    typer.Option(
+        help="Names of the source, target and, optionally, label column of a file with a header, say word,ipa."
+    ),
 ]
 OnePair = Annotated[
     tuple[str, str] | None,
@@ -44,6 +46,8 @@ def pairs_from(path: Path | None, columns: str | None, pair: tuple[str, str] | N
         got = "neither" if path is None else "both"
         raise ArgumentError("PAIRS or --pair", got=got, expected="one of them")
     if pair is not None:
+        if columns is not None:
+            raise ArgumentError("--columns", got=columns, expected="nothing beside --pair")
         return Pairs.of([pair])
     assert path is not None
     return read_pairs(path, columns=split_columns(columns))
@@ -61,19 +65,21 @@ def open_output(path: Path | None) -> Iterator[TextIO]:
         yield sys.stdout
         return
     try:
-        with path.open("w", encoding="utf-8") as stream:
+        with path.open("w", encoding="utf-8", errors="backslashreplace") as stream:
             yield stream
     except OSError as error:
         raise DataError(path, f"cannot be written: {error.strerror}") from None
 
 
-def write_tsv(stream: TextIO, rows: Iterable[Iterable[object]]) -> None:
-    """Tab-separated lines."""
+def write_tsv(stream: TextIO, rows: Iterable[Iterable[object]], *, otherwise: str = "") -> None:
+    """Tab-separated lines; `otherwise` is advice for text that cannot be written so."""
     for row in rows:
         cells = [str(cell) for cell in row]
-        if any("\t" in cell or "\n" in cell or "\r" in cell for cell in cells):
-            advice = "Use --format json."
-            raise ArgumentError(
-                "pairs", got=repr(cells[0]), expected="strings without tabs and line breaks", advice=advice
-            )
+        for cell in cells:
+            if not _FORBIDDEN.isdisjoint(cell):
+                expected = "text without tabs and line breaks, as TSV has it"
+                raise ArgumentError("output", got=repr(cell), expected=expected, advice=otherwise)
         stream.write("\t".join(cells) + "\n")
+
+
+_FORBIDDEN = frozenset("\t\n\r")

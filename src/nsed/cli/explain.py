@@ -15,6 +15,7 @@ from nsed.cli.arguments import (
     open_output,
     pairs_from,
 )
+from nsed.cli.console import progress_bar
 
 
 class Format(StrEnum):
@@ -36,8 +37,9 @@ def explain(
 ) -> None:
     """Say how sure the model is of each operation of each pair, and of the whole script."""
     explainer, data = load_edit_distance(model), pairs_from(pairs, columns, pair)
-    with open_output(output) as stream:
+    with open_output(output) as stream, progress_bar("explaining", len(data)) as bar:
         for source, target in data:
             explanation = explainer.explain(source, target)
             stream.write(explanation.to_json() if format_ is Format.JSON else explanation.to_text() + "\n")
             stream.write("\n")
+            bar.advance(1)

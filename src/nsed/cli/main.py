@@ -1,5 +1,6 @@
 """All commands in one place, and what happens when one of them fails."""
 
+import io
 import os
 import sys
 import warnings
@@ -41,6 +42,9 @@ def options(
 def main() -> None:
     """Run a command. Whatever nsed complains about becomes one readable message and exit status 2."""
     warnings.showwarning = show_warning
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")  # a terminal that cannot show a symbol shows its number
     try:
         app()
     except NsedError as error:

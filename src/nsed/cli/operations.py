@@ -20,7 +20,9 @@ class Kind(StrEnum):
 
 def operations(
     model: ModelPath,
-    top: Annotated[int, typer.Option(min=1, help="How many, most probable first.")] = 20,
+    top: Annotated[
+        int | None, typer.Option(min=1, help="How many, most probable first; by default 20, of --costs all.")
+    ] = None,
     kind: Annotated[Kind | None, typer.Option(help="Only operations of this kind.", show_default=False)] = None,
     costs: Annotated[
         bool,
@@ -34,17 +36,12 @@ def operations(
 ) -> None:
     """List the learned operations, or export them as costs."""
     learned = load_edit_distance(model)
-    chosen = [
-        operation
-        for operation in (learned.costs() if costs else learned.operations())
-        if kind in (None, operation.kind)
-    ]
-    if costs:
-        with open_output(output) as stream:
-            write_tsv(stream, ((one.kind, one.source, one.target, f"{one.cost:.6f}") for one in chosen))
-    elif output is not None:
-        with open_output(output) as stream:
-            rows = ((one.kind, one.source, one.target, f"{one.probability:.8f}") for one in chosen[:top])
-            write_tsv(stream, rows)
-    else:
-        out.print(operation_table(chosen[:top]))
+    listed = learned.costs() if costs else learned.operations()
+    chosen = [operation for operation in listed if kind in (None, operation.kind)]
+    chosen = chosen[: top or (None if costs else 20)]
+    if not costs and output is None:
+        out.print(operation_table(chosen))
+        return
+    with open_output(output) as stream:
+        numbers = (f"{one.cost:.6f}" if costs else f"{one.probability:.8f}" for one in chosen)
+        write_tsv(stream, ((one.kind, one.source, one.target, n) for one, n in zip(chosen, numbers, strict=True)))

@@ -46,4 +46,8 @@ def score(
                 line = json.dumps({"source": source, "target": target, "score": value}, ensure_ascii=False)
                 stream.write(line + "\n")
         else:
-            write_tsv(stream, ((source, target, f"{value:.6f}") for source, target, value in rows))
+            write_tsv(
+                stream,
+                ((source, target, f"{value:.6f}") for source, target, value in rows),
+                otherwise="Use --format json.",
+            )

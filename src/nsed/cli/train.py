@@ -1,5 +1,6 @@
 """`nsed train`: learn a model from a file of pairs."""
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -9,11 +10,11 @@ from nsed.baselines import EditDistanceConfig, LearnableEditDistance
 from nsed.baselines.learnable_edit_distance import KIND
 from nsed.cli.arguments import Columns, split_columns
 from nsed.cli.console import Bar, err, progress_bar
-from nsed.config import from_mapping, from_yaml, parse_overrides, to_yaml
+from nsed.config import from_mapping, parse_overrides, read_yaml, to_yaml
 from nsed.errors import ArgumentError, ModelFileError
 from nsed.models.persistence import DESCRIPTION
 from nsed.registry import Registry
-from nsed.text import Pairs, SymbolKind, read_pairs, reader_for
+from nsed.text import Pairs, read_pairs, reader_for
 
 MODELS: Registry[type[EditDistanceConfig]] = Registry("--model")
 MODELS.register(KIND, EditDistanceConfig)
@@ -45,18 +46,20 @@ def train(
     labels (1 or 0), only the positive pairs are learned from.
     """
     MODELS[model]
+    start = _start(output, resume=resume, overwrite=overwrite) if output else None
     chosen = {"source_symbols": source_symbols, "target_symbols": target_symbols}
-    settings = _settings(config, set_ or [], {k: v for k, v in chosen.items() if v is not None}, pairs)
+    given = parse_overrides(set_ or []) | {name: value for name, value in chosen.items() if value is not None}
+    settings = _settings(start, pairs, config, given)
     if print_config:
         typer.echo(to_yaml(settings), nl=False)
         return
     if pairs is None or output is None:
-        raise ArgumentError("PAIRS and OUTPUT", got="less", expected="a file to learn from and a folder for the model")
-    start = _start(output, resume=resume, overwrite=overwrite)
+        expected = "a file to learn from and a folder for the model"
+        raise ArgumentError("PAIRS and OUTPUT", got="one of them" if pairs else "nothing", expected=expected)
     data = read_pairs(pairs, columns=split_columns(columns))
     trained = fit_with_bar(data, settings, start, output)
     err.print(summary(trained, len(data.positives())))
-    err.print(f"saved to {output}")
+    err.print(f"saved to {output}", markup=False)
 
 
 def fit_with_bar(
@@ -87,8 +90,12 @@ def summary(model: LearnableEditDistance, pairs: int) -> str:
     """What training did, in a line."""
     first, last = model.history[0], model.history[-1]
     ended = "converged" if model.converged else "stopped"
-    steps = f"{ended} after {len(model.history)} iterations over {pairs:,} pairs"
+    steps = f"{ended} after {_many(len(model.history), 'iteration')} over {_many(pairs, 'pair')}"
     return f"{steps}: log-likelihood per pair {first:.2f} → {last:.2f}"
+
+
+def _many(count: int, thing: str) -> str:
+    return f"{count:,} {thing}" + ("" if count == 1 else "s")
 
 
 def _report(bar: Bar, model: LearnableEditDistance) -> None:
@@ -96,19 +103,24 @@ def _report(bar: Bar, model: LearnableEditDistance) -> None:
 
 
 def _settings(
-    config: Path | None, overrides: list[str], chosen: dict[str, Any], pairs: Path | None
+    start: LearnableEditDistance | None, pairs: Path | None, config: Path | None, given: dict[str, Any]
 ) -> EditDistanceConfig:
-    """File, then --set, then the options of their own; what a kind of file suggests comes first."""
-    given = parse_overrides(overrides) | chosen
+    """Options go over the file, the file over what was there: the training to resume, or what the data suggests."""
+    values: dict[Any, Any] = {"target_symbols": reader_for(pairs).target_symbols} if pairs else {}
+    if start is not None:
+        values = asdict(start.config)
     if config is not None:
-        return from_yaml(EditDistanceConfig, config, given)
-    suggested: dict[str, SymbolKind] = {"target_symbols": reader_for(pairs).target_symbols} if pairs else {}
-    return from_mapping(EditDistanceConfig, suggested | given, where="settings")
+        values |= read_yaml(config)
+    return from_mapping(EditDistanceConfig, values | given, where=str(config or "settings"))
 
 
 def _start(output: Path, *, resume: bool, overwrite: bool) -> LearnableEditDistance | None:
     """The model to continue with, if that is wanted; a folder that has one is not overwritten by accident."""
-    exists = (output / DESCRIPTION).exists()
+    try:
+        output.mkdir(parents=True, exist_ok=True)
+        exists = (output / DESCRIPTION).exists()
+    except OSError as error:
+        raise ModelFileError(output, f"cannot be a folder for the model: {error.strerror}") from None
     if resume:
         return LearnableEditDistance.load(output) if exists else None
     if exists and not overwrite:

@@ -1,6 +1,6 @@
 """The toy language of the paper's appendix "Motivation for design choices": three rules from A, B, C to a, b, c.
 
-1. A B at the beginning of the string is deleted.
+1. An initial B is deleted.
 2. A run of As becomes a single a.
 3. B becomes b, C becomes c.
 

@@ -8,7 +8,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
-from nsed.config import bounded
+from nsed.config import Config, bounded
 from nsed.types import Lengths
 
 Vectors = Float[Tensor, "batch length dim"]
@@ -17,7 +17,7 @@ State = tuple[Tensor, ...]
 
 
 @dataclass(frozen=True)
-class EncoderConfig:
+class EncoderConfig(Config):
     """Which encoder, and how large. Paper: appendix "Model Hyperparameters"."""
 
     kind: str = "rnn"

@@ -59,8 +59,8 @@ class EditLattice:
 
     @cached_property
     def arcs(self) -> Arcs:
-        """The log-weights in use: NEG (-1e30) where no arc can be."""
-        return unstacked(self._weights)
+        """The log-weights in use, to look at (they carry no gradient): NEG (-1e30) where no arc can be."""
+        return unstacked(self._weights.detach())
 
     @cached_property
     def log_alpha(self) -> Table:
@@ -130,8 +130,8 @@ class EditLattice:
 
     def sample_paths(self, k: int, *, generator: torch.Generator | None = None) -> Paths:
         """`k` independent derivations per pair, each drawn with its posterior probability."""
-        if k < 1:
-            raise ArgumentError("k", got=k, expected="at least 1 path")
+        if not isinstance(k, int) or k < 1:
+            raise ArgumentError("k", got=k, expected="a whole number of paths, at least 1")
         return walk_back(self._weights, self._ratios, *self._lengths, paths=k, choose=at_random(generator))
 
     @cached_property

@@ -72,6 +72,7 @@ def at_random(generator: torch.Generator | None) -> Choice:
 
     def choose(shares: Float[Tensor, "3 batch paths"]) -> Int[Tensor, "batch paths"]:
         uniform = torch.rand(shares.shape, generator=generator, device=shares.device, dtype=shares.dtype)
+        uniform = uniform.clamp(min=torch.finfo(shares.dtype).tiny)  # rand may be 0, and its logarithm would beat all
         return (shares.log() - (-uniform.log()).log()).argmax(0)
 
     return choose

@@ -44,13 +44,16 @@ MODEL_KINDS: Registry[Callable[[SavedModel], Any]] = Registry("model kind")
 def load(path: str | Path) -> Any:
     """The model saved in a folder, whatever its kind.
 
-    Raises `ModelFileError` if something is missing, truncated or altered.
+    Raises `ModelFileError` if something is missing or truncated, or does not fit together.
     """
     saved = read_model(path)
     if saved.kind not in MODEL_KINDS:
         known = ", ".join(MODEL_KINDS)
         raise ModelFileError(path, f"holds a model of kind {saved.kind!r}; this version of nsed knows: {known}")
-    return MODEL_KINDS[saved.kind](saved)
+    try:
+        return MODEL_KINDS[saved.kind](saved)
+    except (NsedError, KeyError, TypeError) as error:
+        raise ModelFileError(path, f"the parts of the model do not fit together: {error}") from None
 
 
 def write_model(path: str | Path, model: SavedModel) -> None:
@@ -68,11 +71,11 @@ def write_model(path: str | Path, model: SavedModel) -> None:
     }
     try:
         folder.mkdir(parents=True, exist_ok=True)
+        before = _weights_in(folder)
         _replace(folder / weights, content)
         _replace(folder / DESCRIPTION, json.dumps(description, indent=1).encode())
-        for old in folder.glob("weights-*.safetensors"):
-            if old.name != weights:
-                old.unlink()
+        if before not in (None, weights):
+            (folder / str(before)).unlink(missing_ok=True)
     except OSError as error:
         raise NsedError(f"{path}: the model cannot be saved: {error.strerror}") from error
 
@@ -91,19 +94,32 @@ def read_model(path: str | Path) -> SavedModel:
     return SavedModel(description["kind"], description["config"], vocabularies, tensors, description["record"])
 
 
+_TYPES = {"kind": str, "weights": str, "sha256": str, "config": dict, "vocabularies": dict, "record": dict}
+
+
 def _read_description(folder: Path) -> dict[str, Any]:
     content = _read(folder / DESCRIPTION)
     try:
         description = json.loads(content)
-        number = description["format"]
-        complete = {"kind", "weights", "sha256", "config", "vocabularies", "record"} <= set(description)
-    except (ValueError, KeyError, TypeError):
-        raise ModelFileError(folder, f"{DESCRIPTION} is truncated or not a model description") from None
-    if number > FORMAT:
-        raise ModelFileError(folder, f"format {number} is newer than this nsed, which reads up to {FORMAT}: upgrade it")
-    if not complete or Path(description["weights"]).name != description["weights"]:
-        raise ModelFileError(folder, f"{DESCRIPTION} is incomplete or altered")
-    return dict(description)
+    except ValueError:
+        description = None
+    if not isinstance(description, dict) or not isinstance(description.get("format"), int):
+        raise ModelFileError(folder, f"{DESCRIPTION} is truncated or not a model description")
+    if description["format"] > FORMAT:
+        message = f"format {description['format']} is newer than this nsed, which reads up to {FORMAT}: upgrade it"
+        raise ModelFileError(folder, message)
+    wrong = [name for name, kind in _TYPES.items() if not isinstance(description.get(name), kind)]
+    if wrong or Path(description["weights"]).name != description["weights"]:
+        raise ModelFileError(folder, f"{DESCRIPTION} is incomplete or altered: {', '.join(wrong) or 'weights'}")
+    return description
+
+
+def _weights_in(folder: Path) -> str | None:
+    """The weights file of the model that is in a folder already."""
+    try:
+        return str(_read_description(folder)["weights"])
+    except ModelFileError:
+        return None
 
 
 def _read(path: Path) -> bytes:

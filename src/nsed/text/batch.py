@@ -1,6 +1,7 @@
 """From strings to padded tensors of symbol numbers, in batches of similar lengths."""
 
-from collections.abc import Iterator, Sequence
+from array import array
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -10,25 +11,32 @@ from torch import Tensor
 
 from nsed.errors import TooLongError
 from nsed.text.symbols import Symboliser
-from nsed.text.vocabulary import PAD, Vocabulary
+from nsed.text.vocabulary import PAD, UNKNOWN, Vocabulary
 from nsed.types import Lengths
 
 
 class EncodedStrings:
     """Many strings as one array of symbol numbers and the places where each starts: a few bytes per symbol."""
 
-    def __init__(self, numbers: Sequence[Sequence[int]]) -> None:
-        lengths = np.fromiter((len(one) for one in numbers), dtype=np.int64, count=len(numbers))
-        self.starts = np.concatenate([[0], np.cumsum(lengths)])
-        self.flat = np.fromiter((n for one in numbers for n in one), dtype=np.int32, count=int(self.starts[-1]))
+    def __init__(self, numbers: Iterable[Sequence[int]]) -> None:
+        flat, starts = array("i"), array("q", [0])
+        for one in numbers:
+            flat.extend(one)
+            starts.append(len(flat))
+        self.flat, self.starts = np.asarray(flat, dtype=np.int32), np.asarray(starts, dtype=np.int64)
 
     @classmethod
     def of(cls, texts: Sequence[str], symboliser: Symboliser, vocabulary: Vocabulary) -> "EncodedStrings":
         """Cut into symbols and look them up."""
-        return cls([vocabulary.encode(symboliser.split(text)) for text in texts])
+        return cls(vocabulary.encode(symboliser.split(text)) for text in texts)
 
     def __len__(self) -> int:
         return len(self.starts) - 1
+
+    @property
+    def has_unknown(self) -> bool:
+        """Whether some symbol is not in the vocabulary."""
+        return bool((self.flat == UNKNOWN).any())
 
     @property
     def lengths(self) -> np.ndarray:
@@ -102,5 +110,5 @@ def _too_long(pair: int, heights: np.ndarray, widths: np.ndarray, max_cells: int
         "pairs",
         got=f"{height - 1:,} x {width - 1:,} symbols at place {pair}, a table of {height * width:,} cells",
         expected=f"at most {max_cells:,} cells",
-        advice="Shorten the strings, or raise max_cells: a cell takes about 200 bytes.",
+        advice="Shorten the strings, or raise max_cells: a cell takes about 100 bytes.",
     )

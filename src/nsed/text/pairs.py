@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from nsed.errors import ArgumentError
+from nsed.text.labels import LABELS, parse_label
 
 
 @dataclass(frozen=True)
@@ -20,20 +21,30 @@ class Pairs:
     labels: Sequence[bool] | None = None
 
     def __post_init__(self) -> None:
-        columns = {"targets": self.targets, "labels": self.labels}
+        columns = {"sources": self.sources, "targets": self.targets, "labels": self.labels}
         for name, column in columns.items():
             if column is not None and len(column) != len(self.sources):
                 raise ArgumentError(
                     name, got=f"{len(column)} rows", expected=f"{len(self.sources)}, as many as sources"
                 )
+        for name, texts in (("sources", self.sources), ("targets", self.targets)):
+            if isinstance(texts, str):
+                raise ArgumentError(name, got=repr(texts), expected="a list of strings")
+            for place, text in enumerate(texts):
+                if not isinstance(text, str):
+                    raise ArgumentError(name, got=f"{text!r} at place {place}", expected="a string")
 
     @classmethod
-    def of(cls, pairs: "Pairs | Iterable[tuple[str, str]]", labels: Sequence[bool] | None = None) -> "Pairs":
-        """Pairs from whatever a caller has: (source, target) tuples or lists, or pairs that are made already."""
+    def of(cls, pairs: "Pairs | Iterable[Iterable[str]]", labels: Iterable[object] | None = None) -> "Pairs":
+        """Pairs from whatever a caller has: (source, target) tuples, lists or array rows, or `Pairs`.
+
+        Labels may be booleans, or 1 and 0.
+        """
+        checked = None if labels is None else [_label(label, place) for place, label in enumerate(labels)]
         if isinstance(pairs, Pairs):
-            return pairs if labels is None else cls(pairs.sources, pairs.targets, labels)
-        rows = [_checked(row, number) for number, row in enumerate(pairs)]
-        return cls([source for source, _ in rows], [target for _, target in rows], labels)
+            return pairs if checked is None else cls(pairs.sources, pairs.targets, checked)
+        rows = [_row(row, place) for place, row in enumerate(pairs)]
+        return cls([source for source, _ in rows], [target for _, target in rows], checked)
 
     def __len__(self) -> int:
         return len(self.sources)
@@ -49,17 +60,20 @@ class Pairs:
         return Pairs([source for source, _ in kept], [target for _, target in kept])
 
 
-def _checked(row: object, number: int) -> tuple[str, str]:
-    if isinstance(row, str) or not isinstance(row, Sequence) or len(row) != 2:
-        got = f"{row!r} at place {number}"
-        raise ArgumentError("pairs", got=got, expected="(source, target) with two strings", advice=_advice(row))
-    source, target = row
-    if not isinstance(source, str) or not isinstance(target, str):
-        raise ArgumentError("pairs", got=f"{row!r} at place {number}", expected="(source, target) with two strings")
-    return source, target
-
-
-def _advice(row: object) -> str:
+def _row(row: object, place: int) -> tuple[str, str]:
+    parts = list(row) if isinstance(row, Iterable) and not isinstance(row, str) else []
+    if len(parts) == 2 and all(isinstance(part, str) for part in parts):
+        return parts[0], parts[1]
+    advice = "Labels go into their own argument." if len(parts) == 3 else ""
     if isinstance(row, str):
-        return "A single pair goes into a list: [(source, target)]."
-    return "Labels go into their own argument." if isinstance(row, Sequence) and len(row) == 3 else ""
+        advice = "A single pair goes into a list: [(source, target)]."
+    raise ArgumentError(
+        "pairs", got=f"{row!r} at place {place}", expected="(source, target), two strings", advice=advice
+    )
+
+
+def _label(value: object, place: int) -> bool:
+    label = parse_label(value)
+    if label is None:
+        raise ArgumentError("labels", got=f"{value!r} at place {place}", expected=f"one of {LABELS}")
+    return label

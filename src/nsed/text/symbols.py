@@ -30,7 +30,3 @@ class Symboliser:
         if self.form != "none":
             text = unicodedata.normalize(self.form, text)
         return tuple(text.split() if self.kind == "tokens" else split_graphemes(text))
-
-    def join(self, symbols: tuple[str, ...]) -> str:
-        """The string of some symbols."""
-        return (" " if self.kind == "tokens" else "").join(symbols)

@@ -10,18 +10,23 @@ _ISOLATE, _END_ISOLATE = "\u2068", "\u2069"
 def visible(symbol: str) -> str:
     r"""A symbol that can be seen, and that leaves the order of its neighbours alone.
 
-    >>> visible(" "), visible("\u0301"), visible("\x07"), visible("a")
-    ('␣', '◌́', '\\x07', 'a')
+    >>> visible(" "), visible("\u0301"), visible("\u200c"), visible("a")
+    ('␣', '◌́', '\\u200c', 'a')
     """
-    if symbol.isspace():
-        return "␣" * len(symbol) if set(symbol) == {" "} else repr(symbol)[1:-1]
-    if not symbol.isprintable() and any(unicodedata.category(char) in ("Cc", "Cs") for char in symbol):
-        return ascii(symbol)[1:-1]
     if symbol and unicodedata.category(symbol[0]).startswith("M"):
         symbol = "◌" + symbol
-    if any(unicodedata.bidirectional(char) in ("R", "AL", "RLE", "RLO", "LRO", "RLI") for char in symbol):
-        return _ISOLATE + symbol + _END_ISOLATE
-    return symbol
+    is_emoji = symbol[:1] > "\u00ff" and unicodedata.category(symbol[0]) == "So"
+    shown = symbol if is_emoji else "".join(map(_shown, symbol))
+    if any(unicodedata.bidirectional(char) in ("R", "AL") for char in symbol):
+        return _ISOLATE + shown + _END_ISOLATE
+    return shown
+
+
+def _shown(char: str) -> str:
+    """A character, or its escape if it has no shape: controls, formats such as joiners, separators, surrogates."""
+    if char == " ":
+        return "␣"
+    return ascii(char)[1:-1] if unicodedata.category(char)[0] in "CZ" else char
 
 
 def in_columns(rows: list[list[str]]) -> list[str]:

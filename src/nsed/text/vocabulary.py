@@ -1,6 +1,6 @@
 """Symbols and their numbers."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -37,10 +37,6 @@ class Vocabulary:
         """Numbers of symbols; those never seen get the number of `<unk>`."""
         numbers = self._numbers
         return [numbers.get(symbol, UNKNOWN) for symbol in symbols]
-
-    def decode(self, numbers: Sequence[int]) -> tuple[str, ...]:
-        """Names of numbers."""
-        return tuple(self.name(number) for number in numbers)
 
     def name(self, number: int) -> str:
         """The symbol of a number, or the name of a special one."""

@@ -40,7 +40,7 @@ class Diagonal(NamedTuple):
     """Where the substitute arc starts."""
 
 
-@lru_cache(maxsize=256)
+@lru_cache(maxsize=16)
 def diagonals(rows: int, columns: int, batch: int) -> list[Diagonal]:
     """All anti-diagonals of a table but the first, which is the cell (0, 0)."""
     table, down, border = rows * columns * batch, (columns - 1) * batch, columns * batch

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from nsed.errors import DataError
+from nsed.errors import ArgumentError, DataError
 from nsed.registry import Registry
 from nsed.text.pairs import Pairs
 from nsed.text.readers.cmudict import read_cmudict
@@ -49,4 +49,6 @@ def read_pairs(path: str | Path, *, columns: Sequence[str] | None = None) -> Pai
 
     Raises `DataError`, with file and line.
     """
+    if columns is not None and len(columns) not in (2, 3):
+        raise ArgumentError("columns", got=", ".join(columns), expected="the names of 2 or 3: source, target, label")
     return reader_for(path).read(Path(path), columns)

@@ -2,98 +2,108 @@
 
 import csv
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
 from pathlib import Path
-from typing import TextIO
+from typing import NamedTuple
 
 from nsed.errors import DataError
+from nsed.text.labels import LABELS, parse_label
 from nsed.text.pairs import Pairs
 from nsed.text.readers.lines import open_text
 
-_LABELS = {"1": True, "true": True, "yes": True, "0": False, "false": False, "no": False}
 _HEADER = ("source", "target", "label")
 
-Row = tuple[int, list[str]]
-"""Line number and columns."""
+
+class Row(NamedTuple):
+    """The columns of a line, and its number."""
+
+    line: int
+    cells: list[str]
+
+
+class Separator(NamedTuple):
+    """What stands between columns, and its name."""
+
+    character: str
+    name: str
+
+
+TAB, COMMA = Separator("\t", "tab"), Separator(",", "comma")
 
 
 def read_tsv(path: Path, columns: Sequence[str] | None = None) -> Pairs:
     """Tab-separated; quotes are ordinary characters."""
     with open_text(path) as stream:
-        rows = ((number, line.split("\t")) for number, line in enumerate(_lines(stream), start=1))
-        return parse_rows(path, rows, columns, separator="tab")
+        rows = (Row(number, line.rstrip("\r\n").split("\t")) for number, line in enumerate(stream, start=1))
+        return parse_rows(path, rows, columns, TAB)
 
 
 def read_csv(path: Path, columns: Sequence[str] | None = None) -> Pairs:
     """Comma-separated, with the usual quoting."""
     with open_text(path) as stream:
-        reader = csv.reader(stream, strict=True)
-        return parse_rows(path, _numbered(path, reader), columns, separator="comma")
+        return parse_rows(path, _csv_rows(path, stream), columns, COMMA)
 
 
-def parse_rows(path: Path, rows: Iterable[Row], columns: Sequence[str] | None, *, separator: str) -> Pairs:
+def parse_rows(path: Path, rows: Iterable[Row], columns: Sequence[str] | None, separator: Separator) -> Pairs:
     """Pairs from rows of text.
 
     A first row that reads `source target [label]` is a header. With `columns` (the names of the source, the target and
     optionally the label column) the first row must be a header that has them.
     """
-    kept: Iterator[Row] = ((number, row) for number, row in rows if row not in ([], [""]))
+    kept = (row for row in rows if row.cells not in ([], [""]))
     first = next(kept, None)
     if first is None:
         raise DataError(path, "the file is empty; expected lines with source and target")
-    if columns is not None:
-        chosen = _find(path, first, columns)
-    else:
-        header = tuple(name.strip().lower() for name in first[1]) in (_HEADER, _HEADER[:2])
-        chosen = list(range(min(len(first[1]), 3)))
-        kept = kept if header else _chain(first, kept)
-    if len(chosen) < 2:
-        raise DataError(path, _too_few(2, first[1], separator), line=first[0])
-    picked = [(number, _pick(path, number, row, chosen, separator)) for number, row in kept]
-    labels = [_label(path, number, row[2]) for number, row in picked] if len(chosen) == 3 else None
-    return Pairs([row[0] for _, row in picked], [row[1] for _, row in picked], labels)
+    chosen = _chosen(path, first, columns, separator)
+    body = kept if columns is not None or _is_header(first) else chain([first], kept)
+    picked = [(row.line, _pick(path, row, first, chosen, separator)) for row in body]
+    if not picked:
+        raise DataError(path, "there is a header but no pair below it")
+    labels = [_label(path, line, cells[2]) for line, cells in picked] if len(chosen) == 3 else None
+    return Pairs([cells[0] for _, cells in picked], [cells[1] for _, cells in picked], labels)
 
 
-def _lines(stream: TextIO) -> Iterator[str]:
-    return (line.rstrip("\r\n") for line in stream)
+def _csv_rows(path: Path, stream: Iterable[str]) -> Iterator[Row]:
+    reader = csv.reader(stream, strict=True)
+    try:
+        for cells in reader:
+            yield Row(reader.line_num, cells)
+    except csv.Error as error:
+        raise DataError(path, f"not readable as CSV: {error}", line=reader.line_num) from None
 
 
-def _numbered(path: Path, reader: Iterator[list[str]]) -> Iterator[Row]:
-    while True:
-        try:
-            row = next(reader)
-        except StopIteration:
-            return
-        except csv.Error as error:
-            raise DataError(path, f"not readable as CSV: {error}", line=reader.line_num) from None  # type: ignore[attr-defined]
-        yield reader.line_num, row  # type: ignore[attr-defined]
+def _is_header(row: Row) -> bool:
+    return tuple(name.strip().lower() for name in row.cells) in (_HEADER, _HEADER[:2])
 
 
-def _chain(first: Row, rest: Iterator[Row]) -> Iterator[Row]:
-    yield first
-    yield from rest
-
-
-def _find(path: Path, header: Row, wanted: Sequence[str]) -> list[int]:
-    missing = [name for name in wanted if name not in header[1]]
+def _chosen(path: Path, first: Row, columns: Sequence[str] | None, separator: Separator) -> list[int]:
+    """Which columns hold source, target and, perhaps, label."""
+    if columns is None:
+        if len(first.cells) < 2:
+            raise _wrong_width(path, first, "at least 2", separator)
+        return list(range(min(len(first.cells), 3)))
+    missing = [name for name in columns if name not in first.cells]
     if missing:
-        message = f"no column named {', '.join(map(repr, missing))}; the header has: {', '.join(header[1])}"
-        raise DataError(path, message, line=header[0])
-    return [header[1].index(name) for name in wanted]
+        message = f"no column named {', '.join(map(repr, missing))}; the header has: {', '.join(first.cells)}"
+        raise DataError(path, message, line=first.line)
+    return [first.cells.index(name) for name in columns]
 
 
-def _pick(path: Path, number: int, row: list[str], chosen: list[int], separator: str) -> list[str]:
-    if len(row) <= max(chosen):
-        raise DataError(path, _too_few(max(chosen) + 1, row, separator), line=number)
-    return [row[column] for column in chosen]
+def _pick(path: Path, row: Row, first: Row, chosen: list[int], separator: Separator) -> list[str]:
+    if len(row.cells) != len(first.cells):
+        raise _wrong_width(path, row, f"{len(first.cells)}", separator)
+    return [row.cells[column] for column in chosen]
 
 
-def _too_few(expected: int, row: list[str], separator: str) -> str:
-    shown = separator.join(row)[:60]
-    return f"expected at least {expected} columns separated by a {separator}, found {len(row)}: {shown!r}"
+def _wrong_width(path: Path, row: Row, expected: str, separator: Separator) -> DataError:
+    shown = separator.character.join(row.cells)[:60]
+    message = f"expected {expected} columns separated by a {separator.name}, found {len(row.cells)}: {shown!r}"
+    return DataError(path, message, line=row.line)
 
 
-def _label(path: Path, number: int, text: str) -> bool:
-    label = _LABELS.get(text.strip().lower())
+def _label(path: Path, line: int, text: str) -> bool:
+    label = parse_label(text)
     if label is None:
-        raise DataError(path, f"label {text!r} is none of {', '.join(_LABELS)}", line=number)
+        message = f"label {text!r} is none of {LABELS}; if the third column holds no labels, name the columns"
+        raise DataError(path, message, line=line)
     return label

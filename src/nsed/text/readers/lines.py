@@ -1,5 +1,6 @@
 """Text files, opened so that their faults have a file and a line."""
 
+import io
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,15 +16,24 @@ STDIN = Path("-")
 def open_text(path: Path) -> Iterator[TextIO]:
     """A UTF-8 text file (a byte order mark is skipped), or standard input for `-`."""
     try:
-        if path == STDIN:
-            yield sys.stdin
-        else:
-            with path.open(encoding="utf-8-sig", newline="") as stream:
-                yield stream
+        with _standard_input() if path == STDIN else path.open(encoding="utf-8-sig", newline="") as stream:
+            yield stream
     except OSError as error:
         raise DataError(path, f"cannot be read: {error.strerror}") from None
     except UnicodeDecodeError as error:
         raise DataError(path, f"not UTF-8 text: {error.reason}", line=_line_of(path)) from None
+
+
+@contextmanager
+def _standard_input() -> Iterator[TextIO]:
+    """Standard input as strict UTF-8, whatever the locale says; it stays open."""
+    if sys.stdin is None:
+        raise DataError(STDIN, "standard input is closed")
+    stream = io.TextIOWrapper(sys.stdin.buffer, encoding="utf-8-sig", newline="")
+    try:
+        yield stream
+    finally:
+        stream.detach()
 
 
 def _line_of(path: Path) -> int | None:

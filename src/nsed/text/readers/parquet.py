@@ -8,6 +8,7 @@ import pyarrow.feather
 import pyarrow.parquet
 
 from nsed.errors import DataError
+from nsed.text.labels import LABELS, parse_label
 from nsed.text.pairs import Pairs
 
 _DEFAULT = ("source", "target", "label")
@@ -34,8 +35,18 @@ def _read(path: Path, read_table: Callable[[Path], pa.Table], columns: Sequence[
         found = ", ".join(table.column_names)
         raise DataError(path, f"no column named {', '.join(map(repr, missing))}; the file has: {found}")
     texts = [_strings(path, table.column(name), name) for name in wanted[:2]]
-    labels = [bool(label) for label in table.column(wanted[2]).to_pylist()] if len(wanted) == 3 else None
+    labels = _labels(path, table.column(wanted[2])) if len(wanted) == 3 else None
     return Pairs(texts[0], texts[1], labels)
+
+
+def _labels(path: Path, column: pa.ChunkedArray) -> list[bool]:
+    labels = []
+    for row, value in enumerate(column.to_pylist(), start=1):
+        label = parse_label(value)
+        if label is None:
+            raise DataError(path, f"label {value!r} is none of {LABELS}", line=row)
+        labels.append(label)
+    return labels
 
 
 def _strings(path: Path, column: pa.ChunkedArray, name: str) -> list[str]:
