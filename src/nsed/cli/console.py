@@ -30,27 +30,30 @@ def show_warning(
 
 
 class Bar:
-    """A progress bar over pairs of strings with a word of comment."""
+    """A progress bar over pairs of strings with a word of comment; without a terminal, nothing."""
 
-    def __init__(self, progress: Progress, task: TaskID) -> None:
-        self._progress, self._task = progress, task
+    def __init__(self, shown: tuple[Progress, TaskID] | None = None) -> None:
+        self._shown = shown
 
     def advance(self, pairs: int) -> None:
         """So many pairs more are done."""
-        self._progress.advance(self._task, pairs)
+        if self._shown:
+            progress, task = self._shown
+            progress.advance(task, pairs)
 
     def comment(self, text: str) -> None:
         """Show a word beside the bar."""
-        self._progress.update(self._task, comment=text)
-
-    def finish(self) -> None:
-        """All is done, perhaps earlier than planned."""
-        self._progress.update(self._task, total=self._progress.tasks[self._task].completed)
+        if self._shown:
+            progress, task = self._shown
+            progress.update(task, comment=text)
 
 
 @contextmanager
 def progress_bar(what: str, total: int) -> Iterator[Bar]:
-    """A bar on standard error that goes away when the work is done; without a terminal, none."""
+    """A bar on standard error that goes away when the work is done, perhaps earlier than planned."""
+    if not err.is_terminal:
+        yield Bar()
+        return
     columns: tuple[Any, ...] = (
         TextColumn("{task.description}"),
         BarColumn(),
@@ -58,5 +61,5 @@ def progress_bar(what: str, total: int) -> Iterator[Bar]:
         TextColumn("{task.fields[comment]}"),
         TimeRemainingColumn(),
     )
-    with Progress(*columns, console=err, transient=True, disable=not err.is_terminal) as progress:
-        yield Bar(progress, progress.add_task(what, total=total, comment=""))
+    with Progress(*columns, console=err, transient=True) as progress:
+        yield Bar((progress, progress.add_task(what, total=total, comment="")))

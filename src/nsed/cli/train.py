@@ -82,7 +82,6 @@ def fit_with_bar(
         trained = LearnableEditDistance.fit(
             pairs, config=settings, start=start, on_iteration=after, on_batch=bar.advance
         )
-        bar.finish()
     return trained
 
 
