@@ -1,0 +1,68 @@
+"""The Matcher's network: from two strings to the log-probability that one can be edited into the other."""
+
+from typing import NamedTuple
+
+from jaxtyping import Int
+from torch import Tensor, nn
+
+from nsed.encoders import EncoderConfig, StringEncoder
+from nsed.encoders.base import inside
+from nsed.lattice import EditLattice
+from nsed.models.delimiters import with_end
+from nsed.models.op_scores import MatchScores, match_scores
+from nsed.models.pair_features import NormedProjection, PairFeatures
+from nsed.types import Lengths
+
+Symbols = Int[Tensor, "batch length"]
+Category = Int[Tensor, " batch"] | None
+
+
+class Side(NamedTuple):
+    """One string of each pair: its symbols, how many, and perhaps its category (a language, a source)."""
+
+    symbols: Symbols
+    lengths: Lengths
+    category: Category = None
+
+
+class MatcherNetwork(nn.Module):
+    """Two encoders (one, where the alphabets are the same), pair features and four classes per cell.
+
+    Paper: section 3.1 and Equation 4. Categories and similarity heads (`interaction`) are ours.
+    """
+
+    def __init__(
+        self,
+        encoder: EncoderConfig,
+        *,
+        source_symbols: int,
+        target_symbols: int,
+        shared: bool = False,
+        categories: int = 0,
+        interaction: int = 0,
+    ) -> None:
+        super().__init__()
+        self.source_encoder = StringEncoder(encoder, source_symbols, causal=False, categories=categories)
+        self.target_encoder = (
+            self.source_encoder
+            if shared
+            else StringEncoder(encoder, target_symbols, causal=False, categories=categories)
+        )
+        self.features = PairFeatures(encoder.dim, attention=False, heads=encoder.heads, interaction=interaction)
+        self.projection = NormedProjection(encoder.dim, 4, attends=False)
+        self.dropout = nn.Dropout(encoder.dropout)
+
+    def forward(self, source: Side, target: Side) -> MatchScores:
+        """Log-probabilities of the arcs into each cell, and of non-match."""
+        source_vectors, target_vectors = (
+            encoder(with_end(side.symbols, side.lengths), side.lengths + 1, side.category)
+            for encoder, side in ((self.source_encoder, source), (self.target_encoder, target))
+        )
+        real = inside(source.lengths + 1, source_vectors.shape[1])
+        factors = self.features.factors(source_vectors, target_vectors, real)
+        return match_scores(self.projection(self.dropout(self.features.rectified(factors)), None))
+
+
+def lattice_of(scores: MatchScores, source_lengths: Lengths, target_lengths: Lengths) -> EditLattice:
+    """The lattices whose log-probability says whether pairs match."""
+    return EditLattice(*scores.arcs, source_lengths, target_lengths, validate=False)

@@ -1,0 +1,79 @@
+"""The exact normalisation: in each cell one distribution over all that can happen next.
+
+`delete`, `insert y` and `substitute y` compete; where the source is consumed only inserts remain, and the end is an
+insert that is possible only there. So `log p(target | source)` is exact, sums to one over all targets, and the
+next-symbol distribution needs no approximation.
+"""
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor
+
+from nsed.lattice import NEG, Arcs, EditLattice
+from nsed.models.columns import Column, Memory, Normalisation, Opened, first_column, from_above, with_deletes
+from nsed.models.op_scores import TargetScores, entered, is_last_row, next_symbol
+from nsed.text.vocabulary import END, PAD, START
+from nsed.types import Lengths, PerPair
+
+
+class Outgoing(Normalisation):
+    """Exact conditional probabilities."""
+
+    def arcs(self, scores: TargetScores, target: Int[Tensor, "batch m"], source_lengths: Lengths) -> Arcs:
+        """See `Normalisation.arcs`."""
+        leaving = leaving_cells(scores, source_lengths)
+        return entered(leaving.delete, next_symbol(leaving.insert, target), next_symbol(leaving.substitute, target))
+
+    def log_prob(self, lattice: EditLattice, scores: TargetScores, lengths: tuple[Lengths, Lengths]) -> PerPair:
+        """`log_alpha[n, m]` plus the log-probability of the end there: exact, and 1 over all targets together."""
+        n, m = lengths
+        end = leaving_cells(scores, n).insert[..., END]
+        return lattice.log_prob + end[torch.arange(len(n), device=n.device), n, m]
+
+    def begin(self, like: Column) -> Memory:
+        """See `Normalisation.begin`."""
+        return (first_column(like),)
+
+    def open(self, column: TargetScores, memory: Memory, source_lengths: Lengths) -> Opened:
+        """See `Normalisation.open`."""
+        (entering,) = memory
+        leaving = leaving_cells(column, source_lengths)
+        log_alpha = with_deletes(entering, from_above(leaving.delete[:, :, 0]))
+        writing = torch.logaddexp(leaving.insert[:, :, 0], leaving.substitute[:, :, 0])
+        return Opened(log_alpha, (log_alpha[..., None] + writing).logsumexp(1))
+
+    def close(
+        self, column: TargetScores, opened: Opened, symbols: Int[Tensor, " batch"], source_lengths: Lengths
+    ) -> Memory:
+        """See `Normalisation.close`."""
+        leaving = leaving_cells(column, source_lengths)
+        inserted = opened.log_alpha + chosen(leaving.insert, symbols)
+        substituted = opened.log_alpha + chosen(leaving.substitute, symbols)
+        return (torch.logaddexp(inserted, from_above(substituted)).clamp(min=NEG),)
+
+
+def leaving_cells(scores: TargetScores, source_lengths: Lengths) -> TargetScores:
+    """Log-probabilities of everything that can happen in each cell."""
+    last = is_last_row(source_lengths, scores.delete.shape[1])[:, :, None]
+    delete = scores.delete.masked_fill(last, NEG)
+    insert = scores.insert.masked_fill(_impossible(scores.insert, last), NEG)
+    substitute = scores.substitute.masked_fill(_impossible(scores.substitute, None) | last[..., None], NEG)
+    total = torch.cat([delete[..., None], insert, substitute], dim=-1).logsumexp(-1)
+    return TargetScores(delete - total, insert - total[..., None], substitute - total[..., None])
+
+
+def chosen(scores: Float[Tensor, "batch src 1 symbols"], symbols: Int[Tensor, " batch"]) -> Column:
+    """The scores of one symbol per hypothesis, in every row of a column."""
+    labels = symbols[:, None, None].expand(-1, scores.shape[1], 1)
+    return scores[:, :, 0].gather(-1, labels)[..., 0]
+
+
+def _impossible(
+    scores: Float[Tensor, "batch src tgt symbols"], end_allowed: Bool[Tensor, "batch src 1"] | None
+) -> Bool[Tensor, "#batch #src #tgt symbols"]:
+    """No operation writes padding or a start; an end is written where it is allowed."""
+    number = torch.arange(scores.shape[-1], device=scores.device)
+    never, end = (number == PAD) | (number == START), number == END
+    if end_allowed is None:
+        return (never | end)[None, None, None]
+    return never | (end & ~end_allowed[..., None])

@@ -1,0 +1,102 @@
+"""Features of pairs of symbols, and scores of operations from them, with no larger tables than must be.
+
+`Linear(h_s + concat + h_t)` is computed once per symbol and added per cell; layer normalisation is folded into the
+projection that follows it.
+"""
+
+from typing import NamedTuple
+
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor, nn
+
+SourceVectors = Float[Tensor, "batch src dim"]
+TargetVectors = Float[Tensor, "batch tgt dim"]
+Scores = Float[Tensor, "batch src tgt classes"]
+
+
+class Factors(NamedTuple):
+    """The parts of the pair features that belong to one side alone."""
+
+    source: SourceVectors
+    target: TargetVectors
+    similar_source: Float[Tensor, "batch heads src part"] | None
+    similar_target: Float[Tensor, "batch heads tgt part"] | None
+    attended: TargetVectors | None
+
+
+class PairFeatures(nn.Module):
+    """What a cell (i, j) knows: ReLU(W_s h_s[i] + W_t h_t[j]), optionally with attention and similarities.
+
+    Paper: Equations 4 and 5. `interaction` similarity heads are ours: a sum of two projections sees badly whether the
+    two symbols are the same.
+    """
+
+    def __init__(self, dim: int, *, attention: bool, heads: int, interaction: int) -> None:
+        super().__init__()
+        self.source = nn.Linear(dim, dim)
+        self.target = nn.Linear(dim, dim, bias=False)
+        self.attention = nn.MultiheadAttention(dim, heads, batch_first=True) if attention else None
+        self.interaction = interaction
+        if interaction:
+            self.similar = nn.Linear(dim, interaction * SIMILARITY_DIM, bias=False)
+            self.spread = nn.Linear(interaction, dim, bias=False)
+
+    @property
+    def attends(self) -> bool:
+        """Whether the features have a second half, from attention."""
+        return self.attention is not None
+
+    def factors(self, source: SourceVectors, target: TargetVectors, real: Bool[Tensor, "batch src"]) -> Factors:
+        """Everything that can be computed per symbol; `real` is False for padding of the source."""
+        attended = None
+        if self.attention is not None:
+            attended, _ = self.attention(target, source, source, key_padding_mask=~real, need_weights=False)
+        similar_source = self._heads(source) if self.interaction else None
+        similar_target = self._heads(target) if self.interaction else None
+        return Factors(self.source(source), self.target(target), similar_source, similar_target, attended)
+
+    def rectified(self, factors: Factors) -> Float[Tensor, "batch src tgt dim"]:
+        """ReLU features of every cell."""
+        summed = factors.source[:, :, None] + factors.target[:, None]
+        if factors.similar_source is not None and factors.similar_target is not None:
+            similarity = factors.similar_source @ factors.similar_target.transpose(-1, -2)
+            summed = summed + self.spread(similarity.permute(0, 2, 3, 1) * SIMILARITY_DIM**-0.5)
+        return summed.relu()
+
+    def _heads(self, vectors: Float[Tensor, "batch length dim"]) -> Float[Tensor, "batch heads length part"]:
+        batch, length, _ = vectors.shape
+        split: Tensor = self.similar(vectors).view(batch, length, self.interaction, SIMILARITY_DIM)
+        return split.transpose(1, 2)
+
+
+SIMILARITY_DIM = 32
+"""Size of the vectors whose dot products are the similarities."""
+
+
+class NormedProjection(nn.Module):
+    """Layer normalisation, then a linear projection, in one: `z = (W~ x) / deviation + constant`.
+
+    W~ is the weight times the gain, centred over its inputs, so that the mean of x needs no subtraction. With
+    attention, x is a concatenation whose second half depends on j alone and is projected per j.
+    """
+
+    def __init__(self, dim: int, classes: int, *, attends: bool) -> None:
+        super().__init__()
+        self.norm = nn.LayerNorm(2 * dim if attends else dim)
+        self.linear = nn.Linear(2 * dim if attends else dim, classes)
+
+    def forward(self, rectified: Float[Tensor, "batch src tgt dim"], attended: TargetVectors | None) -> Scores:
+        """Scores of all classes in all cells."""
+        weight = self.linear.weight * self.norm.weight
+        weight = weight - weight.mean(1, keepdim=True)
+        constant = self.linear.weight @ self.norm.bias + self.linear.bias
+        dim = rectified.shape[-1]
+        projected = rectified @ weight[:, :dim].T
+        total, squares = rectified.sum(-1), rectified.square().sum(-1)
+        if attended is not None:
+            projected = projected + (attended @ weight[:, dim:].T)[:, None]
+            total, squares = total + attended.sum(-1)[:, None], squares + attended.square().sum(-1)[:, None]
+        size = weight.shape[1]
+        variance = squares / size - (total / size).square()
+        return projected * torch.rsqrt(variance.clamp(min=0) + self.norm.eps)[..., None] + constant

@@ -1,0 +1,200 @@
+"""Finding targets: greedily, with a beam, or by drawing them; batched over words and hypotheses."""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor
+
+from nsed.encoders import Prefix
+from nsed.lattice import NEG
+from nsed.lattice.arcs import REACHABLE
+from nsed.models.columns import Memory, Normalisation, Opened
+from nsed.models.op_scores import TargetScores
+from nsed.models.transducer import EncodedSource, TransducerNetwork
+from nsed.text.vocabulary import END, PAD, START, UNKNOWN
+
+Rows = Int[Tensor, " rows"]
+
+
+class Found(NamedTuple):
+    """Targets of each word, best first: symbols without `</s>`, how many, and log-probabilities (NEG: no target)."""
+
+    symbols: Int[Tensor, "batch nbest m"]
+    lengths: Int[Tensor, "batch nbest"]
+    log_prob: Float[Tensor, "batch nbest"]
+
+
+class Hypotheses(NamedTuple):
+    """Prefixes under way: encoder states, what the lattice remembers, and the symbols so far; a row each."""
+
+    source: EncodedSource
+    vector: Float[Tensor, "rows dim"]
+    prefix: Prefix
+    memory: Memory
+    symbols: Int[Tensor, "rows length"]
+
+    def reordered(self, rows: Rows) -> "Hypotheses":
+        """Chosen rows, any of them any number of times."""
+        return Hypotheses(
+            self.source.reordered(rows),
+            self.vector[rows],
+            self.prefix.reordered(rows),
+            tuple(part[rows] for part in self.memory),
+            self.symbols[rows],
+        )
+
+
+class Expanded(NamedTuple):
+    """Hypotheses with their newest column open: ready to be continued with a symbol."""
+
+    hypotheses: Hypotheses
+    column: TargetScores
+    opened: Opened
+
+    @property
+    def written(self) -> Float[Tensor, "rows symbols"]:
+        """Log-probability of each prefix and next symbol; only the vocabulary's own symbols and the end are written."""
+        never = [PAD, START, UNKNOWN]
+        blocked = self.opened.written.new_zeros(self.opened.written.shape[1])
+        blocked[never] = NEG
+        return (self.opened.written + blocked).clamp(min=NEG)
+
+
+class Decoder:
+    """A network and its normalisation, one symbol at a time."""
+
+    def __init__(self, network: TransducerNetwork, normalisation: Normalisation) -> None:
+        self.network, self.normalisation = network, normalisation
+
+    def begin(self, source: EncodedSource) -> Hypotheses:
+        """One empty prefix per source."""
+        batch = len(source.lengths)
+        vector, prefix = self.network.begin(batch)
+        symbols = torch.zeros((batch, 0), dtype=torch.long, device=vector.device)
+        return Hypotheses(source, vector, prefix, self.normalisation.begin(source.vectors[:, :, 0]), symbols)
+
+    def expand(self, hypotheses: Hypotheses) -> Expanded:
+        """Compute the one new column of each hypothesis."""
+        column = self.network.scores(hypotheses.source, hypotheses.vector[:, None])
+        opened = self.normalisation.open(column, hypotheses.memory, hypotheses.source.lengths)
+        return Expanded(hypotheses, column, opened)
+
+    def continued(self, expanded: Expanded, rows: Rows, symbols: Rows) -> Hypotheses:
+        """The chosen hypotheses, each with one symbol more."""
+        column = TargetScores(*(part[rows] for part in expanded.column))
+        opened = Opened(*(part[rows] for part in expanded.opened))
+        chosen = expanded.hypotheses.reordered(rows)
+        memory = self.normalisation.close(column, opened, symbols, chosen.source.lengths)
+        vector, prefix = self.network.target_encoder.step(symbols, chosen.prefix)
+        return Hypotheses(chosen.source, vector, prefix, memory, torch.cat([chosen.symbols, symbols[:, None]], dim=1))
+
+
+class Finished:
+    """The best complete targets of each word so far."""
+
+    def __init__(self, batch: int, nbest: int, longest: int, like: Tensor) -> None:
+        self.log_prob = like.new_full((batch, nbest), NEG)
+        self.ranking = self.log_prob.clone()
+        self.symbols = torch.zeros((batch, nbest, longest), dtype=torch.long, device=like.device)
+        self.lengths = torch.zeros((batch, nbest), dtype=torch.long, device=like.device)
+
+    def add(
+        self,
+        symbols: Int[Tensor, "batch beam length"],
+        log_prob: Float[Tensor, "batch beam"],
+        ranking: Float[Tensor, "batch beam"],
+    ) -> None:
+        """Offer more complete targets; the best ones stay."""
+        wider = torch.nn.functional.pad(symbols, (0, self.symbols.shape[2] - symbols.shape[2]))
+        length = torch.full_like(log_prob, symbols.shape[2], dtype=torch.long)
+        best, order = torch.cat([self.ranking, ranking], dim=1).topk(self.ranking.shape[1], dim=1)
+        self.ranking = best
+        self.log_prob = torch.cat([self.log_prob, log_prob], dim=1).gather(1, order)
+        self.lengths = torch.cat([self.lengths, length], dim=1).gather(1, order)
+        places = order[:, :, None].expand(-1, -1, self.symbols.shape[2])
+        self.symbols = torch.cat([self.symbols, wider], dim=1).gather(1, places)
+
+    def worst(self) -> Float[Tensor, " batch"]:
+        """The ranking that a newcomer must beat."""
+        return self.ranking[:, -1]
+
+    def found(self) -> Found:
+        """Best first."""
+        return Found(self.symbols, self.lengths, self.log_prob)
+
+
+def beam_search(
+    decoder: Decoder, source: EncodedSource, *, beam: int, nbest: int, longest: int, length_penalty: float = 0.0
+) -> Found:
+    """The `nbest` most probable targets among those that a beam of `beam` prefixes meets.
+
+    Targets are ranked by `log p / length ** length_penalty`, the length counting `</s>`. Without a penalty the search
+    ends when no prefix can still win: a prefix's probability is that of all its continuations together.
+    """
+    batch = len(source.lengths)
+    hypotheses = decoder.begin(source)
+    finished = Finished(batch, nbest, longest, hypotheses.vector)
+    alive = torch.ones((batch, 1), dtype=torch.bool, device=hypotheses.vector.device)
+    for length in range(longest + 1):
+        expanded = decoder.expand(hypotheses)
+        written = expanded.written.view(batch, alive.shape[1], -1).masked_fill(~alive[:, :, None], NEG)
+        ends = written[:, :, END]
+        symbols = hypotheses.symbols.view(batch, written.shape[1], length)
+        finished.add(symbols, ends, _ranked(ends, length + 1, length_penalty))
+        if length == longest:
+            break
+        ongoing = written.index_fill(2, torch.tensor([END], device=written.device), NEG).flatten(1)
+        scores, places = ongoing.topk(min(beam, ongoing.shape[1]), dim=1)
+        if length_penalty == 0 and bool((scores[:, 0] <= finished.worst()).all()):
+            break
+        width, alive = written.shape[2], scores > REACHABLE  # a beam wider than the space holds dead prefixes
+        rows = places // width + torch.arange(batch, device=places.device)[:, None] * written.shape[1]
+        hypotheses = decoder.continued(expanded, rows.flatten(), (places % width).flatten())
+    return finished.found()
+
+
+def _ranked(log_prob: Float[Tensor, "batch beam"], length: int, penalty: float) -> Float[Tensor, "batch beam"]:
+    ranked: Tensor = (log_prob / length**penalty).clamp(min=NEG)
+    return ranked
+
+
+def greedy_search(decoder: Decoder, source: EncodedSource, *, longest: int) -> Found:
+    """Always the most probable next symbol, until that is `</s>`."""
+    return _one_by_one(decoder, source, longest, lambda written: written.argmax(1))
+
+
+def draw(decoder: Decoder, source: EncodedSource, *, longest: int, generator: torch.Generator | None = None) -> Found:
+    """One target per source, drawn symbol by symbol with its probability."""
+
+    def choose(written: Float[Tensor, "rows symbols"]) -> Rows:
+        drawn: Tensor = torch.multinomial(written.softmax(1), 1, generator=generator)
+        return drawn[:, 0]
+
+    return _one_by_one(decoder, source, longest, choose)
+
+
+Choose = Callable[[Float[Tensor, "rows symbols"]], Rows]
+
+
+def _one_by_one(decoder: Decoder, source: EncodedSource, longest: int, choose: Choose) -> Found:
+    """One hypothesis per source; what is complete is carried along and changes no more."""
+    batch = len(source.lengths)
+    hypotheses, every = decoder.begin(source), torch.arange(batch, device=source.lengths.device)
+    lengths = torch.full((batch,), longest, device=source.lengths.device)
+    log_prob = hypotheses.vector.new_full((batch,), NEG)
+    done: Bool[Tensor, " batch"] = torch.zeros_like(lengths, dtype=torch.bool)
+    for length in range(longest + 1):
+        expanded = decoder.expand(hypotheses)
+        symbols = choose(expanded.written)
+        ending = (symbols == END) & ~done
+        lengths = torch.where(ending, length, lengths)
+        log_prob = torch.where(ending, expanded.written[:, END], log_prob)
+        done = done | ending
+        if length == longest or bool(done.all()):
+            break
+        hypotheses = decoder.continued(expanded, every, symbols)
+    return Found(
+        hypotheses.symbols[:, None], lengths[:, None].clamp(max=hypotheses.symbols.shape[1]), log_prob[:, None]
+    )

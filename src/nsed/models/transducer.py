@@ -1,0 +1,71 @@
+"""The Transducer's network: from a source and a target to the scores of every operation in every cell."""
+
+from typing import NamedTuple
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor, nn
+
+from nsed.encoders import EncoderConfig, Prefix, StringEncoder
+from nsed.encoders.base import inside
+from nsed.models.delimiters import with_end, with_start
+from nsed.models.op_scores import TargetScores
+from nsed.models.pair_features import Factors, NormedProjection, PairFeatures
+from nsed.types import Lengths
+
+
+class EncodedSource(NamedTuple):
+    """A source in context, ready for any number of targets."""
+
+    vectors: Float[Tensor, "batch src dim"]
+    real: Bool[Tensor, "batch src"]
+    lengths: Lengths
+
+    def reordered(self, rows: Int[Tensor, " chosen"]) -> "EncodedSource":
+        """The same for chosen members of the batch."""
+        return EncodedSource(*(part.index_select(0, rows) for part in self))
+
+
+class TransducerNetwork(nn.Module):
+    """Two encoders, pair features and scores of `1 + 2 * target_symbols` classes: delete, inserts, substitutes.
+
+    Paper: section 3.2 and Equation 5. `attention=False` makes the lattice the only way from source to target.
+    """
+
+    def __init__(
+        self,
+        encoder: EncoderConfig,
+        *,
+        source_symbols: int,
+        target_symbols: int,
+        attention: bool = False,
+        interaction: int = 0,
+    ) -> None:
+        super().__init__()
+        self.source_encoder = StringEncoder(encoder, source_symbols, causal=False)
+        self.target_encoder = StringEncoder(encoder, target_symbols, causal=True)
+        self.features = PairFeatures(encoder.dim, attention=attention, heads=encoder.heads, interaction=interaction)
+        self.projection = NormedProjection(encoder.dim, 1 + 2 * target_symbols, attends=attention)
+        self.dropout = nn.Dropout(encoder.dropout)
+
+    def encode(self, source: Int[Tensor, "batch n"], lengths: Lengths) -> EncodedSource:
+        """The positions of `s_1 .. s_n </s>`."""
+        vectors = self.source_encoder(with_end(source, lengths), lengths + 1)
+        return EncodedSource(vectors, inside(lengths + 1, vectors.shape[1]), lengths)
+
+    def forward(self, source: EncodedSource, target: Int[Tensor, "batch m"], target_lengths: Lengths) -> TargetScores:
+        """Scores in all cells of whole targets."""
+        vectors = self.target_encoder(with_start(target), target_lengths + 1)
+        return self.scores(source, vectors)
+
+    def begin(self, batch: int) -> tuple[Float[Tensor, "batch dim"], Prefix]:
+        """The vector of `<s>`, where every target starts."""
+        weight = self.target_encoder.embedding.symbols.weight
+        start = with_start(torch.zeros((batch, 0), dtype=torch.long, device=weight.device))[:, 0]
+        return self.target_encoder.step(start, self.target_encoder.begin(batch))
+
+    def scores(self, source: EncodedSource, target: Float[Tensor, "batch tgt dim"]) -> TargetScores:
+        """Scores in the cells of these columns."""
+        factors: Factors = self.features.factors(source.vectors, target, source.real)
+        rectified = self.dropout(self.features.rectified(factors))
+        return TargetScores.split(self.projection(rectified, factors.attended))

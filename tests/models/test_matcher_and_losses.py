@@ -1,0 +1,176 @@
+"""The Matcher's distribution, and every term of the loss against its formula."""
+
+import math
+
+import pytest
+import torch
+
+from nsed.encoders import EncoderConfig
+from nsed.lattice import Arcs, EditLattice
+from nsed.models.losses import (
+    distortion_loss,
+    em_loss,
+    likelihood_loss,
+    log1mexp,
+    match_loss,
+    next_symbol_nll,
+    non_match_loss,
+    real_cells,
+)
+from nsed.models.matcher import MatcherNetwork, Side, lattice_of
+from nsed.models.pair_features import NormedProjection, PairFeatures
+from nsed.text.vocabulary import END
+
+
+def sides(seed=0, batch=6, n=5, m=4, categories=False):
+    generator = torch.Generator().manual_seed(seed)
+
+    def one(width):
+        lengths = torch.cat([torch.tensor([0, width]), torch.randint(0, width + 1, (batch - 2,), generator=generator)])
+        symbols = torch.randint(4, 8, (batch, width), generator=generator) * (torch.arange(width) < lengths[:, None])
+        return Side(symbols, lengths, torch.arange(batch) % 3 if categories else None)
+
+    return one(n), one(m)
+
+
+def matcher(kind="rnn", **options):
+    torch.manual_seed(1)
+    config = EncoderConfig(kind=kind, dim=8, layers=1, heads=2, max_length=9)
+    return MatcherNetwork(config, source_symbols=8, target_symbols=8, **options).double().eval()
+
+
+@pytest.mark.parametrize("kind", ["unigram", "cnn", "rnn", "transformer"])
+@pytest.mark.parametrize("options", [{}, {"shared": True}, {"interaction": 2}, {"categories": 3}])
+def test_what_enters_a_cell_sums_to_one_and_alpha_stays_below_one(kind, options):
+    source, target = sides(categories="categories" in options)
+    scores = matcher(kind, **options)(source, target)
+    total = sum(table.exp() for table in (*scores.arcs, scores.non_match))
+    torch.testing.assert_close(total, torch.ones_like(total))
+    lattice = lattice_of(scores, source.lengths, target.lengths)
+    assert (lattice.log_prob <= 1e-12).all()
+    assert (lattice.log_alpha.exp() <= 1 + 1e-12).all()
+
+
+def test_padding_changes_no_match():
+    source, target = sides()
+    network = matcher()
+    wider = [side._replace(symbols=torch.nn.functional.pad(side.symbols, (0, 3))) for side in (source, target)]
+    small, large = (
+        lattice_of(network(*pair), source.lengths, target.lengths).log_prob for pair in ((source, target), wider)
+    )
+    torch.testing.assert_close(large, small)
+
+
+def test_shared_encoders_are_one():
+    network = matcher(shared=True)
+    assert network.source_encoder is network.target_encoder
+
+
+@pytest.mark.parametrize("attention", [False, True])
+def test_folded_projection_equals_layer_norm_then_linear(attention):
+    torch.manual_seed(0)
+    features = PairFeatures(8, attention=attention, heads=2, interaction=2).double()
+    projection = NormedProjection(8, 5, attends=attention).double()
+    torch.nn.init.normal_(projection.norm.weight)
+    torch.nn.init.normal_(projection.norm.bias)
+    source, target = torch.randn(3, 4, 8).double(), torch.randn(3, 5, 8).double()
+    factors = features.factors(source, target, torch.ones(3, 4, dtype=torch.bool))
+    rectified = features.rectified(factors)
+    whole = rectified
+    if factors.attended is not None:
+        whole = torch.cat([rectified, factors.attended[:, None].expand(-1, 4, -1, -1)], dim=-1)
+    expected = projection.linear(projection.norm(whole))
+    torch.testing.assert_close(projection(rectified, factors.attended), expected)
+
+
+def random_lattice(seed=0, requires_grad=False):
+    source, target = sides(seed)
+    scores = matcher()(source, target)
+    arcs = Arcs(*(table.detach().requires_grad_(requires_grad) for table in scores.arcs))
+    lattice = EditLattice(*arcs, source.lengths, target.lengths)
+    return arcs, lattice, source.lengths, target.lengths, real_cells(source.lengths, target.lengths, arcs.delete)
+
+
+def test_em_target_equals_the_formula_with_beta_kept_in():
+    """Paper: alpha at the start * P * beta at the end, normalised within the cell."""
+    _, lattice, *_, cells = random_lattice()
+    alpha, beta = lattice.log_alpha, lattice.log_beta
+    pad = torch.nn.functional.pad
+    starts = (pad(alpha[:, :-1], (0, 0, 1, 0), value=-1e30), pad(alpha[:, :, :-1], (1, 0), value=-1e30))
+    starts = (*starts, pad(alpha[:, :-1, :-1], (1, 0, 1, 0), value=-1e30))
+    joint = torch.stack([s + w + beta for s, w in zip(starts, lattice.arcs, strict=True)])
+    expected = joint.softmax(0)
+    for ours, theirs in zip(lattice.expected_operations(), expected, strict=True):
+        torch.testing.assert_close(ours[cells], theirs[cells])
+
+
+def test_em_loss_is_the_divergence_of_the_formula():
+    arcs, lattice, *_, cells = random_lattice()
+    for weighting in ("cell", "posterior"):
+        loss = em_loss(arcs, lattice, cells, weighting=weighting)
+        for pair in range(len(loss)):
+            total = weight_sum = 0.0
+            for i, j in cells[pair].nonzero().tolist():
+                q = [float(table[pair, i, j]) for table in lattice.expected_operations()]
+                p = [float(table[pair, i, j]) for table in arcs]
+                weight = float(lattice.occupancy[pair, i, j]) if weighting == "posterior" else 1.0
+                total += weight * sum(a * (math.log(a) - b) for a, b in zip(q, p, strict=True) if a > 0)
+                weight_sum += weight
+            assert float(loss[pair]) == pytest.approx(total / max(weight_sum, 1e-9), abs=1e-9)
+
+
+def test_gradient_of_posterior_em_is_that_of_the_likelihood():
+    """Fisher's identity: both point the same way, cell weights aside."""
+    arcs, lattice, *_, cells = random_lattice(requires_grad=True)
+    weights = (lattice.occupancy.detach() * cells).sum((1, 2)).clamp(min=1e-9)
+    em = torch.autograd.grad(
+        (em_loss(arcs, lattice, cells, weighting="posterior") * weights).sum(), arcs, retain_graph=True
+    )
+    likelihood = torch.autograd.grad(likelihood_loss(lattice.log_prob).sum(), arcs)
+    for one, other in zip(em, likelihood, strict=True):
+        torch.testing.assert_close(one, other)
+
+
+def test_non_match_loss_averages_over_real_cells():
+    source, target = sides()
+    scores = matcher().requires_grad_(False)(source, target)
+    cells = real_cells(source.lengths, target.lengths, scores.non_match)
+    expected = [-scores.non_match[pair][cells[pair]].mean() if cells[pair].any() else 0.0 for pair in range(6)]
+    torch.testing.assert_close(non_match_loss(scores.non_match, cells), torch.tensor(expected, dtype=torch.float64))
+
+
+def test_match_loss_is_binary_cross_entropy_and_finite_at_the_ends():
+    log_prob = torch.tensor([0.0, -1e-9, -0.3, -5.0, -200.0, -1e30], dtype=torch.float64, requires_grad=True)
+    for label in (True, False):
+        loss = match_loss(log_prob, torch.full((6,), label))
+        (gradient,) = torch.autograd.grad(loss.sum(), log_prob)
+        assert loss.isfinite().all()
+        assert gradient.isfinite().all()
+        p = math.exp(-0.3)
+        assert float(loss[2]) == pytest.approx(-math.log(p if label else 1 - p))
+    torch.testing.assert_close(
+        log1mexp(torch.tensor([-1e-3]).double()), torch.tensor([math.log(-math.expm1(-1e-3))]).double()
+    )
+
+
+def test_next_symbol_nll_counts_the_symbols_and_the_end():
+    distribution = torch.randn(2, 4, 7, dtype=torch.float64).log_softmax(-1)
+    target, lengths = torch.tensor([[4, 5, 6], [5, 0, 0]]), torch.tensor([3, 1])
+    expected = [
+        -sum(distribution[0, j, s] for j, s in enumerate([4, 5, 6, END])),
+        -sum(distribution[1, j, s] for j, s in enumerate([5, END])),
+    ]
+    torch.testing.assert_close(next_symbol_nll(distribution, target, lengths), torch.stack(expected))
+
+
+@pytest.mark.parametrize("diagonal", ["plain", "scaled"])
+def test_distortion_loss_weights_alpha_by_distance(diagonal):
+    _, lattice, n, m, cells = random_lattice()
+    loss = distortion_loss(lattice, n, m, cells, diagonal=diagonal)
+    for pair in range(len(loss)):
+        scale = (max(int(n[pair]), 1), max(int(m[pair]), 1)) if diagonal == "scaled" else (1, 1)
+        expected = sum(
+            abs(i / scale[0] - j / scale[1]) * math.exp(float(lattice.log_alpha[pair, i, j]))
+            for i, j in cells[pair].nonzero().tolist()
+        )
+        assert float(loss[pair]) == pytest.approx(expected, abs=1e-9)
