@@ -5,9 +5,10 @@ from dataclasses import dataclass
 from typing import Literal
 
 import pytest
+import yaml
 
 from nsed.baselines import EditDistanceConfig
-from nsed.config import Config, bounded, field_help, from_mapping, parse_overrides, read_yaml, to_yaml
+from nsed.config import Config, bounded, field_help, from_mapping, merged, parse_overrides, read_yaml, to_yaml
 from nsed.errors import ConfigError
 
 
@@ -95,6 +96,27 @@ def test_keys_and_values_that_are_no_yaml():
         from_mapping(Small, {5: 3})
     with pytest.raises(ConfigError, match=r"steps: got '\[1', expected a whole number"):
         from_mapping(Small, parse_overrides(["steps=[1"]))
+
+
+@dataclass(frozen=True)
+class Outer(Config):
+    """With another inside."""
+
+    inner: Small = Small()
+    """The inner one."""
+    size: int = 1
+
+
+def test_configurations_inside_configurations():
+    values = merged({"inner": {"steps": 5}}, parse_overrides(["inner.rate=0.5", "size=2"]))
+    assert from_mapping(Outer, values) == Outer(Small(steps=5, rate=0.5), size=2)
+    assert from_mapping(Outer, yaml.safe_load(to_yaml(Outer(Small(steps=9))))) == Outer(Small(steps=9))
+    with pytest.raises(
+        ConfigError, match=r"2 faults\n  - inner\.stps: no such key; did you mean 'steps'\?\n  - inner\.rate: got 7"
+    ):
+        from_mapping(Outer, {"inner": {"stps": 1, "rate": 7}})
+    with pytest.raises(ConfigError, match="inner: got 3, expected settings"):
+        from_mapping(Outer, {"inner": 3})
 
 
 def test_every_setting_of_a_model_has_a_help_text():

@@ -38,13 +38,29 @@ def bounded(default: int | float, *, low: int | float, high: int | float | None 
 
 
 def from_mapping(config: type[T], values: Mapping[Any, Any], *, where: str = "config") -> T:
-    """A configuration from plain values. Raises `ConfigError` with every unknown key and every wrong value."""
-    known = get_type_hints(config)
-    faults = [_unknown(name, list(known)) for name in values if name not in known]
-    faults += _faults(config, {name: value for name, value in values.items() if name in known})
+    """A configuration from plain values. Raises `ConfigError` with every unknown key and every wrong value.
+
+    A field that is a configuration itself takes a mapping.
+    """
+    faults = _mapping_faults(config, values)
     if faults:
         raise ConfigError(where, faults)
-    return config(**{name: float(value) if known[name] is float else value for name, value in values.items()})
+    hints = get_type_hints(config)
+    return config(**{name: _made(value, hints[name]) for name, value in values.items()})
+
+
+def merged(values: Mapping[Any, Any], overrides: Mapping[str, Any]) -> dict[Any, Any]:
+    """Values with others on top; `a.b` names the key b inside a.
+
+    >>> merged({"encoder": {"kind": "rnn", "dim": 8}}, {"encoder.kind": "cnn", "steps": 3})
+    {'encoder': {'kind': 'cnn', 'dim': 8}, 'steps': 3}
+    """
+    result = dict(values)
+    for key, value in overrides.items():
+        outer, _, inner = key.partition(".")
+        inside = result.get(outer)
+        result[outer] = merged(inside if isinstance(inside, Mapping) else {}, {inner: value}) if inner else value
+    return result
 
 
 def read_yaml(path: str | Path) -> dict[Any, Any]:
@@ -76,8 +92,12 @@ def to_yaml(config: Config) -> str:
     """The resolved configuration as YAML, each key below its help text."""
     lines, help_texts = [], field_help(config.__class__)
     for field in dataclasses.fields(config):
+        value = getattr(config, field.name)
         lines += textwrap.wrap(help_texts.get(field.name, ""), 100, initial_indent="# ", subsequent_indent="# ")
-        lines.append(yaml.safe_dump({field.name: getattr(config, field.name)}, allow_unicode=True).strip())
+        if isinstance(value, Config):
+            lines += [f"{field.name}:", textwrap.indent(to_yaml(value), "  ").rstrip()]
+        else:
+            lines.append(yaml.safe_dump({field.name: value}, allow_unicode=True).strip())
     return "\n".join(lines) + "\n"
 
 
@@ -110,6 +130,29 @@ def _unknown(name: object, known: list[str]) -> str:
     return f"{name}: no such key" + (f"; did you mean {close[0]!r}?" if close else f"; known: {', '.join(known)}")
 
 
+def _mapping_faults(config: type[Config], values: Mapping[Any, Any]) -> list[str]:
+    """Everything wrong with plain values, inner configurations included."""
+    hints = get_type_hints(config)
+    faults = [_unknown(name, list(hints)) for name in values if name not in hints]
+    plain = {}
+    for name, value in values.items():
+        if name in hints and _is_config(hints[name]) and isinstance(value, Mapping):
+            faults += [f"{name}.{fault}" for fault in _mapping_faults(hints[name], value)]
+        elif name in hints:
+            plain[name] = value
+    return faults + _faults(config, plain)
+
+
+def _made(value: Any, hint: Any) -> Any:
+    if _is_config(hint) and isinstance(value, Mapping):
+        return from_mapping(hint, value)
+    return float(value) if hint is float else value
+
+
+def _is_config(hint: Any) -> bool:
+    return isinstance(hint, type) and issubclass(hint, Config)
+
+
 def _faults(config: type[Config], values: Mapping[str, Any]) -> list[str]:
     """What is wrong with values of known fields."""
     hints, fields = get_type_hints(config), {field.name: field for field in dataclasses.fields(config)}
@@ -128,7 +171,8 @@ def _wrong_type(value: Any, hint: Any) -> str | None:
         return None if value in choices else f"one of {', '.join(map(str, choices))}"
     accepts = (int, float) if hint is float else (hint,)
     fits = isinstance(value, accepts) and (hint is bool or not isinstance(value, bool))
-    return None if fits else {int: "a whole number", float: "a number", bool: "true or false"}.get(hint, "text")
+    words = {int: "a whole number", float: "a number", bool: "true or false", str: "text"}
+    return None if fits else words.get(hint, "settings, `key: value`")
 
 
 def _out_of_bounds(value: Any, metadata: Mapping[str, Any]) -> str | None:

@@ -1,11 +1,9 @@
 """Learnable edit distance (Ristad and Yianilos 1998): the first model on the lattice, and the paper's section 2."""
 
 import hashlib
-import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict
 from functools import cached_property
-from itertools import chain
 from pathlib import Path
 
 import numpy as np
@@ -14,21 +12,20 @@ from nsed.baselines.edit_distance_config import EditDistanceConfig
 from nsed.baselines.expectation_maximization import Iteration, OnBatch, ignore, iterate
 from nsed.baselines.operation_table import LearnedOperation, OperationTable
 from nsed.config import from_mapping
-from nsed.errors import ArgumentError, ModelFileError, UnknownSymbolWarning
+from nsed.errors import ArgumentError, ModelFileError
 from nsed.lattice import EditLattice
 from nsed.lattice.arcs import REACHABLE
 from nsed.models.explanation import Explanation, read_explanation, read_scripts
 from nsed.models.persistence import MODEL_KINDS, SavedModel, read_model, write_model
 from nsed.text import (
     EditScript,
-    EncodedStrings,
     PairBatch,
     PairBatches,
     Pairs,
+    StringCoder,
     Symboliser,
     Vocabulary,
 )
-from nsed.text.visible import visible
 
 KIND = "edit-distance"
 
@@ -170,8 +167,9 @@ class LearnableEditDistance:
     @classmethod
     def _untrained(cls, pairs: Pairs, config: EditDistanceConfig | None) -> "LearnableEditDistance":
         config = config or EditDistanceConfig()
-        source = _vocabulary(pairs.sources, Symboliser(config.source_symbols, config.unicode_form))
-        target = _vocabulary(pairs.targets, Symboliser(config.target_symbols, config.unicode_form))
+        of_source, of_target = _symbolisers(config)
+        source = StringCoder.learned("source", of_source, pairs.sources).vocabulary
+        target = StringCoder.learned("target", of_target, pairs.targets).vocabulary
         table = OperationTable.uniform(source, target, unknown=False)
         return cls(table, source, target, config, pairs_hash=_hash_of(pairs))
 
@@ -210,12 +208,12 @@ class LearnableEditDistance:
         return LearnableEditDistance(table, *vocabularies, config, history=history, pairs_hash=self.pairs_hash)
 
     @property
-    def _source(self) -> Symboliser:
-        return Symboliser(self.config.source_symbols, self.config.unicode_form)
+    def _source(self) -> StringCoder:
+        return StringCoder("source", _symbolisers(self.config)[0], self.source_vocabulary)
 
     @property
-    def _target(self) -> Symboliser:
-        return Symboliser(self.config.target_symbols, self.config.unicode_form)
+    def _target(self) -> StringCoder:
+        return StringCoder("target", _symbolisers(self.config)[1], self.target_vocabulary)
 
     @cached_property
     def _smoothed(self) -> OperationTable:
@@ -223,14 +221,12 @@ class LearnableEditDistance:
         return self.table.mixed(even, self.config.smoothing)
 
     def _batches(self, pairs: Pairs) -> PairBatches:
-        """The pairs as numbers; one warning per side names all symbols that are new."""
-        source = EncodedStrings.of(pairs.sources, self._source, self.source_vocabulary)
-        target = EncodedStrings.of(pairs.targets, self._target, self.target_vocabulary)
-        if source.has_unknown:
-            _warn_of_unknown("source", _symbols(pairs.sources, self._source), self.source_vocabulary)
-        if target.has_unknown:
-            _warn_of_unknown("target", _symbols(pairs.targets, self._target), self.target_vocabulary)
-        return PairBatches(source, target, batch_cells=self.config.batch_cells, max_cells=self.config.max_cells)
+        return PairBatches(
+            self._source.encode(pairs.sources),
+            self._target.encode(pairs.targets),
+            batch_cells=self.config.batch_cells,
+            max_cells=self.config.max_cells,
+        )
 
     def _lattices(self, pairs: Pairs) -> Iterator[tuple[PairBatch, EditLattice]]:
         """The pairs under the smoothed table, in batches."""
@@ -238,11 +234,11 @@ class LearnableEditDistance:
             yield batch, self._smoothed.lattice(batch, backend=self.config.backend)
 
 
-def _warn_of_unknown(side: str, symbols: set[str], vocabulary: Vocabulary) -> None:
-    unknown = sorted(symbol for symbol in symbols if symbol not in vocabulary)
-    count = f"1 {side} symbol is" if len(unknown) == 1 else f"{len(unknown)} {side} symbols are"
-    shown = " ".join(map(visible, unknown[:20])) + (" ..." if len(unknown) > 20 else "")
-    warnings.warn(f"{count} unknown to the model, which reads <unk>: {shown}", UnknownSymbolWarning, stacklevel=5)
+def _symbolisers(config: EditDistanceConfig) -> tuple[Symboliser, Symboliser]:
+    return (
+        Symboliser(config.source_symbols, config.unicode_form),
+        Symboliser(config.target_symbols, config.unicode_form),
+    )
 
 
 def _hash_of(pairs: Pairs) -> str:
@@ -250,14 +246,6 @@ def _hash_of(pairs: Pairs) -> str:
     for source, target in pairs:
         digest.update(f"{source}\0{target}\n".encode("utf-8", "surrogatepass"))
     return digest.hexdigest()
-
-
-def _symbols(texts: Sequence[str], symboliser: Symboliser) -> set[str]:
-    return set(chain.from_iterable(map(symboliser.split, texts)))
-
-
-def _vocabulary(texts: Sequence[str], symboliser: Symboliser) -> Vocabulary:
-    return Vocabulary.of(_symbols(texts, symboliser))
 
 
 def _by_probability(operations: Iterable[LearnedOperation]) -> list[LearnedOperation]:

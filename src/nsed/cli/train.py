@@ -10,7 +10,7 @@ from nsed.baselines import EditDistanceConfig, LearnableEditDistance
 from nsed.baselines.learnable_edit_distance import KIND
 from nsed.cli.arguments import Columns, split_columns
 from nsed.cli.console import Bar, err, progress_bar
-from nsed.config import from_mapping, parse_overrides, read_yaml, to_yaml
+from nsed.config import from_mapping, merged, parse_overrides, read_yaml, to_yaml
 from nsed.errors import ArgumentError, ModelFileError
 from nsed.models.persistence import DESCRIPTION
 from nsed.registry import Registry
@@ -110,7 +110,7 @@ def _settings(
         values = asdict(start.config)
     if config is not None:
         values |= read_yaml(config)
-    return from_mapping(EditDistanceConfig, values | given, where=str(config or "settings"))
+    return from_mapping(EditDistanceConfig, merged(values, given), where=str(config or "settings"))
 
 
 def _start(output: Path, *, resume: bool, overwrite: bool) -> LearnableEditDistance | None:

@@ -1,6 +1,7 @@
 """Text: from files and strings to numbered symbols in padded batches."""
 
 from nsed.text.batch import EncodedStrings, PairBatch, PairBatches
+from nsed.text.coder import StringCoder
 from nsed.text.edit_script import Edit, EditScript
 from nsed.text.pairs import Pairs
 from nsed.text.readers import read_pairs, reader_for
@@ -14,6 +15,7 @@ __all__ = [
     "PairBatch",
     "PairBatches",
     "Pairs",
+    "StringCoder",
     "SymbolKind",
     "Symboliser",
     "UnicodeForm",

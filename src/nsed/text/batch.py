@@ -63,6 +63,21 @@ class PairBatch(NamedTuple):
     source_lengths: Lengths
     target_lengths: Lengths
 
+    def to(self, device: torch.device) -> "PairBatch":
+        """The same on another device."""
+        return PairBatch(*(part.to(device, non_blocking=True) for part in self))
+
+
+def batch_of(source: EncodedStrings, target: EncodedStrings, rows: np.ndarray) -> PairBatch:
+    """The chosen pairs as tensors."""
+    return PairBatch(
+        torch.from_numpy(rows),
+        source.padded(rows),
+        target.padded(rows),
+        torch.from_numpy(source.lengths[rows]),
+        torch.from_numpy(target.lengths[rows]),
+    )
+
 
 class PairBatches:
     """All pairs, sorted by length, in batches; can be gone through any number of times.
@@ -84,13 +99,7 @@ class PairBatches:
 
     def __iter__(self) -> Iterator[PairBatch]:
         for rows in self._rows:
-            yield PairBatch(
-                torch.from_numpy(rows),
-                self._source.padded(rows),
-                self._target.padded(rows),
-                torch.from_numpy(self._source.lengths[rows]),
-                torch.from_numpy(self._target.lengths[rows]),
-            )
+            yield batch_of(self._source, self._target, rows)
 
 
 def _cuts(heights: list[int], widths: list[int], batch_cells: int) -> list[int]:

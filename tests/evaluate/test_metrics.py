@@ -1,0 +1,46 @@
+"""Metrics against plain definitions."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from nsed.errors import ArgumentError
+from nsed.evaluate import best_threshold, matching_score, transduction_score
+
+
+def plain_f1(scores, labels, threshold):
+    called = [score >= threshold for score in scores]
+    true = sum(c and label for c, label in zip(called, labels, strict=True))
+    false = sum(c and not label for c, label in zip(called, labels, strict=True))
+    missed = sum(label and not c for c, label in zip(called, labels, strict=True))
+    return 2 * true / max(2 * true + false + missed, 1e-12)
+
+
+@settings(max_examples=200)
+@given(st.lists(st.tuples(st.sampled_from([-3.0, -1.0, 0.0, 0.5, 2.0]), st.booleans()), min_size=1, max_size=12))
+def test_best_threshold_is_the_best_of_all(pairs):
+    scores, labels = np.array([s for s, _ in pairs]), np.array([label for _, label in pairs])
+    found = best_threshold(scores, labels)
+    every = [*scores, scores.max() + 1]
+    assert found.f1 == pytest.approx(max(plain_f1(scores, labels, t) for t in every), abs=1e-9)
+    assert found.f1 == pytest.approx(plain_f1(scores, labels, found.threshold), abs=1e-9)
+
+
+def test_minus_infinity_is_a_score():
+    found = best_threshold(np.array([-1.0, -np.inf]), np.array([True, False]))
+    assert found.f1 == 1.0
+    assert matching_score(np.array([-1.0, -np.inf]), np.array([True, False]), found.threshold).recall == 1.0
+
+
+def test_rates_of_words_and_symbols():
+    score = transduction_score([["a", "b"], ["c"], []], [[["a", "x"]], [["c"], ["d", "d"]], [["e"]]])
+    assert score.cer == pytest.approx((0.5 + 0 + 1) / 3)
+    assert score.corpus_cer == pytest.approx(2 / 4)
+    assert score.wer == pytest.approx(2 / 3)
+
+
+@pytest.mark.parametrize(("outputs", "references"), [([["a"]], []), ([["a"]], [[]]), ([], [])])
+def test_wrong_sizes_are_refused(outputs, references):
+    with pytest.raises(ArgumentError, match=r"references: got|outputs: got none"):
+        transduction_score(outputs, references)
