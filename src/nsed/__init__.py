@@ -6,6 +6,7 @@ from nsed.explain import Edit, EditScript, Explanation
 from nsed.lattice import EditLattice
 from nsed.models import load
 from nsed.text import Pairs, read_pairs
+from nsed.train import Transducer, TransducerConfig
 
 __version__ = "0.1.0"
 
@@ -18,6 +19,8 @@ __all__ = [
     "LearnableEditDistance",
     "NsedError",
     "Pairs",
+    "Transducer",
+    "TransducerConfig",
     "UnknownSymbolWarning",
     "__version__",
     "load",

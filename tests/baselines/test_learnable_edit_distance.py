@@ -12,13 +12,14 @@ import torch
 
 import nsed
 from nsed.baselines import EditDistanceConfig, LearnableEditDistance
-from nsed.baselines.expectation_maximization import expect, ignore
+from nsed.baselines.expectation_maximization import expect
 from nsed.baselines.operation_table import OperationTable
 from nsed.datasets.rule_language import transduction_pairs
 from nsed.errors import ArgumentError, ModelFileError, NotExplainableError, UnknownSymbolWarning
 from nsed.lattice import Operation
 from nsed.lattice.reference import all_paths
 from nsed.text import EncodedStrings, PairBatches, Symboliser, Vocabulary
+from nsed.text.progress import ignore
 
 LETTERS = Vocabulary.of("ab"), Vocabulary.of("xyz")
 

@@ -3,7 +3,7 @@
 Paper: section 2, Equation 2; Ristad and Yianilos 1998, Algorithms 1 to 5.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 import torch
@@ -13,13 +13,7 @@ from torch import Tensor
 from nsed.baselines.operation_table import OperationTable
 from nsed.lattice import Arcs
 from nsed.text import PairBatch
-
-OnBatch = Callable[[int], None]
-"""Told how many pairs are done now, for progress bars."""
-
-
-def ignore(_: object) -> None:
-    """Nobody wants to know."""
+from nsed.text.progress import OnBatch
 
 
 class Expectation(NamedTuple):

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from nsed.baselines.edit_distance_config import EditDistanceConfig
-from nsed.baselines.expectation_maximization import Iteration, OnBatch, ignore, iterate
+from nsed.baselines.expectation_maximization import Iteration, iterate
 from nsed.baselines.operation_table import LearnedOperation, OperationTable
 from nsed.config import from_mapping
 from nsed.errors import ArgumentError, ModelFileError
@@ -26,6 +26,7 @@ from nsed.text import (
     Symboliser,
     Vocabulary,
 )
+from nsed.text.progress import OnBatch, ignore
 
 KIND = "edit-distance"
 

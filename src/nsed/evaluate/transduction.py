@@ -1,13 +1,13 @@
 """Error rates of transduction."""
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from typing import NamedTuple
 
 from rapidfuzz.distance import Levenshtein
 
 from nsed.errors import ArgumentError
 
-Symbols = Sequence[str]
+Symbols = Sequence[Hashable]
 
 
 class TransductionScore(NamedTuple):

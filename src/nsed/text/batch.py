@@ -33,6 +33,10 @@ class EncodedStrings:
     def __len__(self) -> int:
         return len(self.starts) - 1
 
+    def __getitem__(self, row: int) -> list[int]:
+        numbers: list[int] = self.flat[self.starts[row] : self.starts[row + 1]].tolist()
+        return numbers
+
     @property
     def has_unknown(self) -> bool:
         """Whether some symbol is not in the vocabulary."""

@@ -1,0 +1,44 @@
+"""Settings of training."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from nsed.config import Config, bounded
+
+
+@dataclass(frozen=True)
+class TrainConfig(Config):
+    """How a network is trained. The paper's own settings: adam, 1e-4, plateau, validation every 50 steps."""
+
+    optimiser: Literal["adam", "adamw"] = "adamw"
+    """adam, or adamw with weight decay."""
+    learning_rate: float = bounded(1e-3, low=0)
+    """At its highest."""
+    weight_decay: float = bounded(0.01, low=0)
+    """Of adamw."""
+    schedule: Literal["cosine", "plateau", "constant"] = "cosine"
+    """cosine: down to zero at the last step; plateau: times `decay` when validation stands still."""
+    warmup: int = bounded(400, low=0)
+    """Steps in which the learning rate rises from zero."""
+    decay: float = bounded(0.7, low=0, high=1)
+    """Factor of the plateau schedule."""
+    decay_patience: int = bounded(2, low=1)
+    """Validations without improvement before a decay."""
+    most_decays: int = bounded(10, low=1)
+    """Decays before the plateau schedule ends the training."""
+    steps: int = bounded(10_000, low=1)
+    """Updates at most."""
+    batch_pairs: int = bounded(512, low=1)
+    """Pairs in a batch."""
+    accumulate: int = bounded(1, low=1)
+    """Batches per update."""
+    clip: float = bounded(1.0, low=0)
+    """Norm of the gradient at most."""
+    validate_every: int = bounded(500, low=1)
+    """Steps between validations, each of which saves the model."""
+    patience: int = bounded(10, low=1)
+    """Validations without improvement before the training ends."""
+    seed: int = bounded(0, low=0)
+    """Another number gives other initial weights and another order of the data."""
+    device: str = "auto"
+    """auto (a GPU if there is one), cpu, cuda, cuda:1, ..."""

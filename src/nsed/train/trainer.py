@@ -1,0 +1,118 @@
+"""The training loop. It knows tasks, not models."""
+
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from nsed.train.bucketing import epoch_batches
+from nsed.train.checkpoint import load_checkpoint, save_checkpoint
+from nsed.train.config import TrainConfig
+from nsed.train.progress import OnStep, OnValidation, Validation
+from nsed.train.schedule import Schedule
+from nsed.train.task import Task
+
+
+class Trainer:
+    """Trains a task's network, and leaves it with the weights of its best validation.
+
+    With a folder, every validation saves a checkpoint there, and `resume` goes on from it, to the same weights as
+    without interruption. The `fingerprint` says what the training is; a checkpoint of another one is refused.
+    """
+
+    def __init__(self, task: Task, config: TrainConfig, folder: Path | None = None, *, fingerprint: str = "") -> None:
+        self.task, self.config, self.folder, self.fingerprint = task, config, folder, fingerprint
+        self.optimiser = _optimiser(task, config)
+        self.schedule = Schedule(config)
+        self.step, self.best_step, self.best = 0, 0, float("nan")
+        self.best_weights: dict[str, Tensor] = {}
+        self.validations: list[Validation] = []
+        self._epoch, self._batches = -1, [task.sizes[:0]]
+
+    def resume(self) -> bool:
+        """Go on from the folder's checkpoint, if there is one."""
+        if self.folder is None:
+            return False
+        found = load_checkpoint(self.folder, self.task.network, self.optimiser, fingerprint=self.fingerprint)
+        if found is None:
+            return False
+        self.best_weights, record = found
+        self.step, self.best_step, self.best = record["step"], record["best_step"], record["best"]
+        self.schedule.decays, self.schedule.waiting = record["decays"], record["waiting"]
+        self.validations = [Validation(*values) for values in record["validations"]]
+        return True
+
+    def run(self, *, on_step: OnStep = lambda _: None, on_validation: OnValidation = lambda _: None) -> None:
+        """Train to the end: all steps, or no improvement for long enough."""
+        losses: list[Tensor] = []
+        while self.step < self.config.steps and not self.schedule.exhausted:
+            self.step += 1
+            losses.append(self._update())
+            on_step(self.step)
+            if self.step % self.config.validate_every == 0 or self.step == self.config.steps:
+                on_validation(self._validate(float(torch.stack(losses).mean())))
+                losses.clear()
+                self._save()
+        if self.best_weights:
+            self.task.network.load_state_dict(self.best_weights)
+
+    def _update(self) -> Tensor:
+        self.task.network.train()
+        for group in self.optimiser.param_groups:
+            group["lr"] = self.config.learning_rate * self.schedule.factor(self.step)
+        self.optimiser.zero_grad(set_to_none=True)
+        first, total = (self.step - 1) * self.config.accumulate, []
+        for number in range(first, first + self.config.accumulate):
+            loss = self.task.loss(self._batch(number))
+            (loss / self.config.accumulate).backward()  # type: ignore[no-untyped-call]  # torch's own
+            total.append(loss.detach())
+        torch.nn.utils.clip_grad_norm_(self.task.network.parameters(), self.config.clip)
+        self.optimiser.step()
+        return torch.stack(total).mean()
+
+    def _batch(self, number: int) -> np.ndarray:
+        """The rows of batch 0, 1, 2, ... of the whole training."""
+        epoch, place = divmod(number, -(-len(self.task.sizes) // self.config.batch_pairs))
+        if epoch != self._epoch:
+            self._batches = epoch_batches(
+                self.task.sizes, batch_pairs=self.config.batch_pairs, seed=self.config.seed, epoch=epoch
+            )
+            self._epoch = epoch
+        return self._batches[place]
+
+    def _validate(self, loss: float) -> Validation:
+        self.task.network.eval()
+        with torch.no_grad():
+            metrics = dict(self.task.validate())
+        improved = self._is_better(metrics[self.task.metric])
+        if improved:
+            self.best, self.best_step = metrics[self.task.metric], self.step
+            self.best_weights = {name: value.clone() for name, value in self.task.network.state_dict().items()}
+        self.schedule.observe(improved=improved)
+        self.validations.append(Validation(self.step, loss, metrics, improved))
+        return self.validations[-1]
+
+    def _is_better(self, value: float) -> bool:
+        return not self.best_weights or (value > self.best if self.task.higher_is_better else value < self.best)
+
+    def _save(self) -> None:
+        if self.folder is None:
+            return
+        record = {
+            "fingerprint": self.fingerprint,
+            "step": self.step,
+            "best_step": self.best_step,
+            "best": self.best,
+            "decays": self.schedule.decays,
+            "waiting": self.schedule.waiting,
+            "validations": [list(validation) for validation in self.validations],
+        }
+        save_checkpoint(self.folder, self.task.network, self.optimiser, self.best_weights, record)
+
+
+def _optimiser(task: Task, config: TrainConfig) -> torch.optim.Optimizer:
+    parameters = list(task.network.parameters())
+    if config.optimiser == "adam":
+        return torch.optim.Adam(parameters, lr=config.learning_rate)
+    return torch.optim.AdamW(parameters, lr=config.learning_rate, weight_decay=config.weight_decay)

@@ -1,0 +1,278 @@
+"""The Transducer: learns to turn strings into other strings, and says how."""
+
+import hashlib
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from random import Random
+from typing import NamedTuple
+
+import numpy as np
+import torch
+
+from nsed.config import from_mapping
+from nsed.errors import ArgumentError, ModelFileError
+from nsed.lattice import EditLattice
+from nsed.lattice.arcs import REACHABLE
+from nsed.models.explanation import Explanation, read_explanation, read_scripts
+from nsed.models.op_scores import TargetScores
+from nsed.models.persistence import MODEL_KINDS, SavedModel, read_model, write_model
+from nsed.models.search import Decoder, Found, beam_search
+from nsed.models.transducer import TransducerNetwork
+from nsed.text import EditScript, EncodedStrings, PairBatch, PairBatches, Pairs, StringCoder, Symboliser, Vocabulary
+from nsed.text.progress import OnBatch, ignore
+from nsed.train.config import TrainConfig
+from nsed.train.progress import OnStep, OnValidation
+from nsed.train.trainer import Trainer
+from nsed.train.transducer_config import TransducerConfig
+from nsed.train.transducer_task import NORMALISATIONS, TransducerTask
+
+KIND = "transducer"
+BATCH_CELLS, MAX_CELLS, BATCH_WORDS = 2**17, 2**22, 512
+
+
+class Transduction(NamedTuple):
+    """One possible target: its symbols and its log-probability given the source."""
+
+    symbols: tuple[str, ...]
+    log_prob: float
+
+    def __str__(self) -> str:
+        return " ".join(self.symbols)
+
+
+class Transducer:
+    """A trained network with its vocabularies.
+
+    In exact mode scores are exact: over all targets of a source, their probabilities sum to one.
+    """
+
+    def __init__(
+        self,
+        network: TransducerNetwork,
+        source_vocabulary: Vocabulary,
+        target_vocabulary: Vocabulary,
+        config: TransducerConfig,
+        *,
+        record: dict[str, object] | None = None,
+    ) -> None:
+        self.network = network.eval().requires_grad_(False)
+        self.source_vocabulary, self.target_vocabulary = source_vocabulary, target_vocabulary
+        self.config = config
+        self.record = record or {}
+        """What training has to tell: steps, scores, sizes."""
+
+    @classmethod
+    def fit(
+        cls,
+        pairs: Pairs | Iterable[Iterable[str]],
+        *,
+        validation: Pairs | Iterable[Iterable[str]] | None = None,
+        config: TransducerConfig | None = None,
+        folder: str | Path | None = None,
+        on_step: OnStep = lambda _: None,
+        on_validation: OnValidation = lambda _: None,
+    ) -> "Transducer":
+        """Learn from pairs; without validation pairs, a twentieth of them (at most 2,000) is held out for it.
+
+        With a folder, the training saves itself there at every validation, and goes on from there if interrupted.
+        """
+        config = config or TransducerConfig()
+        training, held_out = _split(Pairs.of(pairs).positives(), validation, config.train.seed)
+        model = cls._untrained(training, config)
+        device = chosen_device(config.train)
+        task = TransducerTask(
+            model.network.to(device).requires_grad_(True),
+            config,
+            model._sides(training),
+            model._sides(held_out),
+            device,
+        )
+        fingerprint = hash_of(training, held_out, config)
+        trainer = Trainer(task, config.train, Path(folder) if folder else None, fingerprint=fingerprint)
+        trainer.resume()
+        trainer.run(on_step=on_step, on_validation=on_validation)
+        best: dict[str, object] = {"steps": trainer.step, "best_step": trainer.best_step, task.metric: trainer.best}
+        return cls(model.network, model.source_vocabulary, model.target_vocabulary, config, record=best)
+
+    def transduce(
+        self, sources: Sequence[str], *, nbest: int = 1, beam: int | None = None, on_batch: OnBatch = ignore
+    ) -> list[list[Transduction]]:
+        """The most probable targets of each source, best first; a wider beam finds better ones, slower."""
+        if isinstance(sources, str):
+            raise ArgumentError("sources", got=repr(sources), expected="a list of strings")
+        if nbest < 1:
+            raise ArgumentError("nbest", got=nbest, expected="at least 1")
+        encoded, width = self._source.encode(sources), max(beam or self.config.beam, nbest)
+        results: dict[int, list[Transduction]] = {}
+        if not len(encoded):
+            return []
+        order = np.argsort(encoded.lengths, kind="stable")
+        for rows in np.array_split(order, range(BATCH_WORDS, len(order), BATCH_WORDS)):
+            lengths = torch.from_numpy(encoded.lengths[rows]).to(self.device)
+            found = self._search(encoded.padded(rows).to(self.device), lengths, width, nbest)
+            results.update(zip(rows.tolist(), self._read(found), strict=True))
+            on_batch(len(rows))
+        return [results[row] for row in range(len(sources))]
+
+    def score(self, pairs: Pairs | Iterable[Iterable[str]], *, on_batch: OnBatch = ignore) -> np.ndarray:
+        """Log p(target | source) of each pair, in the order given; in paper mode log alpha."""
+        pairs = Pairs.of(pairs)
+        scores = np.empty(len(pairs))
+        for batch, lattice, found in self._lattices(pairs):
+            lengths = (batch.source_lengths, batch.target_lengths)
+            log_prob = NORMALISATIONS[self.config.normalisation].log_prob(lattice, found, lengths)
+            scores[batch.rows.cpu().numpy()] = log_prob.double().cpu().numpy()
+            on_batch(len(batch.rows))
+        return np.where(scores > REACHABLE, scores, -np.inf)
+
+    def align(self, source: str, target: str) -> EditScript:
+        """The most probable edit operations that turn the source into the target."""
+        return self.align_all([(source, target)])[0]
+
+    def align_all(self, pairs: Pairs | Iterable[Iterable[str]], *, on_batch: OnBatch = ignore) -> list[EditScript]:
+        """The edit script of each pair, in the order given."""
+        pairs = Pairs.of(pairs)
+        scripts: dict[int, EditScript] = {}
+        for batch, lattice, _ in self._lattices(pairs):
+            rows = batch.rows.tolist()
+            sources = [self._source.split(pairs.sources[row]) for row in rows]
+            targets = [self._target.split(pairs.targets[row]) for row in rows]
+            scripts.update(zip(rows, read_scripts(lattice, sources, targets), strict=True))
+            on_batch(len(rows))
+        return [scripts[row] for row in range(len(pairs))]
+
+    def explain(self, source: str, target: str) -> Explanation:
+        """The edit script with everything the lattice knows: how probable each operation is, and the alternatives."""
+        pairs = Pairs.of([(source, target)])
+        ((_, lattice, _),) = self._lattices(pairs)
+        log_prob = float(self.score(pairs)[0])
+        return read_explanation(lattice, self._source.split(source), self._target.split(target), log_prob=log_prob)
+
+    def save(self, path: str | Path, *, half: bool = False) -> None:
+        """Write the model to a folder; `half` precision takes half the space and changes scores a little."""
+        vocabularies = {"source": self.source_vocabulary, "target": self.target_vocabulary}
+        dtype = torch.float16 if half else torch.float32
+        tensors = {name: value.detach().to("cpu", dtype) for name, value in self.network.state_dict().items()}
+        write_model(path, SavedModel(KIND, asdict(self.config), vocabularies, tensors, self.record))
+
+    @classmethod
+    def load(cls, path: str | Path) -> "Transducer":
+        """Read a model from the folder that `save` wrote."""
+        saved = read_model(path)
+        if saved.kind != KIND:
+            raise ModelFileError(
+                path, f"holds a model of kind {saved.kind!r}, expected {KIND!r}; nsed.load reads any kind"
+            )
+        return cls.from_saved(saved)
+
+    @classmethod
+    def from_saved(cls, saved: SavedModel) -> "Transducer":
+        """The model again, from what is on disk; weights of any float type become float32."""
+        config = from_mapping(TransducerConfig, saved.config, where="saved config")
+        source, target = saved.vocabularies["source"], saved.vocabularies["target"]
+        network = _network(config, source, target)
+        try:
+            network.load_state_dict({name: value.float() for name, value in saved.tensors.items()})
+        except RuntimeError as error:
+            raise ArgumentError("weights", got="other tensors", expected=f"those of the settings: {error}") from None
+        return cls(network, source, target, config, record=dict(saved.record))
+
+    @property
+    def device(self) -> torch.device:
+        """Where the network lives."""
+        return next(self.network.parameters()).device
+
+    @property
+    def _source(self) -> StringCoder:
+        return StringCoder("source", _symbolisers(self.config)[0], self.source_vocabulary)
+
+    @property
+    def _target(self) -> StringCoder:
+        return StringCoder("target", _symbolisers(self.config)[1], self.target_vocabulary)
+
+    @classmethod
+    def _untrained(cls, pairs: Pairs, config: TransducerConfig) -> "Transducer":
+        if not len(pairs):
+            raise ArgumentError("pairs", got="no positive pair", expected="at least one to learn from")
+        of_source, of_target = _symbolisers(config)
+        source = StringCoder.learned("source", of_source, pairs.sources).vocabulary
+        target = StringCoder.learned("target", of_target, pairs.targets).vocabulary
+        torch.manual_seed(config.train.seed)
+        return cls(_network(config, source, target), source, target, config)
+
+    def _sides(self, pairs: Pairs) -> tuple[EncodedStrings, EncodedStrings]:
+        return self._source.encode(pairs.sources), self._target.encode(pairs.targets)
+
+    def _search(self, symbols: torch.Tensor, lengths: torch.Tensor, beam: int, nbest: int) -> Found:
+        decoder = Decoder(self.network, NORMALISATIONS[self.config.normalisation])
+        encoded = self.network.encode(symbols, lengths)
+        longest, penalty = self.config.longest_output, self.config.length_penalty
+        return beam_search(decoder, encoded, beam=beam, nbest=nbest, longest=longest, length_penalty=penalty)
+
+    def _read(self, found: Found) -> Iterator[list[Transduction]]:
+        columns = (found.symbols.tolist(), found.lengths.tolist(), found.log_prob.tolist())
+        for symbols, lengths, scores in zip(*columns, strict=True):
+            yield [
+                Transduction(tuple(map(self.target_vocabulary.name, numbers[:length])), log_prob)
+                for numbers, length, log_prob in zip(symbols, lengths, scores, strict=True)
+                if log_prob > REACHABLE
+            ]
+
+    def _lattices(self, pairs: Pairs) -> Iterator[tuple[PairBatch, EditLattice, TargetScores]]:
+        sides = self._sides(pairs)
+        normalisation = NORMALISATIONS[self.config.normalisation]
+        for batch in PairBatches(*sides, batch_cells=BATCH_CELLS, max_cells=MAX_CELLS):
+            here = batch.to(self.device)
+            encoded = self.network.encode(here.source, here.source_lengths)
+            scores = self.network(encoded, here.target, here.target_lengths)
+            arcs = normalisation.arcs(scores, here.target, here.source_lengths)
+            yield here, EditLattice(*arcs, here.source_lengths, here.target_lengths), scores
+
+
+def chosen_device(config: TrainConfig) -> torch.device:
+    """The device that the settings name; auto is a GPU if there is one."""
+    if config.device == "auto":
+        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    return torch.device(config.device)
+
+
+def _network(config: TransducerConfig, source: Vocabulary, target: Vocabulary) -> TransducerNetwork:
+    return TransducerNetwork(
+        config.encoder,
+        source_symbols=len(source),
+        target_symbols=len(target),
+        attention=config.attention,
+        interaction=config.interaction,
+    )
+
+
+def _symbolisers(config: TransducerConfig) -> tuple[Symboliser, Symboliser]:
+    return (
+        Symboliser(config.source_symbols, config.unicode_form),
+        Symboliser(config.target_symbols, config.unicode_form),
+    )
+
+
+def _split(pairs: Pairs, validation: Pairs | Iterable[Iterable[str]] | None, seed: int) -> tuple[Pairs, Pairs]:
+    """Training and validation pairs; a source never stands on both sides of a split made here."""
+    if validation is not None:
+        return pairs, Pairs.of(validation)
+    sources = sorted(set(pairs.sources))
+    Random(seed).shuffle(sources)
+    held_out = set(sources[: min(2000, len(sources) // 20)]) or set(sources[:1])
+    parts = [[pair for pair in pairs if (pair[0] in held_out) == wanted] for wanted in (False, True)]
+    return (Pairs.of(parts[0]) if parts[0] else pairs), Pairs.of(parts[1])
+
+
+def hash_of(training: Pairs, held_out: Pairs, config: TransducerConfig) -> str:
+    """SHA-256 of everything that decides what a training gives."""
+    digest = hashlib.sha256(json.dumps(asdict(config), sort_keys=True).encode())
+    for pairs in (training, held_out):
+        for source, target in pairs:
+            digest.update(f"{source}\0{target}\n".encode("utf-8", "surrogatepass"))
+    return digest.hexdigest()
+
+
+MODEL_KINDS.register(KIND, Transducer.from_saved)

@@ -1,0 +1,49 @@
+"""Settings of the Transducer."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from nsed.config import Config, bounded
+from nsed.encoders import EncoderConfig
+from nsed.text import SymbolKind, UnicodeForm
+from nsed.train.config import TrainConfig
+
+
+@dataclass(frozen=True)
+class TransducerConfig(Config):
+    """What a Transducer is made of, how it is trained and how it decodes.
+
+    The defaults are exact mode without attention. Paper mode: `normalisation: incoming`, `attention: true`, weights 1
+    for `em` and `next_symbol` and 0 for `likelihood`; with `distortion: 0.1`, `likelihood: 1` compensates.
+    """
+
+    source_symbols: SymbolKind = "graphemes"
+    """What the sources are made of: graphemes, or tokens between spaces."""
+    target_symbols: SymbolKind = "graphemes"
+    """What the targets are made of: graphemes, or tokens between spaces."""
+    unicode_form: UnicodeForm = "NFC"
+    """Unicode normalisation of all strings: NFC, NFD or none."""
+    encoder: EncoderConfig = EncoderConfig()
+    """How much of its string a symbol knows."""
+    normalisation: Literal["outgoing", "incoming"] = "outgoing"
+    """outgoing: exact conditional probabilities; incoming: as in the paper."""
+    attention: bool = False
+    """Whether a cell also sees the whole source; without, the lattice is the only way from source to target."""
+    interaction: int = bounded(0, low=0)
+    """Similarity heads between source and target symbols."""
+    likelihood: float = bounded(1.0, low=0)
+    """Weight of -log p(target | source)."""
+    em: float = bounded(0.0, low=0)
+    """Weight of the EM loss."""
+    next_symbol: float = bounded(0.0, low=0)
+    """Weight of the next-symbol loss; exact mode has no use for it, its likelihood is that."""
+    distortion: float = bounded(0.0, low=0)
+    """Weight of the interpretability loss."""
+    beam: int = bounded(5, low=1)
+    """Prefixes that are followed at once in decoding."""
+    length_penalty: float = bounded(0.0, low=0)
+    """Power of the length that log-probabilities are divided by before they are compared."""
+    longest_output: int = bounded(64, low=1)
+    """Target symbols at most in decoding."""
+    train: TrainConfig = TrainConfig()
+    """How the network is trained."""

@@ -1,0 +1,119 @@
+"""The training loop on a task of its own: order, schedules, checkpoints, exact resumption."""
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+from nsed.train.bucketing import epoch_batches
+from nsed.train.config import TrainConfig
+from nsed.train.schedule import Schedule
+from nsed.train.task import Task
+from nsed.train.trainer import Trainer
+
+
+class Line(Task):
+    """Fit a line, with dropout, so that random states matter."""
+
+    metric, higher_is_better = "error", False
+
+    def __init__(self, seed=0):
+        torch.manual_seed(seed)
+        self.network = nn.Sequential(nn.Linear(1, 8), nn.Dropout(0.2), nn.Linear(8, 1))
+        self.x = torch.linspace(-1, 1, 103)[:, None]
+        self.seen = []
+
+    @property
+    def sizes(self):
+        return np.arange(103) % 7
+
+    def loss(self, rows):
+        self.seen.append(rows.tolist())
+        x = self.x[torch.from_numpy(rows)]
+        return (self.network(x) - 2 * x).square().mean()
+
+    def validate(self):
+        return {"error": float((self.network(self.x) - 2 * self.x).square().mean().detach())}
+
+
+SETTINGS = TrainConfig(steps=60, batch_pairs=10, validate_every=10, warmup=5, learning_rate=0.03)
+
+
+def test_every_row_comes_once_per_epoch_in_an_order_of_its_own():
+    sizes = np.random.default_rng(0).integers(0, 20, 1003)
+    first, again, second = (epoch_batches(sizes, batch_pairs=16, seed=1, epoch=e) for e in (0, 0, 1))
+    assert sorted(np.concatenate(first).tolist()) == list(range(1003))
+    assert all((a == b).all() for a, b in zip(first, again, strict=True))
+    assert not (np.concatenate(first) == np.concatenate(second)).all()
+    spread = np.mean([np.ptp(sizes[batch]) for batch in first])
+    assert spread < 3
+
+
+def test_training_improves_and_keeps_the_best_weights():
+    task = Line()
+    trainer = Trainer(task, SETTINGS)
+    trainer.run()
+    assert trainer.validations[-1].loss < trainer.validations[0].loss
+    task.network.eval()
+    assert task.validate()["error"] == min(validation.metrics["error"] for validation in trainer.validations)
+
+
+@pytest.mark.parametrize("schedule", ["cosine", "plateau", "constant"])
+@pytest.mark.parametrize("stop", [10, 30])
+def test_resumed_training_ends_with_the_same_weights_bit_for_bit(tmp_path, schedule, stop):
+    settings = TrainConfig(**{**vars(SETTINGS), "schedule": schedule, "accumulate": 2})
+    whole = Line()
+    Trainer(whole, settings).run()
+    interrupted = Trainer(Line(), settings, tmp_path)
+    with pytest.raises(KeyboardInterrupt):
+        interrupted.run(on_step=lambda step: interrupt(step, stop + 3))
+    resumed = Line(seed=99)
+    trainer = Trainer(resumed, settings, tmp_path)
+    assert trainer.resume()
+    assert trainer.step == stop
+    trainer.run()
+    for one, other in zip(whole.network.state_dict().values(), resumed.network.state_dict().values(), strict=True):
+        assert torch.equal(one, other)
+
+
+def interrupt(step, at):
+    if step == at:
+        raise KeyboardInterrupt
+
+
+def test_there_is_nothing_to_resume_in_an_empty_folder(tmp_path):
+    assert not Trainer(Line(), SETTINGS, tmp_path).resume()
+    assert not Trainer(Line(), SETTINGS).resume()
+
+
+def test_cosine_rises_and_falls():
+    schedule = Schedule(TrainConfig(steps=100, warmup=10))
+    factors = [schedule.factor(step) for step in range(1, 101)]
+    assert factors[0] == pytest.approx(0.1)
+    assert max(factors) == factors[9] == 1.0
+    assert factors[54] == pytest.approx(0.5, abs=0.02)
+    assert factors[-1] == pytest.approx(0.0, abs=1e-9)
+
+
+def test_plateau_decays_as_in_the_paper():
+    """Times 0.7 after two validations without improvement, over after ten decays."""
+    schedule = Schedule(TrainConfig(schedule="plateau", warmup=0))
+    for improved in (True, False, False, True, False):
+        schedule.observe(improved=improved)
+    assert schedule.factor(1) == pytest.approx(0.7)
+    validations = 0
+    while not schedule.exhausted:
+        schedule.observe(improved=False)
+        validations += 1
+    assert validations == 17
+    assert schedule.factor(1) == pytest.approx(0.7**10)
+
+
+def test_training_ends_early_without_improvement():
+    class Stuck(Line):
+        def validate(self):
+            return {"error": 1.0}
+
+    trainer = Trainer(Stuck(), TrainConfig(**{**vars(SETTINGS), "steps": 1000, "patience": 3}))
+    trainer.run()
+    assert trainer.step == 40

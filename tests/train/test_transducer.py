@@ -1,0 +1,122 @@
+"""The Transducer as users have it: fit, transduce, score, align, explain, save, load, resume."""
+
+import numpy as np
+import pytest
+import torch
+
+import nsed
+from nsed.config import from_mapping
+from nsed.datasets.rule_language import transduction_pairs
+from nsed.errors import ArgumentError, ConfigError, ModelFileError, TooLongError, UnknownSymbolWarning
+from nsed.train.transducer import Transducer
+from nsed.train.transducer_config import TransducerConfig
+
+PAIRS = list(transduction_pairs(2600, seed=1))
+TRAINING, TEST = PAIRS[:2300], PAIRS[2300:]
+
+
+def settings(kind="cnn", steps=150, **others):
+    train = {
+        "steps": steps,
+        "batch_pairs": 64,
+        "validate_every": 50,
+        "warmup": 20,
+        "learning_rate": 5e-3,
+        "device": "cpu",
+    }
+    encoder = {"kind": kind, "dim": 32, "layers": 1, "dropout": 0.0, "heads": 2, "max_length": 32}
+    return from_mapping(TransducerConfig, {"encoder": encoder, "train": train, **others})
+
+
+@pytest.fixture(scope="module")
+def model():
+    return Transducer.fit(TRAINING, config=settings())
+
+
+def right(model, pairs):
+    outputs = model.transduce([source for source, _ in pairs])
+    return np.mean(["".join(best[0].symbols) == target for best, (_, target) in zip(outputs, pairs, strict=True)])
+
+
+def test_held_out_strings_of_the_rule_language_are_right(model):
+    assert right(model, TEST) >= 0.995
+
+
+@pytest.mark.parametrize("kind", ["rnn", "transformer"])
+def test_other_encoders_learn_it_too(kind):
+    assert right(Transducer.fit(TRAINING, config=settings(kind, steps=200)), TEST) >= 0.995
+
+
+def test_the_papers_mode_learns_it_too():
+    paper = settings("rnn", 200, normalisation="incoming", attention=True, em=1.0, next_symbol=1.0, likelihood=0.0)
+    assert right(Transducer.fit(TRAINING, config=paper), TEST) >= 0.9
+
+
+def test_scores_are_those_of_the_search_and_best_first(model):
+    sources = [source for source, _ in TEST[:20]]
+    found = model.transduce(sources, nbest=3)
+    for source, best in zip(sources, found, strict=True):
+        scores = model.score([(source, "".join(one.symbols)) for one in best])
+        np.testing.assert_allclose(scores, [one.log_prob for one in best], rtol=1e-3, atol=1e-4)
+        assert sorted(scores, reverse=True) == list(scores)
+
+
+def test_scripts_explain_the_answers(model):
+    assert str(model.align("BAAC", "ac")) in ("-B A→a -A C→c", "-B -A A→a C→c")
+    explanation = model.explain("BCC", "cc")
+    assert explanation.log_prob == pytest.approx(model.score([("BCC", "cc")])[0], rel=1e-6)
+    assert explanation.script == model.align("BCC", "cc")
+
+
+def test_empty_strings_and_unknown_symbols(model):
+    assert model.transduce([]) == []
+    assert np.isfinite(model.score([("", ""), ("A", ""), ("", "a")])).all()
+    with pytest.warns(UnknownSymbolWarning, match="1 source symbol is unknown to the model, which reads <unk>: X"):
+        assert len(model.transduce(["AX"])[0]) == 1
+
+
+def test_saved_model_is_the_same_model(model, tmp_path):
+    model.save(tmp_path)
+    for again in (nsed.load(tmp_path), Transducer.load(tmp_path)):
+        assert (again.score(TEST[:50]) == model.score(TEST[:50])).all()
+        assert again.config == model.config
+        assert again.record == model.record
+
+
+def test_half_precision_weights_load_and_answer(model, tmp_path):
+    model.save(tmp_path, half=True)
+    again = nsed.load(tmp_path)
+    np.testing.assert_allclose(again.score(TEST[:50]), model.score(TEST[:50]), atol=0.05)
+    assert right(again, TEST) >= 0.99
+
+
+def test_interrupted_training_goes_on_to_the_same_weights(tmp_path):
+    config = settings(steps=120)
+
+    def interrupt(step):
+        if step == 70:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        Transducer.fit(TRAINING, config=config, folder=tmp_path, on_step=interrupt)
+    resumed, whole = Transducer.fit(TRAINING, config=config, folder=tmp_path), Transducer.fit(TRAINING, config=config)
+    for one, other in zip(resumed.network.state_dict().values(), whole.network.state_dict().values(), strict=True):
+        assert torch.equal(one, other)
+    with pytest.raises(ModelFileError, match="belongs to a training with other pairs or settings"):
+        Transducer.fit(TRAINING[:100], config=config, folder=tmp_path)
+
+
+def test_validation_words_are_not_trained_on():
+    seen = Transducer.fit(TRAINING, validation=TEST, config=settings(steps=50))
+    assert 0 <= seen.record["wer"] <= 1
+
+
+def test_what_is_wrong_is_named(model):
+    with pytest.raises(ArgumentError, match="pairs: got no positive pair"):
+        Transducer.fit([], config=settings())
+    with pytest.raises(TooLongError, match=r"length: got 41 symbols, expected at most 33\. Train with a larger"):
+        model.transduce(["A" * 40])
+    with pytest.raises(ConfigError, match=r"encoder\.dm: no such key; did you mean 'dim'"):
+        settings(encoder={"dm": 3})
+    with pytest.raises(ArgumentError, match="nbest: got 0, expected at least 1"):
+        model.transduce(["A"], nbest=0)
