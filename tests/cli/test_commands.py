@@ -12,9 +12,16 @@ from typer.testing import CliRunner
 
 import nsed
 from nsed.cli.main import app
-from nsed.errors import ArgumentError, ConfigError, DataError, ModelFileError, UnknownNameError
+from nsed.errors import (
+    ArgumentError,
+    ConfigError,
+    DataError,
+    ModelFileError,
+    NotExplainableError,
+    UnknownNameError,
+)
 
-COMMANDS = ["demo", "train", "score", "align", "explain", "operations", "data"]
+COMMANDS = ["demo", "train", "transduce", "score", "align", "explain", "operations", "data"]
 
 
 def run(*arguments, stdin=None):
@@ -102,6 +109,44 @@ def test_operations_and_costs(model, tmp_path):
     assert costs["A", "a"] < costs["<unk>", "<unk>"]
     run("operations", model, "--top", 2, "--output", tmp_path / "top.tsv")
     assert (tmp_path / "top.tsv").read_text().startswith("substitute\tC\tc\t0.")
+
+
+@pytest.fixture(scope="module")
+def transducer(pairs):
+    folder = pairs.parent / "transducer"
+    small = ["encoder.kind=cnn", "encoder.dim=16", "encoder.layers=1", "encoder.dropout=0", "train.steps=60"]
+    fast = ["train.batch_pairs=32", "train.validate_every=20", "train.warmup=10", "train.learning_rate=0.01"]
+    settings = [part for setting in small + fast for part in ("--set", setting)]
+    run("train", pairs, folder, "--model", "transducer", *settings)
+    return folder
+
+
+def test_transducer_from_the_command_line(transducer, tmp_path):
+    assert sorted(path.name.split("-")[0] for path in transducer.iterdir()) == [
+        "model.json",
+        "settings.yaml",
+        "weights",
+    ]
+    assert "kind: cnn" in (transducer / "settings.yaml").read_text()
+    (tmp_path / "sources.txt").write_text("CCB\n\nCB\n")
+    lines = [line.split("\t") for line in run("transduce", transducer, tmp_path / "sources.txt").splitlines()]
+    assert [source for source, _, _ in lines] == ["CCB", "", "CB"]
+    assert lines[0][1] == "ccb"
+    assert run("transduce", transducer, stdin="CCB\n").split("\t")[1] == "ccb"
+    found = run("transduce", transducer, "--text", "CCB", "--nbest", 3, "--format", "json").splitlines()
+    scores = [json.loads(line)["log_prob"] for line in found]
+    assert len(scores) == 3
+    assert scores == sorted(scores, reverse=True)
+    assert run("align", transducer, "--pair", "CCB", "ccb") == "C→c C→c B→b\n"
+    assert float(run("score", transducer, "--pair", "CCB", "ccb").split("\t")[2]) == pytest.approx(scores[0], abs=1e-3)
+    assert "log-probability -" in run("explain", transducer, "--pair", "CCB", "ccb")
+
+
+def test_what_a_model_cannot_do_is_said(model, transducer):
+    with pytest.raises(ArgumentError, match=r"MODEL: got .*, which scores pairs only, expected a transducer"):
+        run("transduce", model, "--text", "A")
+    with pytest.raises(NotExplainableError, match="a neural model has no table of operations"):
+        run("operations", transducer)
 
 
 def test_rules_with_labels_can_be_trained_on(tmp_path):

@@ -13,7 +13,7 @@ from nsed.cli.arguments import (
     OnePair,
     Output,
     PairsPath,
-    load_edit_distance,
+    load_model,
     open_output,
     pairs_from,
 )
@@ -59,7 +59,7 @@ def align(
 
     In text, `a` stays, `a→b` is substituted, `-a` deleted and `+b` inserted.
     """
-    aligner, data = load_edit_distance(model), pairs_from(pairs, columns, pair)
+    aligner, data = load_model(model), pairs_from(pairs, columns, pair)
     with progress_bar("aligning", len(data)) as bar:
         scripts = aligner.align_all(data, on_batch=bar.advance)
     if format_ is Format.TEXT and output is None and out.is_terminal:

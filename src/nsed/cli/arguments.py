@@ -12,6 +12,7 @@ from nsed.baselines import LearnableEditDistance
 from nsed.errors import ArgumentError, DataError
 from nsed.models import load
 from nsed.text import Pairs, read_pairs
+from nsed.train import Transducer
 
 ModelPath = Annotated[Path, typer.Argument(help="Folder of a saved model.", show_default=False)]
 PairsPath = Annotated[
@@ -34,9 +35,12 @@ OnePair = Annotated[
 Output = Annotated[Path | None, typer.Option("--output", "-o", help="Write here instead of to standard output.")]
 
 
-def load_edit_distance(path: Path) -> LearnableEditDistance:
-    """The model in a folder."""
-    model: LearnableEditDistance = load(path)
+Model = LearnableEditDistance | Transducer
+
+
+def load_model(path: Path) -> Model:
+    """The model in a folder, of whatever kind."""
+    model: Model = load(path)
     return model
 
 

@@ -8,7 +8,7 @@ import typer
 
 from nsed.baselines import EditDistanceConfig
 from nsed.cli.console import out
-from nsed.cli.train import fit_with_bar, summary
+from nsed.cli.recipes import fit_edit_distance, summary
 from nsed.datasets.embedded import cmudict_pairs, has_cmudict
 from nsed.datasets.rule_language import transduction_pairs
 from nsed.explain import operation_table
@@ -45,7 +45,7 @@ def demo(
     spoken = data is Data.CMUDICT or (data is Data.AUTO and has_cmudict())
     scene = _spoken() if spoken else _rules()
     out.print(f"[bold]{scene.title}[/]\n")
-    model = fit_with_bar(scene.pairs, scene.config)
+    model = fit_edit_distance(scene.pairs, scene.config)
     out.print(summary(model, len(scene.pairs)) + "\n")
     for pair, script in zip(scene.shown, model.align_all(scene.shown), strict=True):
         out.print(f"{pair[0]} → {pair[1]}", style="dim")

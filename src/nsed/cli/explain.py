@@ -11,7 +11,7 @@ from nsed.cli.arguments import (
     OnePair,
     Output,
     PairsPath,
-    load_edit_distance,
+    load_model,
     open_output,
     pairs_from,
 )
@@ -36,7 +36,7 @@ def explain(
     output: Output = None,
 ) -> None:
     """Say how sure the model is of each operation of each pair, and of the whole script."""
-    explainer, data = load_edit_distance(model), pairs_from(pairs, columns, pair)
+    explainer, data = load_model(model), pairs_from(pairs, columns, pair)
     with open_output(output) as stream, progress_bar("explaining", len(data)) as bar:
         for source, target in data:
             explanation = explainer.explain(source, target)

@@ -8,7 +8,7 @@ import warnings
 import typer
 
 from nsed import __version__
-from nsed.cli import align, data, demo, explain, operations, score, train
+from nsed.cli import align, data, demo, explain, operations, score, train, transduce
 from nsed.cli.console import complain, show_warning
 from nsed.errors import NsedError
 
@@ -20,7 +20,15 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (demo.demo, train.train, score.score, align.align, explain.explain, operations.operations):
+for command in (
+    demo.demo,
+    train.train,
+    transduce.transduce,
+    score.score,
+    align.align,
+    explain.explain,
+    operations.operations,
+):
     app.command()(command)
 app.add_typer(data.app, name="data")
 

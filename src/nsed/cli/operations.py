@@ -5,8 +5,10 @@ from typing import Annotated
 
 import typer
 
-from nsed.cli.arguments import ModelPath, Output, load_edit_distance, open_output, write_tsv
+from nsed.baselines import LearnableEditDistance
+from nsed.cli.arguments import ModelPath, Output, load_model, open_output, write_tsv
 from nsed.cli.console import out
+from nsed.errors import NotExplainableError
 from nsed.explain import operation_table
 
 
@@ -35,7 +37,9 @@ def operations(
     output: Output = None,
 ) -> None:
     """List the learned operations, or export them as costs."""
-    learned = load_edit_distance(model)
+    learned = load_model(model)
+    if not isinstance(learned, LearnableEditDistance):
+        raise NotExplainableError(f"{model}: a neural model has no table of operations; try `nsed align`")
     listed = learned.costs() if costs else learned.operations()
     chosen = [operation for operation in listed if kind in (None, operation.kind)]
     chosen = chosen[: top or (None if costs else 20)]

@@ -12,7 +12,7 @@ from nsed.cli.arguments import (
     OnePair,
     Output,
     PairsPath,
-    load_edit_distance,
+    load_model,
     open_output,
     pairs_from,
     write_tsv,
@@ -36,7 +36,7 @@ def score(
     output: Output = None,
 ) -> None:
     """Give each pair its log-probability: `source`, `target`, `score`."""
-    scorer, data = load_edit_distance(model), pairs_from(pairs, columns, pair)
+    scorer, data = load_model(model), pairs_from(pairs, columns, pair)
     with progress_bar("scoring", len(data)) as bar:
         scores = scorer.score(data, on_batch=bar.advance)
     rows = zip(data.sources, data.targets, scores.tolist(), strict=True)

@@ -1,6 +1,7 @@
 """From a string to symbols and back: grapheme clusters, or tokens between spaces."""
 
 import unicodedata
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
@@ -30,3 +31,7 @@ class Symboliser:
         if self.form != "none":
             text = unicodedata.normalize(self.form, text)
         return tuple(text.split() if self.kind == "tokens" else split_graphemes(text))
+
+    def join(self, symbols: Iterable[str]) -> str:
+        """The string of some symbols."""
+        return (" " if self.kind == "tokens" else "").join(symbols)

@@ -33,13 +33,11 @@ BATCH_CELLS, MAX_CELLS, BATCH_WORDS = 2**17, 2**22, 512
 
 
 class Transduction(NamedTuple):
-    """One possible target: its symbols and its log-probability given the source."""
+    """One possible target: its text, its symbols, and its log-probability given the source."""
 
+    text: str
     symbols: tuple[str, ...]
     log_prob: float
-
-    def __str__(self) -> str:
-        return " ".join(self.symbols)
 
 
 class Transducer:
@@ -215,10 +213,14 @@ class Transducer:
         columns = (found.symbols.tolist(), found.lengths.tolist(), found.log_prob.tolist())
         for symbols, lengths, scores in zip(*columns, strict=True):
             yield [
-                Transduction(tuple(map(self.target_vocabulary.name, numbers[:length])), log_prob)
+                self._transduction(numbers[:length], log_prob)
                 for numbers, length, log_prob in zip(symbols, lengths, scores, strict=True)
                 if log_prob > REACHABLE
             ]
+
+    def _transduction(self, numbers: list[int], log_prob: float) -> Transduction:
+        symbols = tuple(map(self.target_vocabulary.name, numbers))
+        return Transduction(self._target.symboliser.join(symbols), symbols, log_prob)
 
     def _lattices(self, pairs: Pairs) -> Iterator[tuple[PairBatch, EditLattice, TargetScores]]:
         sides = self._sides(pairs)

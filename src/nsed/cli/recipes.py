@@ -1,0 +1,107 @@
+"""How each kind of model is trained from the command line, under a progress bar."""
+
+import shutil
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from nsed.baselines import EditDistanceConfig, LearnableEditDistance
+from nsed.cli.console import progress_bar
+from nsed.config import Config
+from nsed.models.persistence import DESCRIPTION
+from nsed.registry import Registry
+from nsed.text import Pairs
+from nsed.train import Transducer, TransducerConfig
+from nsed.train.progress import Validation
+
+CHECKPOINT = "checkpoint"
+"""The folder inside the model's folder where an unfinished training keeps its state."""
+
+
+class Order(NamedTuple):
+    """What the user wants trained."""
+
+    pairs: Pairs
+    validation: Pairs | None
+    settings: Any
+    output: Path
+    resume: bool
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """The settings of a kind of model, and its training, which saves the model and sums itself up in a line."""
+
+    config: type[Config]
+    train: Callable[[Order], str]
+
+
+def train_edit_distance(order: Order) -> str:
+    """EM; the model is saved after every iteration."""
+    resumes = order.resume and (order.output / DESCRIPTION).exists()
+    start = LearnableEditDistance.load(order.output) if resumes else None
+    return summary(fit_edit_distance(order.pairs, order.settings, start, order.output), len(order.pairs.positives()))
+
+
+def fit_edit_distance(
+    pairs: Pairs,
+    settings: EditDistanceConfig,
+    start: LearnableEditDistance | None = None,
+    output: Path | None = None,
+) -> LearnableEditDistance:
+    """EM under a progress bar, saving after every iteration if there is a folder to save to."""
+    count = len(pairs.positives())
+    with progress_bar("training", count * settings.iterations) as bar:
+        if start is not None:
+            bar.advance(count * len(start.history))
+
+        def after(model: LearnableEditDistance) -> None:
+            bar.comment(f"iteration {len(model.history)}, log-likelihood {model.history[-1]:.3f}")
+            if output is not None:
+                model.save(output)
+
+        return LearnableEditDistance.fit(pairs, config=settings, start=start, on_iteration=after, on_batch=bar.advance)
+
+
+def summary(model: LearnableEditDistance, pairs: int) -> str:
+    """What EM did, in a line."""
+    first, last = model.history[0], model.history[-1]
+    ended = "converged" if model.converged else "stopped"
+    steps = f"{ended} after {_many(len(model.history), 'iteration')} over {_many(pairs, 'pair')}"
+    return f"{steps}: log-likelihood per pair {first:.2f} → {last:.2f}"
+
+
+def train_transducer(order: Order) -> str:
+    """Gradient descent; the state is saved at every validation, the model at the end."""
+    checkpoint = order.output / CHECKPOINT
+    if not order.resume and checkpoint.exists():
+        shutil.rmtree(checkpoint)
+    config: TransducerConfig = order.settings
+    with progress_bar("training", config.train.steps) as bar:
+
+        def after(validation: Validation) -> None:
+            wer, cer = validation.metrics["wer"], validation.metrics["cer"]
+            bar.comment(f"loss {validation.loss:.3f}, validation WER {wer:.1%}, CER {cer:.1%}")
+
+        model = Transducer.fit(
+            order.pairs,
+            validation=order.validation,
+            config=config,
+            folder=checkpoint,
+            on_step=lambda _: bar.advance(1),
+            on_validation=after,
+        )
+    model.save(order.output)
+    shutil.rmtree(checkpoint)
+    record = model.record
+    return f"trained {record['steps']} steps; validation WER {record['wer']:.1%} at step {record['best_step']}"
+
+
+def _many(count: int, thing: str) -> str:
+    return f"{count:,} {thing}" + ("" if count == 1 else "s")
+
+
+RECIPES: Registry[Recipe] = Registry("--model")
+RECIPES.register("edit-distance", Recipe(EditDistanceConfig, train_edit_distance))
+RECIPES.register("transducer", Recipe(TransducerConfig, train_transducer))
