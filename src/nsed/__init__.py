@@ -6,7 +6,7 @@ from nsed.explain import Edit, EditScript, Explanation
 from nsed.lattice import EditLattice
 from nsed.models import load
 from nsed.text import Pairs, read_pairs
-from nsed.train import Transducer, TransducerConfig
+from nsed.train import Matcher, MatcherConfig, Transducer, TransducerConfig
 
 __version__ = "0.1.0"
 
@@ -17,6 +17,8 @@ __all__ = [
     "EditScript",
     "Explanation",
     "LearnableEditDistance",
+    "Matcher",
+    "MatcherConfig",
     "NsedError",
     "Pairs",
     "Transducer",

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nsed.errors import ArgumentError
-from nsed.evaluate import best_threshold, matching_score, transduction_score
+from nsed.evaluate import best_threshold, fit_calibration, matching_score, transduction_score
 
 
 def plain_f1(scores, labels, threshold):
@@ -44,3 +44,25 @@ def test_rates_of_words_and_symbols():
 def test_wrong_sizes_are_refused(outputs, references):
     with pytest.raises(ArgumentError, match=r"references: got|outputs: got none"):
         transduction_score(outputs, references)
+
+
+def test_calibrated_probabilities_keep_their_promise():
+    random = np.random.default_rng(0)
+    scores = random.normal(size=20_000) * 2 - 3
+    labels = random.random(20_000) < 1 / (1 + np.exp(-(1.5 * scores + 4)))
+    found = fit_calibration(scores, labels)
+    assert found.slope == pytest.approx(1.5, abs=0.1)
+    assert found.intercept == pytest.approx(4, abs=0.2)
+    probability = found.probability(scores)
+    for low in np.arange(0, 1, 0.2):
+        chosen = (probability >= low) & (probability < low + 0.2)
+        assert labels[chosen].mean() == pytest.approx(probability[chosen].mean(), abs=0.03)
+
+
+def test_calibration_of_separable_scores_and_of_infinity():
+    found = fit_calibration(np.array([-0.1, -0.2, -50.0, -np.inf]), np.array([True, True, False, False]))
+    probability = found.probability(np.array([-0.1, -50.0, -np.inf]))
+    assert probability[0] > 0.6
+    assert 0.4 > probability[1] >= probability[2]
+    with pytest.raises(ArgumentError, match="labels: got 2 positive and 0 negative labels, expected both kinds"):
+        fit_calibration(np.array([-1.0, -2.0]), np.array([True, True]))

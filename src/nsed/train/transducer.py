@@ -1,11 +1,8 @@
 """The Transducer: learns to turn strings into other strings, and says how."""
 
-import hashlib
-import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from random import Random
 from typing import NamedTuple
 
 import numpy as np
@@ -20,9 +17,9 @@ from nsed.models.op_scores import TargetScores
 from nsed.models.persistence import MODEL_KINDS, SavedModel, read_model, write_model
 from nsed.models.search import Decoder, Found, beam_search
 from nsed.models.transducer import TransducerNetwork
-from nsed.text import EditScript, EncodedStrings, PairBatch, PairBatches, Pairs, StringCoder, Symboliser, Vocabulary
+from nsed.text import EditScript, EncodedStrings, PairBatch, PairBatches, Pairs, StringCoder, Vocabulary
 from nsed.text.progress import OnBatch, ignore
-from nsed.train.config import TrainConfig
+from nsed.train.preparation import chosen_device, hash_of, split, symbolisers
 from nsed.train.progress import OnStep, OnValidation
 from nsed.train.trainer import Trainer
 from nsed.train.transducer_config import TransducerConfig
@@ -77,7 +74,7 @@ class Transducer:
         With a folder, the training saves itself there at every validation, and goes on from there if interrupted.
         """
         config = config or TransducerConfig()
-        training, held_out = _split(Pairs.of(pairs).positives(), validation, config.train.seed)
+        training, held_out = split(Pairs.of(pairs).positives(), validation, seed=config.train.seed)
         model = cls._untrained(training, config)
         device = chosen_device(config.train)
         task = TransducerTask(
@@ -87,7 +84,7 @@ class Transducer:
             model._sides(held_out),
             device,
         )
-        fingerprint = hash_of(training, held_out, config)
+        fingerprint = hash_of(config, training, held_out)
         trainer = Trainer(task, config.train, Path(folder) if folder else None, fingerprint=fingerprint)
         trainer.resume()
         trainer.run(on_step=on_step, on_validation=on_validation)
@@ -184,17 +181,17 @@ class Transducer:
 
     @property
     def _source(self) -> StringCoder:
-        return StringCoder("source", _symbolisers(self.config)[0], self.source_vocabulary)
+        return StringCoder("source", symbolisers(self.config)[0], self.source_vocabulary)
 
     @property
     def _target(self) -> StringCoder:
-        return StringCoder("target", _symbolisers(self.config)[1], self.target_vocabulary)
+        return StringCoder("target", symbolisers(self.config)[1], self.target_vocabulary)
 
     @classmethod
     def _untrained(cls, pairs: Pairs, config: TransducerConfig) -> "Transducer":
         if not len(pairs):
             raise ArgumentError("pairs", got="no positive pair", expected="at least one to learn from")
-        of_source, of_target = _symbolisers(config)
+        of_source, of_target = symbolisers(config)
         source = StringCoder.learned("source", of_source, pairs.sources).vocabulary
         target = StringCoder.learned("target", of_target, pairs.targets).vocabulary
         torch.manual_seed(config.train.seed)
@@ -233,13 +230,6 @@ class Transducer:
             yield here, EditLattice(*arcs, here.source_lengths, here.target_lengths), scores
 
 
-def chosen_device(config: TrainConfig) -> torch.device:
-    """The device that the settings name; auto is a GPU if there is one."""
-    if config.device == "auto":
-        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    return torch.device(config.device)
-
-
 def _network(config: TransducerConfig, source: Vocabulary, target: Vocabulary) -> TransducerNetwork:
     return TransducerNetwork(
         config.encoder,
@@ -248,33 +238,6 @@ def _network(config: TransducerConfig, source: Vocabulary, target: Vocabulary) -
         attention=config.attention,
         interaction=config.interaction,
     )
-
-
-def _symbolisers(config: TransducerConfig) -> tuple[Symboliser, Symboliser]:
-    return (
-        Symboliser(config.source_symbols, config.unicode_form),
-        Symboliser(config.target_symbols, config.unicode_form),
-    )
-
-
-def _split(pairs: Pairs, validation: Pairs | Iterable[Iterable[str]] | None, seed: int) -> tuple[Pairs, Pairs]:
-    """Training and validation pairs; a source never stands on both sides of a split made here."""
-    if validation is not None:
-        return pairs, Pairs.of(validation)
-    sources = sorted(set(pairs.sources))
-    Random(seed).shuffle(sources)
-    held_out = set(sources[: min(2000, len(sources) // 20)]) or set(sources[:1])
-    parts = [[pair for pair in pairs if (pair[0] in held_out) == wanted] for wanted in (False, True)]
-    return (Pairs.of(parts[0]) if parts[0] else pairs), Pairs.of(parts[1])
-
-
-def hash_of(training: Pairs, held_out: Pairs, config: TransducerConfig) -> str:
-    """SHA-256 of everything that decides what a training gives."""
-    digest = hashlib.sha256(json.dumps(asdict(config), sort_keys=True).encode())
-    for pairs in (training, held_out):
-        for source, target in pairs:
-            digest.update(f"{source}\0{target}\n".encode("utf-8", "surrogatepass"))
-    return digest.hexdigest()
 
 
 MODEL_KINDS.register(KIND, Transducer.from_saved)

@@ -1,0 +1,222 @@
+"""The Matcher: learns whether two strings belong together, and says which operations make it think so."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from nsed.config import from_mapping
+from nsed.errors import ArgumentError, ModelFileError
+from nsed.evaluate import Calibration, best_threshold, fit_calibration
+from nsed.lattice import EditLattice
+from nsed.models.explanation import Explanation, read_explanation, read_scripts
+from nsed.models.matcher import MatcherNetwork, Side, lattice_of
+from nsed.models.persistence import MODEL_KINDS, SavedModel, read_model, write_model
+from nsed.text import EditScript, PairBatch, PairBatches, Pairs, StringCoder, Vocabulary
+from nsed.text.progress import OnBatch, ignore
+from nsed.train.matcher_config import MatcherConfig
+from nsed.train.matcher_task import BATCH_CELLS, MAX_CELLS, LabelledStrings, MatcherTask, match_log_probs
+from nsed.train.preparation import chosen_device, hash_of, split, symbolisers
+from nsed.train.progress import OnStep, OnValidation
+from nsed.train.trainer import Trainer
+
+KIND = "matcher"
+
+
+class Matcher:
+    """A trained network with its vocabularies, its threshold and its calibration.
+
+    The score of a pair is log alpha_{n,m}; pairs at or above the threshold, tuned for F1 on validation pairs, match.
+    """
+
+    def __init__(
+        self,
+        network: MatcherNetwork,
+        source_vocabulary: Vocabulary,
+        target_vocabulary: Vocabulary,
+        config: MatcherConfig,
+        *,
+        threshold: float = -0.6931471805599453,
+        calibration: Calibration | None = None,
+        record: dict[str, object] | None = None,
+    ) -> None:
+        self.network = network.eval().requires_grad_(False)
+        self.source_vocabulary, self.target_vocabulary = source_vocabulary, target_vocabulary
+        self.config, self.threshold = config, threshold
+        self.calibration = calibration or Calibration(1.0, 0.0)
+        self.record = record or {}
+        """What training has to tell: steps, scores."""
+
+    @classmethod
+    def fit(
+        cls,
+        pairs: Pairs | Iterable[Iterable[str]],
+        labels: Iterable[object] | None = None,
+        *,
+        validation: Pairs | None = None,
+        config: MatcherConfig | None = None,
+        folder: str | Path | None = None,
+        on_step: OnStep = ignore,
+        on_validation: OnValidation = ignore,
+    ) -> "Matcher":
+        """Learn from labelled pairs; without validation pairs, a twentieth of the sources is held out for it.
+
+        With a folder, the training saves itself there at every validation, and goes on from there if interrupted.
+        """
+        config = config or MatcherConfig()
+        training, held_out = split(_labelled(Pairs.of(pairs, labels)), validation, seed=config.train.seed)
+        model, device = cls._untrained(training, config), chosen_device(config.train)
+        network = model.network.to(device).requires_grad_(True)
+        sides = model._sides(training), model._sides(_labelled(held_out))
+        task = MatcherTask(network, config, *sides, device=device)
+        fingerprint = hash_of(config, training, held_out)
+        trainer = Trainer(task, config.train, Path(folder) if folder else None, fingerprint=fingerprint)
+        trainer.resume()
+        trainer.run(on_step=on_step, on_validation=on_validation)
+        return model._finished(trainer, sides[1])
+
+    def score(self, pairs: Pairs | Iterable[Iterable[str]], *, on_batch: OnBatch = ignore) -> np.ndarray:
+        """Log alpha_{n,m} of each pair, in the order given: 0 is certain to match."""
+        pairs = Pairs.of(pairs)
+        scores = np.empty(len(pairs))
+        for batch, lattice in self._lattices(pairs):
+            scores[batch.rows.cpu().numpy()] = lattice.log_prob.double().cpu().numpy()
+            on_batch(len(batch.rows))
+        return scores
+
+    def probability(self, pairs: Pairs | Iterable[Iterable[str]]) -> np.ndarray:
+        """Calibrated probability that each pair matches."""
+        return self.calibration.probability(self.score(pairs))
+
+    def match(self, pairs: Pairs | Iterable[Iterable[str]]) -> np.ndarray:
+        """Whether each pair matches: its score is at least the threshold."""
+        return np.asarray(self.score(pairs) >= self.threshold)
+
+    def align(self, source: str, target: str) -> EditScript:
+        """The most probable edit operations that turn the source into the target."""
+        return self.align_all([(source, target)])[0]
+
+    def align_all(self, pairs: Pairs | Iterable[Iterable[str]], *, on_batch: OnBatch = ignore) -> list[EditScript]:
+        """The edit script of each pair, in the order given."""
+        pairs = Pairs.of(pairs)
+        scripts: dict[int, EditScript] = {}
+        for batch, lattice in self._lattices(pairs):
+            rows = batch.rows.tolist()
+            sources = [self._source.split(pairs.sources[row]) for row in rows]
+            targets = [self._target.split(pairs.targets[row]) for row in rows]
+            scripts.update(zip(rows, read_scripts(lattice, sources, targets), strict=True))
+            on_batch(len(rows))
+        return [scripts[row] for row in range(len(pairs))]
+
+    def explain(self, source: str, target: str) -> Explanation:
+        """The edit script with everything the lattice knows: how probable each operation is, and the alternatives."""
+        ((_, lattice),) = self._lattices(Pairs.of([(source, target)]))
+        log_prob = float(lattice.log_prob)
+        return read_explanation(lattice, self._source.split(source), self._target.split(target), log_prob=log_prob)
+
+    def save(self, path: str | Path, *, half: bool = False) -> None:
+        """Write the model to a folder; `half` precision takes half the space and changes scores a little."""
+        vocabularies = {"source": self.source_vocabulary, "target": self.target_vocabulary}
+        dtype = torch.float16 if half else torch.float32
+        tensors = {name: value.detach().to("cpu", dtype) for name, value in self.network.state_dict().items()}
+        if self.config.shared_alphabet:
+            tensors = {name: value for name, value in tensors.items() if not name.startswith("target_encoder.")}
+        record = {**self.record, "threshold": self.threshold, "calibration": list(self.calibration)}
+        write_model(path, SavedModel(KIND, asdict(self.config), vocabularies, tensors, record))
+
+    @classmethod
+    def load(cls, path: str | Path) -> "Matcher":
+        """Read a model from the folder that `save` wrote."""
+        saved = read_model(path)
+        if saved.kind != KIND:
+            raise ModelFileError(
+                path, f"holds a model of kind {saved.kind!r}, expected {KIND!r}; nsed.load reads any kind"
+            )
+        return cls.from_saved(saved)
+
+    @classmethod
+    def from_saved(cls, saved: SavedModel) -> "Matcher":
+        """The model again, from what is on disk; weights of any float type become float32."""
+        config = from_mapping(MatcherConfig, saved.config, where="saved config")
+        source, target = saved.vocabularies["source"], saved.vocabularies["target"]
+        network, tensors = _network(config, source, target), dict(saved.tensors)
+        if config.shared_alphabet:
+            mirrored = {name: t for name, t in tensors.items() if name.startswith("source_encoder.")}
+            tensors |= {name.replace("source_", "target_", 1): tensor for name, tensor in mirrored.items()}
+        try:
+            network.load_state_dict({name: value.float() for name, value in tensors.items()})
+        except RuntimeError as error:
+            raise ArgumentError("weights", got="other tensors", expected=f"those of the settings: {error}") from None
+        record = dict(saved.record)
+        threshold, calibration = record.pop("threshold"), Calibration(*record.pop("calibration"))
+        return cls(network, source, target, config, threshold=threshold, calibration=calibration, record=record)
+
+    @property
+    def device(self) -> torch.device:
+        """Where the network lives."""
+        return next(self.network.parameters()).device
+
+    @property
+    def _source(self) -> StringCoder:
+        return StringCoder("source", symbolisers(self.config)[0], self.source_vocabulary)
+
+    @property
+    def _target(self) -> StringCoder:
+        return StringCoder("target", symbolisers(self.config)[1], self.target_vocabulary)
+
+    @classmethod
+    def _untrained(cls, pairs: Pairs, config: MatcherConfig) -> "Matcher":
+        of_source, of_target = symbolisers(config)
+        source = StringCoder.learned("source", of_source, pairs.sources).vocabulary
+        target = StringCoder.learned("target", of_target, pairs.targets).vocabulary
+        if config.shared_alphabet:
+            source = target = Vocabulary.of([*source.symbols, *target.symbols])
+        torch.manual_seed(config.train.seed)
+        return cls(_network(config, source, target), source, target, config)
+
+    def _finished(self, trainer: Trainer, validation: LabelledStrings) -> "Matcher":
+        """With threshold and calibration of the best weights on the validation pairs."""
+        scores = match_log_probs(self.network.eval(), validation.source, validation.target, self.device)
+        best, labels = best_threshold(scores, validation.labels), validation.labels
+        return Matcher(
+            self.network,
+            self.source_vocabulary,
+            self.target_vocabulary,
+            self.config,
+            threshold=best.threshold,
+            calibration=fit_calibration(scores, labels) if 0 < labels.sum() < len(labels) else None,
+            record={"steps": trainer.step, "best_step": trainer.best_step, "f1": trainer.best},
+        )
+
+    def _sides(self, pairs: Pairs) -> LabelledStrings:
+        labels = np.asarray(pairs.labels, dtype=bool)
+        return LabelledStrings(self._source.encode(pairs.sources), self._target.encode(pairs.targets), labels)
+
+    def _lattices(self, pairs: Pairs) -> Iterator[tuple[PairBatch, EditLattice]]:
+        source, target = self._source.encode(pairs.sources), self._target.encode(pairs.targets)
+        for batch in PairBatches(source, target, batch_cells=BATCH_CELLS, max_cells=MAX_CELLS):
+            here = batch.to(self.device)
+            scores = self.network(Side(here.source, here.source_lengths), Side(here.target, here.target_lengths))
+            yield here, lattice_of(scores, here.source_lengths, here.target_lengths)
+
+
+def _labelled(pairs: Pairs) -> Pairs:
+    if pairs.labels is None or not len(pairs):
+        got = "pairs without labels" if len(pairs) else "no pairs"
+        raise ArgumentError("labels", got=got, expected="pairs that match and pairs that do not, with labels 1 and 0")
+    return pairs
+
+
+def _network(config: MatcherConfig, source: Vocabulary, target: Vocabulary) -> MatcherNetwork:
+    return MatcherNetwork(
+        config.encoder,
+        source_symbols=len(source),
+        target_symbols=len(target),
+        shared=config.shared_alphabet,
+        interaction=config.interaction,
+    )
+
+
+MODEL_KINDS.register(KIND, Matcher.from_saved)

@@ -1,0 +1,36 @@
+"""Settings of the Matcher."""
+
+from dataclasses import dataclass
+
+from nsed.config import Config, bounded
+from nsed.encoders import EncoderConfig
+from nsed.text import SymbolKind, UnicodeForm
+from nsed.train.config import TrainConfig
+
+
+@dataclass(frozen=True)
+class MatcherConfig(Config):
+    """What a Matcher is made of and how it is trained. The loss weights are the paper's."""
+
+    source_symbols: SymbolKind = "graphemes"
+    """What the sources are made of: graphemes, or tokens between spaces."""
+    target_symbols: SymbolKind = "graphemes"
+    """What the targets are made of: graphemes, or tokens between spaces."""
+    unicode_form: UnicodeForm = "NFC"
+    """Unicode normalisation of all strings: NFC, NFD or none."""
+    encoder: EncoderConfig = EncoderConfig()
+    """How much of its string a symbol knows."""
+    shared_alphabet: bool = False
+    """One vocabulary and one encoder for both sides, where both are written alike (names, cognates in IPA)."""
+    interaction: int = bounded(0, low=0)
+    """Similarity heads between source and target symbols; a few help much where equal symbols matter."""
+    em: float = bounded(1.0, low=0)
+    """Weight of the EM loss, over positive pairs."""
+    non_match: float = bounded(1.0, low=0)
+    """Weight of the non-match loss, over negative pairs."""
+    match: float = bounded(1.0, low=0)
+    """Weight of the binary cross-entropy."""
+    distortion: float = bounded(0.0, low=0)
+    """Weight of the interpretability loss."""
+    train: TrainConfig = TrainConfig()
+    """How the network is trained."""

@@ -1,0 +1,62 @@
+"""What every training starts with: a device, symbols, held-out pairs, and a hash that tells trainings apart."""
+
+import hashlib
+import json
+from collections.abc import Iterable
+from dataclasses import asdict
+from random import Random
+
+import torch
+
+from nsed.text import Pairs, Symboliser
+from nsed.train.config import TrainConfig
+from nsed.train.matcher_config import MatcherConfig
+from nsed.train.transducer_config import TransducerConfig
+
+HELD_OUT_SHARE, MOST_HELD_OUT = 20, 2000
+ModelConfig = MatcherConfig | TransducerConfig
+
+
+def chosen_device(config: TrainConfig) -> torch.device:
+    """The device that the settings name; auto is a GPU if there is one."""
+    if config.device == "auto":
+        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    return torch.device(config.device)
+
+
+def symbolisers(config: ModelConfig) -> tuple[Symboliser, Symboliser]:
+    """How sources and targets are cut."""
+    return (
+        Symboliser(config.source_symbols, config.unicode_form),
+        Symboliser(config.target_symbols, config.unicode_form),
+    )
+
+
+def split(pairs: Pairs, validation: Pairs | Iterable[Iterable[str]] | None, *, seed: int) -> tuple[Pairs, Pairs]:
+    """Training and validation pairs; without the latter a twentieth of the sources, at most 2,000, is held out.
+
+    A source never stands on both sides of a split made here.
+    """
+    if validation is not None:
+        return pairs, Pairs.of(validation)
+    sources = sorted(set(pairs.sources))
+    Random(seed).shuffle(sources)
+    held_out = set(sources[: max(1, min(MOST_HELD_OUT, len(sources) // HELD_OUT_SHARE))])
+    parts = [_chosen(pairs, [(source in held_out) == wanted for source in pairs.sources]) for wanted in (False, True)]
+    return (parts[0] if len(parts[0]) else pairs), parts[1]
+
+
+def hash_of(config: ModelConfig, *parts: Pairs) -> str:
+    """SHA-256 of everything that decides what a training gives."""
+    digest = hashlib.sha256(json.dumps(asdict(config), sort_keys=True).encode())
+    for pairs in parts:
+        labels = pairs.labels if pairs.labels is not None else [True] * len(pairs)
+        for (source, target), label in zip(pairs, labels, strict=True):
+            digest.update(f"{source}\0{target}\0{int(label)}\n".encode("utf-8", "surrogatepass"))
+    return digest.hexdigest()
+
+
+def _chosen(pairs: Pairs, wanted: list[bool]) -> Pairs:
+    rows = [row for row, chosen in enumerate(wanted) if chosen]
+    labels = None if pairs.labels is None else [pairs.labels[row] for row in rows]
+    return Pairs([pairs.sources[row] for row in rows], [pairs.targets[row] for row in rows], labels)

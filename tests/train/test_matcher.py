@@ -1,0 +1,95 @@
+"""The Matcher as users have it: fit, score, match, align, explain, save, load."""
+
+import numpy as np
+import pytest
+
+import nsed
+from nsed.config import from_mapping
+from nsed.datasets.rule_language import matching_pairs
+from nsed.errors import ArgumentError
+from nsed.evaluate import matching_score
+from nsed.text import Pairs
+from nsed.train.matcher import Matcher
+from nsed.train.matcher_config import MatcherConfig
+
+TRAINING, TEST = matching_pairs(6000, seed=1), matching_pairs(600, seed=2)
+UNSEEN = [row for row, source in enumerate(TEST.sources) if source not in set(TRAINING.sources)]
+TEST = Pairs(*([column[row] for row in UNSEEN] for column in (TEST.sources, TEST.targets, TEST.labels)))
+
+
+def settings(kind="cnn", steps=300, **others):
+    train = {
+        "steps": steps,
+        "batch_pairs": 64,
+        "validate_every": 50,
+        "warmup": 20,
+        "learning_rate": 5e-3,
+        "device": "cpu",
+    }
+    encoder = {"kind": kind, "dim": 32, "layers": 1, "dropout": 0.0, "heads": 2, "max_length": 32}
+    return from_mapping(MatcherConfig, {"encoder": encoder, "train": train, **others})
+
+
+@pytest.fixture(scope="module")
+def model():
+    return Matcher.fit(TRAINING, config=settings())
+
+
+def f1(model):
+    return matching_score(model.score(TEST), np.asarray(TEST.labels), model.threshold).f1
+
+
+def test_held_out_pairs_of_the_rule_language_are_told_apart(model):
+    assert f1(model) >= 0.98
+    decisions = model.match(TEST)
+    assert (decisions == (model.score(TEST) >= model.threshold)).all()
+
+
+def test_probabilities_are_calibrated(model):
+    probability, labels = model.probability(TEST), np.asarray(TEST.labels)
+    assert probability[labels].mean() > 0.9
+    assert probability[~labels].mean() < 0.1
+    assert ((probability >= 0) & (probability <= 1)).all()
+
+
+def test_matches_come_with_their_operations(model):
+    assert str(model.align("BCA", "ca")) == "-B C→c A→a"
+    explanation = model.explain("BCA", "ca")
+    assert explanation.log_prob == pytest.approx(model.score([("BCA", "ca")])[0], rel=1e-5)
+    assert explanation.log_prob <= 0
+
+
+def test_saved_model_is_the_same_model(model, tmp_path):
+    model.save(tmp_path)
+    for again in (nsed.load(tmp_path), Matcher.load(tmp_path)):
+        assert (again.score(TEST) == model.score(TEST)).all()
+        assert again.threshold == model.threshold
+        assert again.calibration == model.calibration
+
+
+def test_one_alphabet_for_both_sides(tmp_path):
+    same = [(s, s.upper(), True) for s in ("ABC", "CAB", "BBA")] + [("ABC", "CCC", False), ("CAB", "A", False)]
+    pairs = Pairs.of([(s, t) for s, t, _ in same * 20], [label for _, _, label in same * 20])
+    model = Matcher.fit(pairs, validation=pairs, config=settings(steps=60, shared_alphabet=True, interaction=2))
+    assert model.source_vocabulary == model.target_vocabulary
+    model.save(tmp_path)
+    assert (nsed.load(tmp_path).score(pairs) == model.score(pairs)).all()
+    assert model.record["f1"] == 1.0
+
+
+def test_interrupted_training_goes_on_to_the_same_scores(tmp_path):
+    config = settings(steps=100)
+
+    def interrupt(step):
+        if step == 70:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        Matcher.fit(TRAINING, config=config, folder=tmp_path, on_step=interrupt)
+    resumed, whole = Matcher.fit(TRAINING, config=config, folder=tmp_path), Matcher.fit(TRAINING, config=config)
+    assert (resumed.score(TEST) == whole.score(TEST)).all()
+
+
+def test_labels_are_needed():
+    with pytest.raises(ArgumentError, match="labels: got pairs without labels, expected pairs that match and pairs"):
+        Matcher.fit([("a", "b")], config=settings())
