@@ -4,9 +4,12 @@ import os
 from pathlib import Path
 
 import pytest
+import torch
 from jaxtyping import install_import_hook
 
 install_import_hook("nsed", "beartype.beartype")
+
+torch.set_num_threads(1)  # the tests' tensors are small: more threads only wait for each other
 
 
 @pytest.fixture(scope="session")

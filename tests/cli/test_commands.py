@@ -21,7 +21,7 @@ from nsed.errors import (
     UnknownNameError,
 )
 
-COMMANDS = ["demo", "train", "transduce", "score", "align", "explain", "operations", "data"]
+COMMANDS = ["demo", "train", "transduce", "match", "score", "align", "explain", "operations", "data"]
 
 
 def run(*arguments, stdin=None):
@@ -142,7 +142,25 @@ def test_transducer_from_the_command_line(transducer, tmp_path):
     assert "log-probability -" in run("explain", transducer, "--pair", "CCB", "ccb")
 
 
+def test_matcher_from_the_command_line(tmp_path):
+    run("data", "rules", "--count", 3000, "--matching", "-o", tmp_path / "labelled.tsv")
+    small = ["encoder.kind=cnn", "encoder.dim=16", "encoder.layers=1", "encoder.dropout=0", "train.steps=200"]
+    fast = ["train.batch_pairs=32", "train.validate_every=40", "train.warmup=10", "train.learning_rate=0.01"]
+    settings = [part for setting in small + fast for part in ("--set", setting)]
+    run("train", tmp_path / "labelled.tsv", tmp_path / "m", "--model", "matcher", *settings)
+    lines = [line.split("\t") for line in run("match", tmp_path / "m", tmp_path / "labelled.tsv").splitlines()]
+    pairs = nsed.read_pairs(tmp_path / "labelled.tsv")
+    right = sum((decision == "1") == label for (_, _, decision, _), label in zip(lines, pairs.labels, strict=True))
+    assert right > 0.7 * len(pairs)
+    assert all(0 <= float(probability) <= 1 for *_, probability in lines)
+    shown = json.loads(run("match", tmp_path / "m", "--pair", "CC", "cc", "--format", "json"))
+    assert shown["match"] in (True, False)
+    assert run("align", tmp_path / "m", "--pair", "CC", "cc")
+
+
 def test_what_a_model_cannot_do_is_said(model, transducer):
+    with pytest.raises(ArgumentError, match=r"MODEL: got .*, which makes no decisions, expected a matcher"):
+        run("match", model, "--pair", "A", "a")
     with pytest.raises(ArgumentError, match=r"MODEL: got .*, which scores pairs only, expected a transducer"):
         run("transduce", model, "--text", "A")
     with pytest.raises(NotExplainableError, match="a neural model has no table of operations"):

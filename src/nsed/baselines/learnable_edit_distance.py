@@ -12,13 +12,12 @@ from nsed.baselines.edit_distance_config import EditDistanceConfig
 from nsed.baselines.expectation_maximization import Iteration, iterate
 from nsed.baselines.operation_table import LearnedOperation, OperationTable
 from nsed.config import from_mapping
-from nsed.errors import ArgumentError, ModelFileError
+from nsed.errors import ArgumentError
 from nsed.lattice import EditLattice
 from nsed.lattice.arcs import REACHABLE
-from nsed.models.explanation import Explanation, read_explanation, read_scripts
-from nsed.models.persistence import MODEL_KINDS, SavedModel, read_model, write_model
+from nsed.models.aligner import Aligner, PairsLike
+from nsed.models.persistence import MODEL_KINDS, SavedModel, read_kind, write_model
 from nsed.text import (
-    EditScript,
     PairBatch,
     PairBatches,
     Pairs,
@@ -31,7 +30,7 @@ from nsed.text.progress import OnBatch, ignore
 KIND = "edit-distance"
 
 
-class LearnableEditDistance:
+class LearnableEditDistance(Aligner):
     """Probabilities of edit operations, learned from pairs that belong together.
 
     The score of a pair is its joint log-probability: the sum over all ways to write both strings, operation by
@@ -65,7 +64,7 @@ class LearnableEditDistance:
     @classmethod
     def fit(
         cls,
-        pairs: Pairs | Iterable[Iterable[str]],
+        pairs: PairsLike,
         labels: Iterable[object] | None = None,
         *,
         config: EditDistanceConfig | None = None,
@@ -98,36 +97,14 @@ class LearnableEditDistance:
         before, after = self.history[-2:]
         return after - before < self.config.tolerance * abs(before)
 
-    def score(self, pairs: Pairs | Iterable[Iterable[str]], *, on_batch: OnBatch = ignore) -> np.ndarray:
+    def score(self, pairs: PairsLike, *, on_batch: OnBatch = ignore) -> np.ndarray:
         """The joint log-probability of each pair, in the order given; minus infinity for what cannot be."""
         pairs = Pairs.of(pairs)
         scores = np.empty(len(pairs))
-        for batch, lattice in self._lattices(pairs):
+        for batch, lattice in self.lattices(pairs):
             scores[batch.rows.numpy()] = (lattice.log_prob + self.table.end.log()).numpy()
             on_batch(len(batch.rows))
         return np.where(scores > REACHABLE, scores, -np.inf)
-
-    def align(self, source: str, target: str) -> EditScript:
-        """The most probable edit operations that turn the source into the target."""
-        return self.align_all([(source, target)])[0]
-
-    def align_all(self, pairs: Pairs | Iterable[Iterable[str]], *, on_batch: OnBatch = ignore) -> list[EditScript]:
-        """The edit script of each pair, in the order given."""
-        pairs = Pairs.of(pairs)
-        scripts: dict[int, EditScript] = {}
-        for batch, lattice in self._lattices(pairs):
-            rows = batch.rows.tolist()
-            sources = [self._source.split(pairs.sources[row]) for row in rows]
-            targets = [self._target.split(pairs.targets[row]) for row in rows]
-            scripts.update(zip(rows, read_scripts(lattice, sources, targets), strict=True))
-            on_batch(len(rows))
-        return [scripts[row] for row in range(len(pairs))]
-
-    def explain(self, source: str, target: str) -> Explanation:
-        """The edit script with everything the lattice knows: how probable each operation is, and the alternatives."""
-        ((_, lattice),) = self._lattices(Pairs.of([(source, target)]))
-        log_prob = float(lattice.log_prob + self.table.end.log())
-        return read_explanation(lattice, self._source.split(source), self._target.split(target), log_prob=log_prob)
 
     def operations(self) -> list[LearnedOperation]:
         """What was learned, most probable operation first, without smoothing."""
@@ -149,12 +126,7 @@ class LearnableEditDistance:
     @classmethod
     def load(cls, path: str | Path) -> "LearnableEditDistance":
         """Read a model from the folder that `save` wrote."""
-        saved = read_model(path)
-        if saved.kind != KIND:
-            raise ModelFileError(
-                path, f"holds a model of kind {saved.kind!r}, expected {KIND!r}; nsed.load reads any kind"
-            )
-        return cls.from_saved(saved)
+        return cls.from_saved(read_kind(path, KIND))
 
     @classmethod
     def from_saved(cls, saved: SavedModel) -> "LearnableEditDistance":
@@ -209,11 +181,13 @@ class LearnableEditDistance:
         return LearnableEditDistance(table, *vocabularies, config, history=history, pairs_hash=self.pairs_hash)
 
     @property
-    def _source(self) -> StringCoder:
+    def source_coder(self) -> StringCoder:
+        """See `Aligner.source_coder`."""
         return StringCoder("source", _symbolisers(self.config)[0], self.source_vocabulary)
 
     @property
-    def _target(self) -> StringCoder:
+    def target_coder(self) -> StringCoder:
+        """See `Aligner.target_coder`."""
         return StringCoder("target", _symbolisers(self.config)[1], self.target_vocabulary)
 
     @cached_property
@@ -223,14 +197,14 @@ class LearnableEditDistance:
 
     def _batches(self, pairs: Pairs) -> PairBatches:
         return PairBatches(
-            self._source.encode(pairs.sources),
-            self._target.encode(pairs.targets),
+            self.source_coder.encode(pairs.sources),
+            self.target_coder.encode(pairs.targets),
             batch_cells=self.config.batch_cells,
             max_cells=self.config.max_cells,
         )
 
-    def _lattices(self, pairs: Pairs) -> Iterator[tuple[PairBatch, EditLattice]]:
-        """The pairs under the smoothed table, in batches."""
+    def lattices(self, pairs: Pairs) -> Iterator[tuple[PairBatch, EditLattice]]:
+        """See `Aligner.lattices`: under the smoothed table."""
         for batch in self._batches(pairs):
             yield batch, self._smoothed.lattice(batch, backend=self.config.backend)
 

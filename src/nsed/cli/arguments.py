@@ -12,7 +12,7 @@ from nsed.baselines import LearnableEditDistance
 from nsed.errors import ArgumentError, DataError
 from nsed.models import load
 from nsed.text import Pairs, read_pairs
-from nsed.train import Transducer
+from nsed.train import Matcher, Transducer
 
 ModelPath = Annotated[Path, typer.Argument(help="Folder of a saved model.", show_default=False)]
 PairsPath = Annotated[
@@ -35,7 +35,7 @@ OnePair = Annotated[
 Output = Annotated[Path | None, typer.Option("--output", "-o", help="Write here instead of to standard output.")]
 
 
-Model = LearnableEditDistance | Transducer
+Model = LearnableEditDistance | Matcher | Transducer
 
 
 def load_model(path: Path) -> Model:

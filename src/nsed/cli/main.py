@@ -8,7 +8,7 @@ import warnings
 import typer
 
 from nsed import __version__
-from nsed.cli import align, data, demo, explain, operations, score, train, transduce
+from nsed.cli import align, data, demo, explain, match, operations, score, train, transduce
 from nsed.cli.console import complain, show_warning
 from nsed.errors import NsedError
 
@@ -20,15 +20,17 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (
+COMMANDS = (
     demo.demo,
     train.train,
     transduce.transduce,
+    match.match,
     score.score,
     align.align,
     explain.explain,
     operations.operations,
-):
+)
+for command in COMMANDS:
     app.command()(command)
 app.add_typer(data.app, name="data")
 

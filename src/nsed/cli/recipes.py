@@ -1,10 +1,10 @@
 """How each kind of model is trained from the command line, under a progress bar."""
 
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from nsed.baselines import EditDistanceConfig, LearnableEditDistance
 from nsed.cli.console import progress_bar
@@ -12,8 +12,9 @@ from nsed.config import Config
 from nsed.models.persistence import DESCRIPTION
 from nsed.registry import Registry
 from nsed.text import Pairs
-from nsed.train import Transducer, TransducerConfig
-from nsed.train.progress import Validation
+from nsed.train import Matcher, MatcherConfig, Transducer, TransducerConfig
+
+Network = TypeVar("Network", Matcher, Transducer)
 
 CHECKPOINT = "checkpoint"
 """The folder inside the model's folder where an unfinished training keeps its state."""
@@ -73,29 +74,40 @@ def summary(model: LearnableEditDistance, pairs: int) -> str:
 
 
 def train_transducer(order: Order) -> str:
-    """Gradient descent; the state is saved at every validation, the model at the end."""
+    """Gradient descent on pairs; validation counts wrong words."""
+    model = _fit_network(order, Transducer.fit, "wer")
+    model.save(order.output)
+    return _summary_of(model.record, "wer")
+
+
+def train_matcher(order: Order) -> str:
+    """Gradient descent on labelled pairs; validation is F1 at the best threshold."""
+    model = _fit_network(order, Matcher.fit, "f1")
+    model.save(order.output)
+    return _summary_of(model.record, "f1")
+
+
+def _fit_network(order: Order, fit: Callable[..., Network], metric: str) -> Network:
+    """Train under a progress bar; the state is saved at every validation, and dropped when all is done."""
     checkpoint = order.output / CHECKPOINT
     if not order.resume and checkpoint.exists():
         shutil.rmtree(checkpoint)
-    config: TransducerConfig = order.settings
-    with progress_bar("training", config.train.steps) as bar:
-
-        def after(validation: Validation) -> None:
-            wer, cer = validation.metrics["wer"], validation.metrics["cer"]
-            bar.comment(f"loss {validation.loss:.3f}, validation WER {wer:.1%}, CER {cer:.1%}")
-
-        model = Transducer.fit(
+    with progress_bar("training", order.settings.train.steps) as bar:
+        model = fit(
             order.pairs,
             validation=order.validation,
-            config=config,
+            config=order.settings,
             folder=checkpoint,
             on_step=lambda _: bar.advance(1),
-            on_validation=after,
+            on_validation=lambda v: bar.comment(f"loss {v.loss:.3f}, validation {metric} {v.metrics[metric]:.1%}"),
         )
-    model.save(order.output)
     shutil.rmtree(checkpoint)
-    record = model.record
-    return f"trained {record['steps']} steps; validation WER {record['wer']:.1%} at step {record['best_step']}"
+    return model
+
+
+def _summary_of(record: Mapping[str, Any], metric: str) -> str:
+    best = f"validation {metric} {record[metric]:.1%} at step {record['best_step']:,}"
+    return f"trained {_many(record['steps'], 'step')}; {best}"
 
 
 def _many(count: int, thing: str) -> str:
@@ -104,4 +116,5 @@ def _many(count: int, thing: str) -> str:
 
 RECIPES: Registry[Recipe] = Registry("--model")
 RECIPES.register("edit-distance", Recipe(EditDistanceConfig, train_edit_distance))
+RECIPES.register("matcher", Recipe(MatcherConfig, train_matcher))
 RECIPES.register("transducer", Recipe(TransducerConfig, train_transducer))

@@ -24,7 +24,8 @@ def train(
     ] = None,
     output: Annotated[Path | None, typer.Argument(help="Folder for the model.", show_default=False)] = None,
     model: Annotated[
-        str, typer.Option(help="edit-distance: a table of operations, by EM; transducer: a network, exact by default.")
+        str,
+        typer.Option(help="edit-distance: a table of operations; matcher: a network for labelled pairs; transducer."),
     ] = "edit-distance",
     validation: Annotated[
         Path | None,
@@ -47,8 +48,8 @@ def train(
 ) -> None:
     """Learn from a file of pairs.
 
-    The training saves itself as it goes; after an interruption it goes on with `--resume`. Where a third column has
-    labels (1 or 0), only the positive pairs are learned from.
+    The training saves itself as it goes; after an interruption it goes on with `--resume`. A third column may have
+    labels, 1 or 0: a matcher needs them, the others learn from the positive pairs only.
     """
     recipe = RECIPES[model]
     chosen = {"source_symbols": source_symbols, "target_symbols": target_symbols}

@@ -94,6 +94,14 @@ def read_model(path: str | Path) -> SavedModel:
     return SavedModel(description["kind"], description["config"], vocabularies, tensors, description["record"])
 
 
+def read_kind(path: str | Path, kind: str) -> SavedModel:
+    """What `write_model` wrote, if it is of that kind."""
+    saved = read_model(path)
+    if saved.kind != kind:
+        raise ModelFileError(path, f"holds a model of kind {saved.kind!r}, expected {kind!r}; nsed.load reads any kind")
+    return saved
+
+
 _TYPES = {"kind": str, "weights": str, "sha256": str, "config": dict, "vocabularies": dict, "record": dict}
 
 

@@ -8,13 +8,14 @@ import numpy as np
 import torch
 
 from nsed.config import from_mapping
-from nsed.errors import ArgumentError, ModelFileError
+from nsed.errors import ArgumentError
 from nsed.evaluate import Calibration, best_threshold, fit_calibration
 from nsed.lattice import EditLattice
-from nsed.models.explanation import Explanation, read_explanation, read_scripts
+from nsed.models.aligner import Aligner, PairsLike
 from nsed.models.matcher import MatcherNetwork, Side, lattice_of
-from nsed.models.persistence import MODEL_KINDS, SavedModel, read_model, write_model
-from nsed.text import EditScript, PairBatch, PairBatches, Pairs, StringCoder, Vocabulary
+from nsed.models.persistence import MODEL_KINDS, SavedModel, read_kind, write_model
+from nsed.models.weights import put_weights, weights_of
+from nsed.text import PairBatch, PairBatches, Pairs, StringCoder, Vocabulary
 from nsed.text.progress import OnBatch, ignore
 from nsed.train.matcher_config import MatcherConfig
 from nsed.train.matcher_task import BATCH_CELLS, MAX_CELLS, LabelledStrings, MatcherTask, match_log_probs
@@ -25,7 +26,7 @@ from nsed.train.trainer import Trainer
 KIND = "matcher"
 
 
-class Matcher:
+class Matcher(Aligner):
     """A trained network with its vocabularies, its threshold and its calibration.
 
     The score of a pair is log alpha_{n,m}; pairs at or above the threshold, tuned for F1 on validation pairs, match.
@@ -52,7 +53,7 @@ class Matcher:
     @classmethod
     def fit(
         cls,
-        pairs: Pairs | Iterable[Iterable[str]],
+        pairs: PairsLike,
         labels: Iterable[object] | None = None,
         *,
         validation: Pairs | None = None,
@@ -77,78 +78,43 @@ class Matcher:
         trainer.run(on_step=on_step, on_validation=on_validation)
         return model._finished(trainer, sides[1])
 
-    def score(self, pairs: Pairs | Iterable[Iterable[str]], *, on_batch: OnBatch = ignore) -> np.ndarray:
+    def score(self, pairs: PairsLike, *, on_batch: OnBatch = ignore) -> np.ndarray:
         """Log alpha_{n,m} of each pair, in the order given: 0 is certain to match."""
         pairs = Pairs.of(pairs)
         scores = np.empty(len(pairs))
-        for batch, lattice in self._lattices(pairs):
+        for batch, lattice in self.lattices(pairs):
             scores[batch.rows.cpu().numpy()] = lattice.log_prob.double().cpu().numpy()
             on_batch(len(batch.rows))
         return scores
 
-    def probability(self, pairs: Pairs | Iterable[Iterable[str]]) -> np.ndarray:
+    def probability(self, pairs: PairsLike) -> np.ndarray:
         """Calibrated probability that each pair matches."""
         return self.calibration.probability(self.score(pairs))
 
-    def match(self, pairs: Pairs | Iterable[Iterable[str]]) -> np.ndarray:
+    def match(self, pairs: PairsLike) -> np.ndarray:
         """Whether each pair matches: its score is at least the threshold."""
         return np.asarray(self.score(pairs) >= self.threshold)
-
-    def align(self, source: str, target: str) -> EditScript:
-        """The most probable edit operations that turn the source into the target."""
-        return self.align_all([(source, target)])[0]
-
-    def align_all(self, pairs: Pairs | Iterable[Iterable[str]], *, on_batch: OnBatch = ignore) -> list[EditScript]:
-        """The edit script of each pair, in the order given."""
-        pairs = Pairs.of(pairs)
-        scripts: dict[int, EditScript] = {}
-        for batch, lattice in self._lattices(pairs):
-            rows = batch.rows.tolist()
-            sources = [self._source.split(pairs.sources[row]) for row in rows]
-            targets = [self._target.split(pairs.targets[row]) for row in rows]
-            scripts.update(zip(rows, read_scripts(lattice, sources, targets), strict=True))
-            on_batch(len(rows))
-        return [scripts[row] for row in range(len(pairs))]
-
-    def explain(self, source: str, target: str) -> Explanation:
-        """The edit script with everything the lattice knows: how probable each operation is, and the alternatives."""
-        ((_, lattice),) = self._lattices(Pairs.of([(source, target)]))
-        log_prob = float(lattice.log_prob)
-        return read_explanation(lattice, self._source.split(source), self._target.split(target), log_prob=log_prob)
 
     def save(self, path: str | Path, *, half: bool = False) -> None:
         """Write the model to a folder; `half` precision takes half the space and changes scores a little."""
         vocabularies = {"source": self.source_vocabulary, "target": self.target_vocabulary}
-        dtype = torch.float16 if half else torch.float32
-        tensors = {name: value.detach().to("cpu", dtype) for name, value in self.network.state_dict().items()}
-        if self.config.shared_alphabet:
-            tensors = {name: value for name, value in tensors.items() if not name.startswith("target_encoder.")}
         record = {**self.record, "threshold": self.threshold, "calibration": list(self.calibration)}
-        write_model(path, SavedModel(KIND, asdict(self.config), vocabularies, tensors, record))
+        write_model(
+            path, SavedModel(KIND, asdict(self.config), vocabularies, weights_of(self.network, half=half), record)
+        )
 
     @classmethod
     def load(cls, path: str | Path) -> "Matcher":
         """Read a model from the folder that `save` wrote."""
-        saved = read_model(path)
-        if saved.kind != KIND:
-            raise ModelFileError(
-                path, f"holds a model of kind {saved.kind!r}, expected {KIND!r}; nsed.load reads any kind"
-            )
-        return cls.from_saved(saved)
+        return cls.from_saved(read_kind(path, KIND))
 
     @classmethod
     def from_saved(cls, saved: SavedModel) -> "Matcher":
         """The model again, from what is on disk; weights of any float type become float32."""
         config = from_mapping(MatcherConfig, saved.config, where="saved config")
         source, target = saved.vocabularies["source"], saved.vocabularies["target"]
-        network, tensors = _network(config, source, target), dict(saved.tensors)
-        if config.shared_alphabet:
-            mirrored = {name: t for name, t in tensors.items() if name.startswith("source_encoder.")}
-            tensors |= {name.replace("source_", "target_", 1): tensor for name, tensor in mirrored.items()}
-        try:
-            network.load_state_dict({name: value.float() for name, value in tensors.items()})
-        except RuntimeError as error:
-            raise ArgumentError("weights", got="other tensors", expected=f"those of the settings: {error}") from None
+        network = _network(config, source, target)
+        put_weights(network, saved.tensors)
         record = dict(saved.record)
         threshold, calibration = record.pop("threshold"), Calibration(*record.pop("calibration"))
         return cls(network, source, target, config, threshold=threshold, calibration=calibration, record=record)
@@ -159,11 +125,13 @@ class Matcher:
         return next(self.network.parameters()).device
 
     @property
-    def _source(self) -> StringCoder:
+    def source_coder(self) -> StringCoder:
+        """See `Aligner.source_coder`."""
         return StringCoder("source", symbolisers(self.config)[0], self.source_vocabulary)
 
     @property
-    def _target(self) -> StringCoder:
+    def target_coder(self) -> StringCoder:
+        """See `Aligner.target_coder`."""
         return StringCoder("target", symbolisers(self.config)[1], self.target_vocabulary)
 
     @classmethod
@@ -192,10 +160,11 @@ class Matcher:
 
     def _sides(self, pairs: Pairs) -> LabelledStrings:
         labels = np.asarray(pairs.labels, dtype=bool)
-        return LabelledStrings(self._source.encode(pairs.sources), self._target.encode(pairs.targets), labels)
+        return LabelledStrings(self.source_coder.encode(pairs.sources), self.target_coder.encode(pairs.targets), labels)
 
-    def _lattices(self, pairs: Pairs) -> Iterator[tuple[PairBatch, EditLattice]]:
-        source, target = self._source.encode(pairs.sources), self._target.encode(pairs.targets)
+    def lattices(self, pairs: Pairs) -> Iterator[tuple[PairBatch, EditLattice]]:
+        """See `Aligner.lattices`."""
+        source, target = self.source_coder.encode(pairs.sources), self.target_coder.encode(pairs.targets)
         for batch in PairBatches(source, target, batch_cells=BATCH_CELLS, max_cells=MAX_CELLS):
             here = batch.to(self.device)
             scores = self.network(Side(here.source, here.source_lengths), Side(here.target, here.target_lengths))

@@ -9,15 +9,16 @@ import numpy as np
 import torch
 
 from nsed.config import from_mapping
-from nsed.errors import ArgumentError, ModelFileError
+from nsed.errors import ArgumentError
 from nsed.lattice import EditLattice
 from nsed.lattice.arcs import REACHABLE
-from nsed.models.explanation import Explanation, read_explanation, read_scripts
+from nsed.models.aligner import Aligner, PairsLike
 from nsed.models.op_scores import TargetScores
-from nsed.models.persistence import MODEL_KINDS, SavedModel, read_model, write_model
+from nsed.models.persistence import MODEL_KINDS, SavedModel, read_kind, write_model
 from nsed.models.search import Decoder, Found, beam_search
 from nsed.models.transducer import TransducerNetwork
-from nsed.text import EditScript, EncodedStrings, PairBatch, PairBatches, Pairs, StringCoder, Vocabulary
+from nsed.models.weights import put_weights, weights_of
+from nsed.text import EncodedStrings, PairBatch, PairBatches, Pairs, StringCoder, Vocabulary
 from nsed.text.progress import OnBatch, ignore
 from nsed.train.preparation import chosen_device, hash_of, split, symbolisers
 from nsed.train.progress import OnStep, OnValidation
@@ -37,7 +38,7 @@ class Transduction(NamedTuple):
     log_prob: float
 
 
-class Transducer:
+class Transducer(Aligner):
     """A trained network with its vocabularies.
 
     In exact mode scores are exact: over all targets of a source, their probabilities sum to one.
@@ -61,7 +62,7 @@ class Transducer:
     @classmethod
     def fit(
         cls,
-        pairs: Pairs | Iterable[Iterable[str]],
+        pairs: PairsLike,
         *,
         validation: Pairs | Iterable[Iterable[str]] | None = None,
         config: TransducerConfig | None = None,
@@ -99,7 +100,7 @@ class Transducer:
             raise ArgumentError("sources", got=repr(sources), expected="a list of strings")
         if nbest < 1:
             raise ArgumentError("nbest", got=nbest, expected="at least 1")
-        encoded, width = self._source.encode(sources), max(beam or self.config.beam, nbest)
+        encoded, width = self.source_coder.encode(sources), max(beam or self.config.beam, nbest)
         results: dict[int, list[Transduction]] = {}
         if not len(encoded):
             return []
@@ -111,56 +112,27 @@ class Transducer:
             on_batch(len(rows))
         return [results[row] for row in range(len(sources))]
 
-    def score(self, pairs: Pairs | Iterable[Iterable[str]], *, on_batch: OnBatch = ignore) -> np.ndarray:
+    def score(self, pairs: PairsLike, *, on_batch: OnBatch = ignore) -> np.ndarray:
         """Log p(target | source) of each pair, in the order given; in paper mode log alpha."""
         pairs = Pairs.of(pairs)
         scores = np.empty(len(pairs))
-        for batch, lattice, found in self._lattices(pairs):
+        for batch, lattice, found in self._scored(pairs):
             lengths = (batch.source_lengths, batch.target_lengths)
             log_prob = NORMALISATIONS[self.config.normalisation].log_prob(lattice, found, lengths)
             scores[batch.rows.cpu().numpy()] = log_prob.double().cpu().numpy()
             on_batch(len(batch.rows))
         return np.where(scores > REACHABLE, scores, -np.inf)
 
-    def align(self, source: str, target: str) -> EditScript:
-        """The most probable edit operations that turn the source into the target."""
-        return self.align_all([(source, target)])[0]
-
-    def align_all(self, pairs: Pairs | Iterable[Iterable[str]], *, on_batch: OnBatch = ignore) -> list[EditScript]:
-        """The edit script of each pair, in the order given."""
-        pairs = Pairs.of(pairs)
-        scripts: dict[int, EditScript] = {}
-        for batch, lattice, _ in self._lattices(pairs):
-            rows = batch.rows.tolist()
-            sources = [self._source.split(pairs.sources[row]) for row in rows]
-            targets = [self._target.split(pairs.targets[row]) for row in rows]
-            scripts.update(zip(rows, read_scripts(lattice, sources, targets), strict=True))
-            on_batch(len(rows))
-        return [scripts[row] for row in range(len(pairs))]
-
-    def explain(self, source: str, target: str) -> Explanation:
-        """The edit script with everything the lattice knows: how probable each operation is, and the alternatives."""
-        pairs = Pairs.of([(source, target)])
-        ((_, lattice, _),) = self._lattices(pairs)
-        log_prob = float(self.score(pairs)[0])
-        return read_explanation(lattice, self._source.split(source), self._target.split(target), log_prob=log_prob)
-
     def save(self, path: str | Path, *, half: bool = False) -> None:
         """Write the model to a folder; `half` precision takes half the space and changes scores a little."""
         vocabularies = {"source": self.source_vocabulary, "target": self.target_vocabulary}
-        dtype = torch.float16 if half else torch.float32
-        tensors = {name: value.detach().to("cpu", dtype) for name, value in self.network.state_dict().items()}
-        write_model(path, SavedModel(KIND, asdict(self.config), vocabularies, tensors, self.record))
+        weights = weights_of(self.network, half=half)
+        write_model(path, SavedModel(KIND, asdict(self.config), vocabularies, weights, self.record))
 
     @classmethod
     def load(cls, path: str | Path) -> "Transducer":
         """Read a model from the folder that `save` wrote."""
-        saved = read_model(path)
-        if saved.kind != KIND:
-            raise ModelFileError(
-                path, f"holds a model of kind {saved.kind!r}, expected {KIND!r}; nsed.load reads any kind"
-            )
-        return cls.from_saved(saved)
+        return cls.from_saved(read_kind(path, KIND))
 
     @classmethod
     def from_saved(cls, saved: SavedModel) -> "Transducer":
@@ -168,10 +140,7 @@ class Transducer:
         config = from_mapping(TransducerConfig, saved.config, where="saved config")
         source, target = saved.vocabularies["source"], saved.vocabularies["target"]
         network = _network(config, source, target)
-        try:
-            network.load_state_dict({name: value.float() for name, value in saved.tensors.items()})
-        except RuntimeError as error:
-            raise ArgumentError("weights", got="other tensors", expected=f"those of the settings: {error}") from None
+        put_weights(network, saved.tensors)
         return cls(network, source, target, config, record=dict(saved.record))
 
     @property
@@ -180,11 +149,13 @@ class Transducer:
         return next(self.network.parameters()).device
 
     @property
-    def _source(self) -> StringCoder:
+    def source_coder(self) -> StringCoder:
+        """See `Aligner.source_coder`."""
         return StringCoder("source", symbolisers(self.config)[0], self.source_vocabulary)
 
     @property
-    def _target(self) -> StringCoder:
+    def target_coder(self) -> StringCoder:
+        """See `Aligner.target_coder`."""
         return StringCoder("target", symbolisers(self.config)[1], self.target_vocabulary)
 
     @classmethod
@@ -198,7 +169,7 @@ class Transducer:
         return cls(_network(config, source, target), source, target, config)
 
     def _sides(self, pairs: Pairs) -> tuple[EncodedStrings, EncodedStrings]:
-        return self._source.encode(pairs.sources), self._target.encode(pairs.targets)
+        return self.source_coder.encode(pairs.sources), self.target_coder.encode(pairs.targets)
 
     def _search(self, symbols: torch.Tensor, lengths: torch.Tensor, beam: int, nbest: int) -> Found:
         decoder = Decoder(self.network, NORMALISATIONS[self.config.normalisation])
@@ -217,9 +188,13 @@ class Transducer:
 
     def _transduction(self, numbers: list[int], log_prob: float) -> Transduction:
         symbols = tuple(map(self.target_vocabulary.name, numbers))
-        return Transduction(self._target.symboliser.join(symbols), symbols, log_prob)
+        return Transduction(self.target_coder.symboliser.join(symbols), symbols, log_prob)
 
-    def _lattices(self, pairs: Pairs) -> Iterator[tuple[PairBatch, EditLattice, TargetScores]]:
+    def lattices(self, pairs: Pairs) -> Iterator[tuple[PairBatch, EditLattice]]:
+        """See `Aligner.lattices`."""
+        return ((batch, lattice) for batch, lattice, _ in self._scored(pairs))
+
+    def _scored(self, pairs: Pairs) -> Iterator[tuple[PairBatch, EditLattice, TargetScores]]:
         sides = self._sides(pairs)
         normalisation = NORMALISATIONS[self.config.normalisation]
         for batch in PairBatches(*sides, batch_cells=BATCH_CELLS, max_cells=MAX_CELLS):

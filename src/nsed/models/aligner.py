@@ -1,0 +1,59 @@
+"""The verbs that every lattice model answers alike: `align` and `explain`."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator
+
+import numpy as np
+
+from nsed.lattice import EditLattice
+from nsed.models.explanation import Explanation, read_explanation, read_scripts
+from nsed.text import EditScript, PairBatch, Pairs, StringCoder
+from nsed.text.progress import OnBatch, ignore
+
+PairsLike = Pairs | Iterable[Iterable[str]]
+"""Pairs as callers have them: see `Pairs.of`."""
+
+
+class Aligner(ABC):
+    """A model whose answers come from lattices."""
+
+    @property
+    @abstractmethod
+    def source_coder(self) -> StringCoder:
+        """How sources become numbers."""
+
+    @property
+    @abstractmethod
+    def target_coder(self) -> StringCoder:
+        """How targets become numbers."""
+
+    @abstractmethod
+    def lattices(self, pairs: Pairs) -> Iterator[tuple[PairBatch, EditLattice]]:
+        """The lattices of pairs, in batches of similar lengths."""
+
+    @abstractmethod
+    def score(self, pairs: PairsLike, *, on_batch: OnBatch = ignore) -> np.ndarray:
+        """The log-probability of each pair, in the order given."""
+
+    def align(self, source: str, target: str) -> EditScript:
+        """The most probable edit operations that turn the source into the target."""
+        return self.align_all([(source, target)])[0]
+
+    def align_all(self, pairs: PairsLike, *, on_batch: OnBatch = ignore) -> list[EditScript]:
+        """The edit script of each pair, in the order given."""
+        pairs = Pairs.of(pairs)
+        scripts: dict[int, EditScript] = {}
+        for batch, lattice in self.lattices(pairs):
+            rows = batch.rows.tolist()
+            sources = [self.source_coder.split(pairs.sources[row]) for row in rows]
+            targets = [self.target_coder.split(pairs.targets[row]) for row in rows]
+            scripts.update(zip(rows, read_scripts(lattice, sources, targets), strict=True))
+            on_batch(len(rows))
+        return [scripts[row] for row in range(len(pairs))]
+
+    def explain(self, source: str, target: str) -> Explanation:
+        """The edit script with everything the lattice knows: how probable each operation is, and the alternatives."""
+        pairs = Pairs.of([(source, target)])
+        ((_, lattice),) = self.lattices(pairs)
+        symbols = self.source_coder.split(source), self.target_coder.split(target)
+        return read_explanation(lattice, *symbols, log_prob=float(self.score(pairs)[0]))
