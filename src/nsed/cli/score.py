@@ -1,30 +1,8 @@
 """`nsed score`: the log-probability of pairs."""
 
-import json
-from enum import StrEnum
-from typing import Annotated
-
-import typer
-
-from nsed.cli.arguments import (
-    Columns,
-    ModelPath,
-    OnePair,
-    Output,
-    PairsPath,
-    load_model,
-    open_output,
-    pairs_from,
-    write_tsv,
-)
+from nsed.cli.arguments import Columns, ModelPath, OnePair, Output, PairsPath, load_model, pairs_from
 from nsed.cli.console import progress_bar
-
-
-class Format(StrEnum):
-    """How scores are written."""
-
-    TSV = "tsv"
-    JSON = "json"
+from nsed.cli.rows import RowFormat, RowFormatOption, write_rows
 
 
 def score(
@@ -32,22 +10,15 @@ def score(
     pairs: PairsPath = None,
     pair: OnePair = None,
     columns: Columns = None,
-    format_: Annotated[Format, typer.Option("--format", help="Tab-separated or JSON lines.")] = Format.TSV,
+    format_: RowFormatOption = RowFormat.TSV,
     output: Output = None,
 ) -> None:
-    """Give each pair its log-probability: `source`, `target`, `score`."""
+    """Give each pair its log-probability: `source`, `target`, `score`.
+
+    Of an edit distance that is log p(source, target), of a transducer log p(target | source), of a matcher log alpha.
+    """
     scorer, data = load_model(model), pairs_from(pairs, columns, pair)
     with progress_bar("scoring", len(data)) as bar:
         scores = scorer.score(data, on_batch=bar.advance)
     rows = zip(data.sources, data.targets, scores.tolist(), strict=True)
-    with open_output(output) as stream:
-        if format_ is Format.JSON:
-            for source, target, value in rows:
-                line = json.dumps({"source": source, "target": target, "score": value}, ensure_ascii=False)
-                stream.write(line + "\n")
-        else:
-            write_tsv(
-                stream,
-                ((source, target, f"{value:.6f}") for source, target, value in rows),
-                otherwise="Use --format json.",
-            )
+    write_rows(output, format_, ({"source": s, "target": t, "score": value} for s, t, value in rows))

@@ -1,24 +1,16 @@
 """`nsed transduce`: the most probable targets of sources."""
 
-import json
-from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from nsed.cli.arguments import ModelPath, Output, load_model, open_output, write_tsv
+from nsed.cli.arguments import ModelPath, Output, load_model
 from nsed.cli.console import progress_bar
+from nsed.cli.rows import RowFormat, RowFormatOption, write_rows
 from nsed.errors import ArgumentError
 from nsed.text.readers.lines import open_text
 from nsed.train import Transducer
-
-
-class Format(StrEnum):
-    """How targets are written."""
-
-    TSV = "tsv"
-    JSON = "json"
 
 
 def transduce(
@@ -29,24 +21,19 @@ def transduce(
     ] = None,
     nbest: Annotated[int, typer.Option(min=1, help="Targets per source, best first, a line each.")] = 1,
     beam: Annotated[int | None, typer.Option(min=1, help="Prefixes followed at once; wider is slower.")] = None,
-    format_: Annotated[Format, typer.Option("--format", help="Tab-separated or JSON lines.")] = Format.TSV,
+    format_: RowFormatOption = RowFormat.TSV,
     output: Output = None,
 ) -> None:
-    """Give each source its most probable target: `source`, `target`, `log-probability`."""
+    """Give each source its most probable target: `source`, `target`, `log_prob`."""
     transducer = load_model(model)
     if not isinstance(transducer, Transducer):
         raise ArgumentError("MODEL", got=f"{model}, which scores pairs only", expected="a transducer")
     strings = text or _lines(sources)
     with progress_bar("transducing", len(strings)) as bar:
         found = transducer.transduce(strings, nbest=nbest, beam=beam, on_batch=bar.advance)
-    rows = [(source, one.text, one.log_prob) for source, best in zip(strings, found, strict=True) for one in best]
-    with open_output(output) as stream:
-        if format_ is Format.JSON:
-            for source, target, log_prob in rows:
-                line = {"source": source, "target": target, "log_prob": log_prob}
-                stream.write(json.dumps(line, ensure_ascii=False) + "\n")
-        else:
-            write_tsv(stream, ((s, t, f"{p:.4f}") for s, t, p in rows), otherwise="Use --format json.")
+    answers = ((source, one) for source, best in zip(strings, found, strict=True) for one in best)
+    rows = ({"source": source, "target": one.text, "log_prob": one.log_prob} for source, one in answers)
+    write_rows(output, format_, rows)
 
 
 def _lines(path: Path) -> list[str]:
