@@ -5,6 +5,7 @@ import pytest
 import torch
 from torch import nn
 
+from nsed.train.averaging import WeightAverage
 from nsed.train.bucketing import epoch_batches
 from nsed.train.config import TrainConfig
 from nsed.train.schedule import Schedule
@@ -59,9 +60,9 @@ def test_training_improves_and_keeps_the_best_weights():
 
 
 @pytest.mark.parametrize("schedule", ["cosine", "plateau", "constant"])
-@pytest.mark.parametrize("stop", [10, 30])
-def test_resumed_training_ends_with_the_same_weights_bit_for_bit(tmp_path, schedule, stop):
-    settings = TrainConfig(**{**vars(SETTINGS), "schedule": schedule, "accumulate": 2})
+@pytest.mark.parametrize(("stop", "average"), [(10, 0.0), (30, 0.9)])
+def test_resumed_training_ends_with_the_same_weights_bit_for_bit(tmp_path, schedule, stop, average):
+    settings = TrainConfig(**{**vars(SETTINGS), "schedule": schedule, "accumulate": 2, "average": average})
     whole = Line()
     Trainer(whole, settings).run()
     interrupted = Trainer(Line(), settings, tmp_path)
@@ -79,6 +80,18 @@ def test_resumed_training_ends_with_the_same_weights_bit_for_bit(tmp_path, sched
 def interrupt(step, at):
     if step == at:
         raise KeyboardInterrupt
+
+
+def test_averaged_weights_are_the_running_average():
+    network = nn.Linear(1, 1, bias=False)
+    average, values = WeightAverage(network, 0.75), [3.0, 5.0, 9.0, 1.0, 2.0]
+    for step, value in enumerate(values, start=1):
+        nn.init.constant_(network.weight, value)
+        average.update(step)
+    expected = np.mean(values[:4]) * 0.75 + 2.0 * 0.25
+    with average.in_use():
+        assert float(network.weight.detach()) == pytest.approx(expected)
+    assert float(network.weight.detach()) == 2.0
 
 
 def test_there_is_nothing_to_resume_in_an_empty_folder(tmp_path):

@@ -17,12 +17,13 @@ def save_checkpoint(
     path: Path,
     network: nn.Module,
     optimiser: torch.optim.Optimizer,
-    best: Mapping[str, Tensor],
+    weights: Mapping[str, Mapping[str, Tensor]],
     record: Mapping[str, Any],
 ) -> None:
-    """Network, optimiser, best weights so far, random states and plain numbers."""
+    """Network, optimiser, other weights (the best so far, their average), random states and plain numbers."""
     tensors = {f"network.{name}": value for name, value in network.state_dict().items()}
-    tensors |= {f"best.{name}": value for name, value in best.items()}
+    for part, values in weights.items():
+        tensors |= {f"{part}.{name}": value for name, value in values.items()}
     for number, state in optimiser.state_dict()["state"].items():
         tensors |= {f"optimiser.{number}.{name}": torch.as_tensor(value) for name, value in state.items()}
     tensors |= {f"random.{name}": value for name, value in _random_states().items()}
@@ -32,8 +33,8 @@ def save_checkpoint(
 
 def load_checkpoint(
     path: Path, network: nn.Module, optimiser: torch.optim.Optimizer, *, fingerprint: str
-) -> tuple[dict[str, Tensor], Mapping[str, Any]] | None:
-    """Put everything back and give the best weights and the numbers; None where there is no checkpoint."""
+) -> tuple[dict[str, Tensor], dict[str, Tensor], Mapping[str, Any]] | None:
+    """Put everything back and give best weights, averaged weights and numbers; None where there is no checkpoint."""
     if not (path / DESCRIPTION).exists():
         return None
     saved = read_model(path)
@@ -49,7 +50,7 @@ def load_checkpoint(
     groups = optimiser.state_dict()["param_groups"]
     optimiser.load_state_dict({"state": state, "param_groups": groups})
     _restore_random_states(_part(saved.tensors, "random"))
-    return _part(saved.tensors, "best"), saved.record
+    return _part(saved.tensors, "best"), _part(saved.tensors, "average"), saved.record
 
 
 def _part(tensors: Mapping[str, Tensor], part: str) -> dict[str, Tensor]:

@@ -34,6 +34,8 @@ class TrainConfig(Config):
     """Batches per update."""
     clip: float = bounded(1.0, low=0)
     """Norm of the gradient at most."""
+    average: float = bounded(0.0, low=0, high=1)
+    """Decay of a running average of the weights, which is then validated and kept instead of them; 0 for none."""
     validate_every: int = bounded(500, low=1)
     """Steps between validations, each of which saves the model."""
     patience: int = bounded(10, low=1)

@@ -6,6 +6,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from nsed.train.averaging import WeightAverage
 from nsed.train.bucketing import epoch_batches
 from nsed.train.checkpoint import load_checkpoint, save_checkpoint
 from nsed.train.config import TrainConfig
@@ -25,6 +26,7 @@ class Trainer:
         self.task, self.config, self.folder, self.fingerprint = task, config, folder, fingerprint
         self.optimiser = _optimiser(task, config)
         self.schedule = Schedule(config)
+        self.average = WeightAverage(task.network, config.average)
         self.step, self.best_step, self.best = 0, 0, float("nan")
         self.best_weights: dict[str, Tensor] = {}
         self.validations: list[Validation] = []
@@ -37,7 +39,9 @@ class Trainer:
         found = load_checkpoint(self.folder, self.task.network, self.optimiser, fingerprint=self.fingerprint)
         if found is None:
             return False
-        self.best_weights, record = found
+        self.best_weights, averaged, record = found
+        device = next(self.task.network.parameters()).device
+        self.average.weights = {name: value.to(device) for name, value in averaged.items()}
         self.step, self.best_step, self.best = record["step"], record["best_step"], record["best"]
         self.schedule.decays, self.schedule.waiting = record["decays"], record["waiting"]
         self.validations = [Validation(*values) for values in record["validations"]]
@@ -69,6 +73,7 @@ class Trainer:
             total.append(loss.detach())
         torch.nn.utils.clip_grad_norm_(self.task.network.parameters(), self.config.clip)
         self.optimiser.step()
+        self.average.update(self.step)
         return torch.stack(total).mean()
 
     def _batch(self, number: int) -> np.ndarray:
@@ -83,12 +88,12 @@ class Trainer:
 
     def _validate(self, loss: float) -> Validation:
         self.task.network.eval()
-        with torch.no_grad():
+        with torch.no_grad(), self.average.in_use():
             metrics = dict(self.task.validate())
-        improved = self._is_better(metrics[self.task.metric])
-        if improved:
-            self.best, self.best_step = metrics[self.task.metric], self.step
-            self.best_weights = {name: value.clone() for name, value in self.task.network.state_dict().items()}
+            improved = self._is_better(metrics[self.task.metric])
+            if improved:
+                self.best, self.best_step = metrics[self.task.metric], self.step
+                self.best_weights = {name: value.clone() for name, value in self.task.network.state_dict().items()}
         self.schedule.observe(improved=improved)
         self.validations.append(Validation(self.step, loss, metrics, improved))
         return self.validations[-1]
@@ -108,7 +113,8 @@ class Trainer:
             "waiting": self.schedule.waiting,
             "validations": [list(validation) for validation in self.validations],
         }
-        save_checkpoint(self.folder, self.task.network, self.optimiser, self.best_weights, record)
+        weights = {"best": self.best_weights, "average": self.average.weights}
+        save_checkpoint(self.folder, self.task.network, self.optimiser, weights, record)
 
 
 def _optimiser(task: Task, config: TrainConfig) -> torch.optim.Optimizer:

@@ -1,0 +1,40 @@
+"""A running average of a network's weights: often better than any single state of them."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import torch
+from torch import Tensor, nn
+
+
+class WeightAverage:
+    """`average = decay * average + (1 - decay) * weights` after every step, warming up as 1 - 1/steps.
+
+    A decay of 0 follows the weights themselves.
+    """
+
+    def __init__(self, network: nn.Module, decay: float) -> None:
+        self._network, self._decay = network, decay
+        self.weights: dict[str, Tensor] = {}
+        if decay:
+            self.weights = {name: value.detach().clone() for name, value in network.state_dict().items()}
+
+    @torch.no_grad()
+    def update(self, step: int) -> None:
+        """After step 1, 2, ..."""
+        decay = min(self._decay, 1 - 1 / step)
+        for name, value in self._network.state_dict().items() if self.weights else ():
+            self.weights[name].lerp_(value, 1 - decay)
+
+    @contextmanager
+    def in_use(self) -> Iterator[None]:
+        """While this lasts, the network has the averaged weights."""
+        if not self.weights:
+            yield
+            return
+        own = {name: value.detach().clone() for name, value in self._network.state_dict().items()}
+        self._network.load_state_dict(self.weights)
+        try:
+            yield
+        finally:
+            self._network.load_state_dict(own)
