@@ -158,6 +158,11 @@ def test_matcher_from_the_command_line(tmp_path):
     assert run("align", tmp_path / "m", "--pair", "CC", "cc")
 
 
+def test_a_finished_network_is_not_trained_again_by_resume(transducer, pairs):
+    with pytest.raises(ModelFileError, match="there is no unfinished training here to resume"):
+        run("train", pairs, transducer, "--model", "transducer", "--resume")
+
+
 def test_what_a_model_cannot_do_is_said(model, transducer):
     with pytest.raises(ArgumentError, match=r"MODEL: got .*, which makes no decisions, expected a matcher"):
         run("match", model, "--pair", "A", "a")

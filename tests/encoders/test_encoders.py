@@ -92,7 +92,7 @@ def test_the_limit_of_positions_is_named(kind):
     encoder = make(kind, causal=True)
     symbols, lengths = torch.full((1, 14), 4), torch.tensor([14])
     if encoder.encoder.needs_positions:
-        with pytest.raises(TooLongError, match=r"length: got 14 symbols, expected at most 13\. Train with a larger"):
+        with pytest.raises(TooLongError, match=r"length: got 13 symbols, expected at most 12\. Train with a larger"):
             encoder(symbols, lengths)
     else:
         encoder(symbols, lengths)

@@ -91,5 +91,10 @@ def test_interrupted_training_goes_on_to_the_same_scores(tmp_path):
 
 
 def test_labels_are_needed():
-    with pytest.raises(ArgumentError, match="labels: got pairs without labels, expected pairs that match and pairs"):
+    with pytest.raises(ArgumentError, match="labels: got no labels, expected pairs that match and pairs"):
         Matcher.fit([("a", "b")], config=settings())
+    with pytest.raises(ArgumentError, match="labels: got only labels 1, expected pairs that match and pairs"):
+        Matcher.fit([("a", "b")], [1], config=settings())
+    one_kind = Pairs.of([("A", "a")], [0])
+    with pytest.raises(ArgumentError, match="labels of the validation pairs: got only labels 0"):
+        Matcher.fit(TRAINING, validation=one_kind, config=settings())

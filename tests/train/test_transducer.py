@@ -114,9 +114,30 @@ def test_validation_words_are_not_trained_on():
 def test_what_is_wrong_is_named(model):
     with pytest.raises(ArgumentError, match="pairs: got no positive pair"):
         Transducer.fit([], config=settings())
-    with pytest.raises(TooLongError, match=r"length: got 41 symbols, expected at most 33\. Train with a larger"):
+    with pytest.raises(TooLongError, match=r"length: got 40 symbols, expected at most 32\. Train with a larger"):
         model.transduce(["A" * 40])
     with pytest.raises(ConfigError, match=r"encoder\.dm: no such key; did you mean 'dim'"):
         settings(encoder={"dm": 3})
     with pytest.raises(ArgumentError, match="nbest: got 0, expected at least 1"):
         model.transduce(["A"], nbest=0)
+
+
+def test_settings_that_cannot_work_are_named(model):
+    with pytest.raises(ArgumentError, match=r"train\.device: got 'gpu', expected auto, cpu"):
+        Transducer.fit(TRAINING, config=settings(train={"device": "gpu"}))
+    with pytest.raises(ConfigError, match=r"heads: got 3, expected a divisor of dim \(16\)"):
+        settings(encoder={"kind": "transformer", "dim": 16, "heads": 3})
+    with pytest.raises(ConfigError, match="likelihood, em, next_symbol: got 0"):
+        settings(likelihood=0.0)
+    with pytest.raises(ArgumentError, match="beam: got 0, expected at least 1"):
+        model.transduce(["A"], beam=0)
+    with pytest.raises(ArgumentError, match="validation: got no pairs, expected at least one"):
+        Transducer.fit(TRAINING, validation=[], config=settings())
+
+
+def test_outputs_stop_where_positions_end():
+    short = [(source, target) for source, target in TRAINING if len(source) <= 6]
+    encoder = {"kind": "cnn", "dim": 16, "layers": 1, "max_length": 6}
+    train = {"steps": 4, "batch_pairs": 32, "validate_every": 2, "warmup": 0, "device": "cpu"}
+    model = Transducer.fit(short, config=settings(encoder=encoder, train=train))
+    assert len(model.transduce(["CCC"])[0][0].symbols) <= 6

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, TypeVar
 from nsed.baselines import EditDistanceConfig, LearnableEditDistance
 from nsed.cli.console import progress_bar
 from nsed.config import Config
+from nsed.errors import ModelFileError
 from nsed.models.persistence import DESCRIPTION
 from nsed.registry import Registry
 from nsed.text import Pairs
@@ -75,23 +76,21 @@ def summary(model: LearnableEditDistance, pairs: int) -> str:
 
 def train_transducer(order: Order) -> str:
     """Gradient descent on pairs; validation counts wrong words."""
-    model = _fit_network(order, Transducer.fit, "wer")
-    model.save(order.output)
-    return _summary_of(model.record, "wer")
+    return _summary_of(_train_network(order, Transducer.fit, "wer").record, "wer")
 
 
 def train_matcher(order: Order) -> str:
     """Gradient descent on labelled pairs; validation is F1 at the best threshold."""
-    model = _fit_network(order, Matcher.fit, "f1")
-    model.save(order.output)
-    return _summary_of(model.record, "f1")
+    return _summary_of(_train_network(order, Matcher.fit, "f1").record, "f1")
 
 
-def _fit_network(order: Order, fit: Callable[..., Network], metric: str) -> Network:
+def _train_network(order: Order, fit: Callable[..., Network], metric: str) -> Network:
     """Train under a progress bar; the state is saved at every validation, and dropped when all is done."""
     checkpoint = order.output / CHECKPOINT
     if not order.resume and checkpoint.exists():
         shutil.rmtree(checkpoint)
+    if order.resume and not (checkpoint / DESCRIPTION).exists():
+        raise ModelFileError(order.output, "there is no unfinished training here to resume")
     with progress_bar("training", order.settings.train.steps) as bar:
         model = fit(
             order.pairs,
@@ -101,6 +100,7 @@ def _fit_network(order: Order, fit: Callable[..., Network], metric: str) -> Netw
             on_step=lambda _: bar.advance(1),
             on_validation=lambda v: bar.comment(f"loss {v.loss:.3f}, validation {metric} {v.metrics[metric]:.1%}"),
         )
+    model.save(order.output)
     shutil.rmtree(checkpoint)
     return model
 

@@ -64,8 +64,11 @@ def train(
         raise ArgumentError("PAIRS and OUTPUT", got="one of them" if pairs else "nothing", expected=expected)
     names = split_columns(columns)
     data, checked = read_pairs(pairs, columns=names), read_pairs(validation, columns=names) if validation else None
-    _prepare(output, settings, keep=not (resume or overwrite))
-    err.print(recipe.train(Order(data, checked, settings, output, resume)), markup=False)
+    if not resume:
+        _prepare(output, settings, keep=not overwrite)
+    done = recipe.train(Order(data, checked, settings, output, resume))
+    _write_settings(output, settings)
+    err.print(done, markup=False)
     err.print(f"saved to {output}", markup=False)
 
 
@@ -87,6 +90,10 @@ def _prepare(output: Path, settings: Config, *, keep: bool) -> None:
         output.mkdir(parents=True, exist_ok=True)
         if keep and ((output / DESCRIPTION).exists() or (output / CHECKPOINT).exists()):
             raise ModelFileError(output, "there is a model here already: continue it with --resume, or --overwrite it")
-        (output / SETTINGS).write_text(to_yaml(settings), encoding="utf-8")
+        _write_settings(output, settings)
     except OSError as error:
         raise ModelFileError(output, f"cannot be a folder for the model: {error.strerror}") from None
+
+
+def _write_settings(output: Path, settings: Config) -> None:
+    (output / SETTINGS).write_text(to_yaml(settings), encoding="utf-8")

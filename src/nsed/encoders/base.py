@@ -9,6 +9,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from nsed.config import Config, bounded
+from nsed.errors import ConfigError
 from nsed.types import Lengths
 
 Vectors = Float[Tensor, "batch length dim"]
@@ -36,6 +37,11 @@ class EncoderConfig(Config):
     """Share of the numbers that are dropped in training."""
     max_length: int = bounded(128, low=1)
     """Symbols of a string at most, where positions are learned: unigram, cnn and transformer."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.kind == "transformer" and self.dim % self.heads:
+            raise ConfigError("encoder", [f"heads: got {self.heads}, expected a divisor of dim ({self.dim})"])
 
 
 class Encoder(nn.Module, ABC):

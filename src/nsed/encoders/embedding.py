@@ -49,6 +49,6 @@ class SymbolEmbedding(nn.Module):
     def check(self, length: int) -> None:
         """A string must have as many positions as it has symbols."""
         if self.positions is not None and length > self.positions.num_embeddings:
-            limit = self.positions.num_embeddings
+            limit = self.positions.num_embeddings - 1  # one position is for <s> or </s>
             advice = "Train with a larger encoder.max_length, or shorten the strings."
-            raise TooLongError("length", got=f"{length} symbols", expected=f"at most {limit}", advice=advice)
+            raise TooLongError("length", got=f"{length - 1} symbols", expected=f"at most {limit}", advice=advice)

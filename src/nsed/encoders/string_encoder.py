@@ -44,6 +44,12 @@ class StringEncoder(nn.Module):
         encoded: Tensor = self.encoder(self.embedding(symbols, category), lengths)
         return encoded
 
+    @property
+    def longest(self) -> int | None:
+        """Symbols of a string at most, beside `<s>` or `</s>`; None for any number."""
+        positions = self.embedding.positions
+        return None if positions is None else positions.num_embeddings - 1
+
     def begin(self, batch: int) -> Prefix:
         """Before the first symbol."""
         weight = self.embedding.symbols.weight

@@ -32,7 +32,7 @@ class TrainConfig(Config):
     """Pairs in a batch."""
     accumulate: int = bounded(1, low=1)
     """Batches per update."""
-    clip: float = bounded(1.0, low=0)
+    clip: float = bounded(1.0, low=1e-9)
     """Norm of the gradient at most."""
     average: float = bounded(0.0, low=0, high=1)
     """Decay of a running average of the weights, which is then validated and kept instead of them; 0 for none."""

@@ -67,10 +67,10 @@ class Matcher(Aligner):
         With a folder, the training saves itself there at every validation, and goes on from there if interrupted.
         """
         config = config or MatcherConfig()
-        training, held_out = split(_labelled(Pairs.of(pairs, labels)), validation, seed=config.train.seed)
+        training, held_out = split(_labelled(Pairs.of(pairs, labels), "labels"), validation, seed=config.train.seed)
         model, device = cls._untrained(training, config), chosen_device(config.train)
         network = model.network.to(device).requires_grad_(True)
-        sides = model._sides(training), model._sides(_labelled(held_out))
+        sides = model._sides(training), model._sides(_labelled(held_out, "labels of the validation pairs"))
         task = MatcherTask(network, config, *sides, device=device)
         fingerprint = hash_of(config, training, held_out)
         trainer = Trainer(task, config.train, Path(folder) if folder else None, fingerprint=fingerprint)
@@ -147,14 +147,14 @@ class Matcher(Aligner):
     def _finished(self, trainer: Trainer, validation: LabelledStrings) -> "Matcher":
         """With threshold and calibration of the best weights on the validation pairs."""
         scores = match_log_probs(self.network.eval(), validation.source, validation.target, self.device)
-        best, labels = best_threshold(scores, validation.labels), validation.labels
+        best = best_threshold(scores, validation.labels)
         return Matcher(
             self.network,
             self.source_vocabulary,
             self.target_vocabulary,
             self.config,
             threshold=best.threshold,
-            calibration=fit_calibration(scores, labels) if 0 < labels.sum() < len(labels) else None,
+            calibration=fit_calibration(scores, validation.labels),
             record={"steps": trainer.step, "best_step": trainer.best_step, "f1": trainer.best},
         )
 
@@ -171,10 +171,12 @@ class Matcher(Aligner):
             yield here, lattice_of(scores, here.source_lengths, here.target_lengths)
 
 
-def _labelled(pairs: Pairs) -> Pairs:
-    if pairs.labels is None or not len(pairs):
-        got = "pairs without labels" if len(pairs) else "no pairs"
-        raise ArgumentError("labels", got=got, expected="pairs that match and pairs that do not, with labels 1 and 0")
+def _labelled(pairs: Pairs, name: str) -> Pairs:
+    """Labels of both kinds are needed to learn, to set a threshold, and to calibrate."""
+    kinds = set(pairs.labels or ())
+    if len(kinds) < 2:
+        got = "no labels" if not kinds else f"only labels {int(kinds.pop())}"
+        raise ArgumentError(name, got=got, expected="pairs that match and pairs that do not, with labels 1 and 0")
     return pairs
 
 

@@ -8,6 +8,7 @@ from random import Random
 
 import torch
 
+from nsed.errors import ArgumentError
 from nsed.text import Pairs, Symboliser
 from nsed.train.config import TrainConfig
 from nsed.train.matcher_config import MatcherConfig
@@ -21,7 +22,11 @@ def chosen_device(config: TrainConfig) -> torch.device:
     """The device that the settings name; auto is a GPU if there is one."""
     if config.device == "auto":
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    return torch.device(config.device)
+    try:
+        return torch.zeros(0, device=config.device).device
+    except (RuntimeError, AssertionError):
+        expected = "auto, cpu, or a device that torch has here"
+        raise ArgumentError("train.device", got=repr(config.device), expected=expected) from None
 
 
 def symbolisers(config: ModelConfig) -> tuple[Symboliser, Symboliser]:
@@ -38,7 +43,10 @@ def split(pairs: Pairs, validation: Pairs | Iterable[Iterable[str]] | None, *, s
     A source never stands on both sides of a split made here.
     """
     if validation is not None:
-        return pairs, Pairs.of(validation)
+        checked = Pairs.of(validation)
+        if not len(checked):
+            raise ArgumentError("validation", got="no pairs", expected="at least one")
+        return pairs, checked
     sources = sorted(set(pairs.sources))
     Random(seed).shuffle(sources)
     held_out = set(sources[: max(1, min(MOST_HELD_OUT, len(sources) // HELD_OUT_SHARE))])

@@ -1,11 +1,13 @@
 """The training loop. It knows tasks, not models."""
 
+import math
 from pathlib import Path
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from nsed.errors import NsedError
 from nsed.train.averaging import WeightAverage
 from nsed.train.bucketing import epoch_batches
 from nsed.train.checkpoint import load_checkpoint, save_checkpoint
@@ -87,19 +89,23 @@ class Trainer:
         return self._batches[place]
 
     def _validate(self, loss: float) -> Validation:
+        if not math.isfinite(loss):
+            raise NsedError(f"the loss is {loss} at step {self.step}: try a smaller train.learning_rate")
         self.task.network.eval()
         with torch.no_grad(), self.average.in_use():
             metrics = dict(self.task.validate())
-            improved = self._is_better(metrics[self.task.metric])
-            if improved:
-                self.best, self.best_step = metrics[self.task.metric], self.step
+            value = metrics[self.task.metric]
+            improved = not self.best_weights or (value - self.best) * self._direction > 0
+            if improved or value == self.best:  # of equals, the one that learned longer
+                self.best, self.best_step = value, self.step
                 self.best_weights = {name: value.clone() for name, value in self.task.network.state_dict().items()}
         self.schedule.observe(improved=improved)
         self.validations.append(Validation(self.step, loss, metrics, improved))
         return self.validations[-1]
 
-    def _is_better(self, value: float) -> bool:
-        return not self.best_weights or (value > self.best if self.task.higher_is_better else value < self.best)
+    @property
+    def _direction(self) -> int:
+        return 1 if self.task.higher_is_better else -1
 
     def _save(self) -> None:
         if self.folder is None:

@@ -1,6 +1,6 @@
 """The Transducer: learns to turn strings into other strings, and says how."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict
 from pathlib import Path
 from typing import NamedTuple
@@ -24,7 +24,7 @@ from nsed.train.preparation import chosen_device, hash_of, split, symbolisers
 from nsed.train.progress import OnStep, OnValidation
 from nsed.train.trainer import Trainer
 from nsed.train.transducer_config import TransducerConfig
-from nsed.train.transducer_task import NORMALISATIONS, TransducerTask
+from nsed.train.transducer_task import NORMALISATIONS, TransducerTask, longest_output
 
 KIND = "transducer"
 BATCH_CELLS, MAX_CELLS, BATCH_WORDS = 2**17, 2**22, 512
@@ -75,7 +75,8 @@ class Transducer(Aligner):
         With a folder, the training saves itself there at every validation, and goes on from there if interrupted.
         """
         config = config or TransducerConfig()
-        training, held_out = split(Pairs.of(pairs).positives(), validation, seed=config.train.seed)
+        checked = None if validation is None else Pairs.of(validation).positives()
+        training, held_out = split(Pairs.of(pairs).positives(), checked, seed=config.train.seed)
         model = cls._untrained(training, config)
         device = chosen_device(config.train)
         task = TransducerTask(
@@ -93,13 +94,15 @@ class Transducer(Aligner):
         return cls(model.network, model.source_vocabulary, model.target_vocabulary, config, record=best)
 
     def transduce(
-        self, sources: Sequence[str], *, nbest: int = 1, beam: int | None = None, on_batch: OnBatch = ignore
+        self, sources: Iterable[str], *, nbest: int = 1, beam: int | None = None, on_batch: OnBatch = ignore
     ) -> list[list[Transduction]]:
         """The most probable targets of each source, best first; a wider beam finds better ones, slower."""
         if isinstance(sources, str):
             raise ArgumentError("sources", got=repr(sources), expected="a list of strings")
-        if nbest < 1:
-            raise ArgumentError("nbest", got=nbest, expected="at least 1")
+        for name, value in (("nbest", nbest), ("beam", beam)):
+            if value is not None and value < 1:
+                raise ArgumentError(name, got=value, expected="at least 1")
+        sources = Pairs(list(sources), list(sources)).sources
         encoded, width = self.source_coder.encode(sources), max(beam or self.config.beam, nbest)
         results: dict[int, list[Transduction]] = {}
         if not len(encoded):
@@ -174,7 +177,7 @@ class Transducer(Aligner):
     def _search(self, symbols: torch.Tensor, lengths: torch.Tensor, beam: int, nbest: int) -> Found:
         decoder = Decoder(self.network, NORMALISATIONS[self.config.normalisation])
         encoded = self.network.encode(symbols, lengths)
-        longest, penalty = self.config.longest_output, self.config.length_penalty
+        longest, penalty = longest_output(self.network, self.config), self.config.length_penalty
         return beam_search(decoder, encoded, beam=beam, nbest=nbest, longest=longest, length_penalty=penalty)
 
     def _read(self, found: Found) -> Iterator[list[Transduction]]:

@@ -5,6 +5,7 @@ from typing import Literal
 
 from nsed.config import Config, bounded
 from nsed.encoders import EncoderConfig
+from nsed.errors import ConfigError
 from nsed.text import SymbolKind, UnicodeForm
 from nsed.train.config import TrainConfig
 
@@ -47,3 +48,8 @@ class TransducerConfig(Config):
     """Target symbols at most in decoding."""
     train: TrainConfig = TrainConfig()
     """How the network is trained."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not self.likelihood + self.em + self.next_symbol:
+            raise ConfigError("TransducerConfig", ["likelihood, em, next_symbol: got 0, expected one above 0"])

@@ -83,6 +83,11 @@ def transducer_loss(network: TransducerNetwork, config: TransducerConfig, batch:
     return total
 
 
+def longest_output(network: TransducerNetwork, config: TransducerConfig) -> int:
+    """Target symbols at most: what the settings say, and what the target encoder has positions for."""
+    return min(config.longest_output, network.target_encoder.longest or config.longest_output)
+
+
 def greedy_outputs(
     network: TransducerNetwork, config: TransducerConfig, sides: Sides, device: torch.device
 ) -> tuple[list[list[int]], list[list[list[int]]]]:
@@ -97,7 +102,7 @@ def greedy_outputs(
         some = EncodedStrings(words[start : start + 1024])
         rows = np.arange(len(some))
         encoded = network.encode(some.padded(rows).to(device), torch.from_numpy(some.lengths).to(device))
-        found = greedy_search(decoder, encoded, longest=config.longest_output)
+        found = greedy_search(decoder, encoded, longest=longest_output(network, config))
         for symbols, length in zip(found.symbols[:, 0].tolist(), found.lengths[:, 0].tolist(), strict=True):
             outputs.append(symbols[:length])
     return outputs, [by_source[word] for word in words]
