@@ -13,6 +13,7 @@ NsedError
 └── NotExplainableError                this model cannot say how it came to its answer
 
 UnknownSymbolWarning (UserWarning)     symbols that the vocabulary does not know
+CutOutputWarning (UserWarning)         targets that were cut at the longest length allowed
 """
 
 from collections.abc import Sequence
@@ -94,3 +95,7 @@ class NotExplainableError(NsedError):
 
 class UnknownSymbolWarning(UserWarning):
     """Symbols that the model never saw in training; they count as one `<unk>` symbol."""
+
+
+class CutOutputWarning(UserWarning):
+    """Targets as long as is allowed: they were probably meant to be longer."""

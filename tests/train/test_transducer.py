@@ -1,5 +1,8 @@
 """The Transducer as users have it: fit, transduce, score, align, explain, save, load, resume."""
 
+import warnings
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -7,7 +10,7 @@ import torch
 import nsed
 from nsed.config import from_mapping
 from nsed.datasets.rule_language import transduction_pairs
-from nsed.errors import ArgumentError, ConfigError, ModelFileError, TooLongError, UnknownSymbolWarning
+from nsed.errors import ArgumentError, ConfigError, CutOutputWarning, ModelFileError, TooLongError, UnknownSymbolWarning
 from nsed.train.transducer import Transducer
 from nsed.train.transducer_config import TransducerConfig
 
@@ -140,4 +143,14 @@ def test_outputs_stop_where_positions_end():
     encoder = {"kind": "cnn", "dim": 16, "layers": 1, "max_length": 6}
     train = {"steps": 4, "batch_pairs": 32, "validate_every": 2, "warmup": 0, "device": "cpu"}
     model = Transducer.fit(short, config=settings(encoder=encoder, train=train))
-    assert len(model.transduce(["CCC"])[0][0].symbols) <= 6
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", CutOutputWarning)  # after four steps anything may happen
+        assert len(model.transduce(["CCC"])[0][0].symbols) <= 6
+
+
+def test_targets_that_were_cut_are_counted(model):
+    short = Transducer(
+        model.network, model.source_vocabulary, model.target_vocabulary, replace(model.config, longest_output=4)
+    )
+    with pytest.warns(CutOutputWarning, match="1 of the targets reach 4 symbols, the most allowed"):
+        assert short.transduce(["CCCCCC", "C"])[1][0].text == "c"

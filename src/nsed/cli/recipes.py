@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, TypeVar
 from nsed.baselines import EditDistanceConfig, LearnableEditDistance
 from nsed.cli.console import progress_bar
 from nsed.config import Config
-from nsed.errors import ModelFileError
+from nsed.errors import ArgumentError, ModelFileError
 from nsed.models.persistence import DESCRIPTION
 from nsed.registry import Registry
 from nsed.text import Pairs
@@ -41,6 +41,8 @@ class Recipe:
 
 def train_edit_distance(order: Order) -> str:
     """EM; the model is saved after every iteration."""
+    if order.validation is not None:
+        raise ArgumentError("--validation", got="a file", expected="none: EM needs no validation")
     resumes = order.resume and (order.output / DESCRIPTION).exists()
     start = LearnableEditDistance.load(order.output) if resumes else None
     return summary(fit_edit_distance(order.pairs, order.settings, start, order.output), len(order.pairs.positives()))

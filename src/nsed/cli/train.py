@@ -29,7 +29,7 @@ def train(
     ] = "edit-distance",
     validation: Annotated[
         Path | None,
-        typer.Option(help="File of pairs to choose the best step by; without, some of the pairs are held out."),
+        typer.Option(help="For networks: pairs to choose the best step by; without, some of the pairs are held out."),
     ] = None,
     source_symbols: Annotated[
         str | None, typer.Option(help="What sources are made of: graphemes, or tokens between spaces.")

@@ -1,5 +1,6 @@
 """The Transducer: learns to turn strings into other strings, and says how."""
 
+import warnings
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict
 from pathlib import Path
@@ -9,7 +10,7 @@ import numpy as np
 import torch
 
 from nsed.config import from_mapping
-from nsed.errors import ArgumentError
+from nsed.errors import ArgumentError, CutOutputWarning
 from nsed.lattice import EditLattice
 from nsed.lattice.arcs import REACHABLE
 from nsed.models.aligner import Aligner, PairsLike
@@ -113,6 +114,7 @@ class Transducer(Aligner):
             found = self._search(encoded.padded(rows).to(self.device), lengths, width, nbest)
             results.update(zip(rows.tolist(), self._read(found), strict=True))
             on_batch(len(rows))
+        self._warn_of_cuts(results.values())
         return [results[row] for row in range(len(sources))]
 
     def score(self, pairs: PairsLike, *, on_batch: OnBatch = ignore) -> np.ndarray:
@@ -145,6 +147,13 @@ class Transducer(Aligner):
         network = _network(config, source, target)
         put_weights(network, saved.tensors)
         return cls(network, source, target, config, record=dict(saved.record))
+
+    def _warn_of_cuts(self, results: Iterable[list[Transduction]]) -> None:
+        longest = longest_output(self.network, self.config)
+        cut = sum(bool(best) and len(best[0].symbols) >= longest for best in results)
+        if cut:
+            message = f"{cut} of the targets reach {longest} symbols, the most allowed (longest_output, max_length)"
+            warnings.warn(message, CutOutputWarning, stacklevel=3)
 
     @property
     def device(self) -> torch.device:
