@@ -53,7 +53,7 @@ def usable(arcs: Arcs, source_lengths: Lengths, target_lengths: Lengths) -> Stac
 
     Arcs of weight minus infinity become NEG too.
     """
-    weights: Stack = _Usable.apply(*arcs, source_lengths, target_lengths)  # type: ignore[no-untyped-call]
+    weights: Stack = _Usable.apply(*arcs, source_lengths, target_lengths)  # type: ignore[no-untyped-call]  # torch's apply
     return weights
 
 
