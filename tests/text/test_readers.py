@@ -76,9 +76,10 @@ def test_bad_files_are_named_with_their_line(write, case):
         read_pairs(write(name, content))
 
 
-def test_missing_file(tmp_path):
-    with pytest.raises(DataError, match=r"none\.tsv: cannot be read: No such file"):
-        read_pairs(tmp_path / "none.tsv")
+@pytest.mark.parametrize("name", ["none.tsv", "none.csv", "none.dict", "none.parquet", "none.arrow"])
+def test_missing_file(tmp_path, name):
+    with pytest.raises(DataError, match=rf"{name}: cannot be read: No such file"):
+        read_pairs(tmp_path / name)
 
 
 @pytest.mark.parametrize("name", ["a.tsv", "a.csv"])

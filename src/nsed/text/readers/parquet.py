@@ -25,6 +25,8 @@ def read_arrow(path: Path, columns: Sequence[str] | None = None) -> Pairs:
 
 
 def _read(path: Path, read_table: Callable[[Path], pa.Table], columns: Sequence[str] | None) -> Pairs:
+    if not path.is_file():
+        raise DataError(path, "cannot be read: No such file")
     try:
         table = read_table(path)
     except (OSError, pa.ArrowException) as error:
