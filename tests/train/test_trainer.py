@@ -28,9 +28,12 @@ class Line(Task):
     def sizes(self):
         return np.arange(103) % 7
 
-    def loss(self, rows):
+    def batch(self, rows, *, multiple=1):
         self.seen.append(rows.tolist())
-        x = self.x[torch.from_numpy(rows)]
+        return (self.x[torch.from_numpy(rows)],)
+
+    def loss(self, batch):
+        (x,) = batch
         return (self.network(x) - 2 * x).square().mean()
 
     def validate(self):

@@ -35,6 +35,8 @@ class EncoderConfig(Config):
     """Layer normalisation of the transformer: before its blocks, or after them as in BERT."""
     dropout: float = bounded(0.1, low=0, high=1)
     """Share of the numbers that are dropped in training."""
+    hidden: float = bounded(0.0, low=0, high=1)
+    """Share of the symbols that are hidden, seen as unknown, in training."""
     max_length: int = bounded(128, low=1)
     """Symbols of a string at most, where positions are learned: unigram, cnn and transformer."""
 

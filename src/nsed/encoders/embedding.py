@@ -6,20 +6,29 @@ from torch import Tensor, nn
 
 from nsed.encoders.base import Vectors
 from nsed.errors import TooLongError
-from nsed.text.vocabulary import PAD
+from nsed.text.vocabulary import END, PAD, UNKNOWN
 
 
 class SymbolEmbedding(nn.Module):
     """Symbol numbers to vectors. Paper: section 4, symbol embeddings summed with learned position embeddings.
 
     `positions` is how many positions can be told apart, 0 for none; `categories` how many kinds of strings (languages,
-    data sources), 0 for none.
+    data sources), 0 for none. In training, `hidden` is the share of symbols that are seen as unknown: so the network
+    learns to do without any one of them, and what to make of an unknown one.
     """
 
     def __init__(
-        self, symbols: int, dim: int, *, positions: int = 0, categories: int = 0, dropout: float = 0.0
+        self,
+        symbols: int,
+        dim: int,
+        *,
+        positions: int = 0,
+        categories: int = 0,
+        dropout: float = 0.0,
+        hidden: float = 0.0,
     ) -> None:
         super().__init__()
+        self.hidden = hidden
         self.symbols = nn.Embedding(symbols, dim, padding_idx=PAD)
         self.positions = nn.Embedding(positions, dim) if positions else None
         self.categories = nn.Embedding(categories, dim) if categories else None
@@ -30,7 +39,7 @@ class SymbolEmbedding(nn.Module):
 
     def forward(self, symbols: Int[Tensor, "batch length"], category: Int[Tensor, " batch"] | None = None) -> Vectors:
         """Vectors of whole strings. Raises `TooLongError` beyond the last position."""
-        vectors: Tensor = self.symbols(symbols)
+        vectors: Tensor = self.symbols(self._partly_hidden(symbols))
         if self.positions is not None:
             self.check(symbols.shape[1])
             vectors = vectors + self.positions.weight[: symbols.shape[1]]
@@ -45,6 +54,12 @@ class SymbolEmbedding(nn.Module):
             self.check(position + 1)
             vectors = vectors + self.positions.weight[position]
         return torch.as_tensor(self.dropout(vectors))
+
+    def _partly_hidden(self, symbols: Int[Tensor, "batch length"]) -> Int[Tensor, "batch length"]:
+        if not (self.training and self.hidden):
+            return symbols
+        chosen = torch.rand(symbols.shape, device=symbols.device) < self.hidden
+        return torch.where(chosen & (symbols > END), UNKNOWN, symbols)
 
     def check(self, length: int) -> None:
         """A string must have as many positions as it has symbols."""

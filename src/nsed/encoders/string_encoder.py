@@ -31,7 +31,12 @@ class StringEncoder(nn.Module):
         self.encoder = ENCODERS[config.kind](config, causal=causal)
         positions = config.max_length + 1 if self.encoder.needs_positions else 0  # one more for <s> or </s>
         self.embedding = SymbolEmbedding(
-            symbols, config.dim, positions=positions, categories=categories, dropout=config.dropout
+            symbols,
+            config.dim,
+            positions=positions,
+            categories=categories,
+            dropout=config.dropout,
+            hidden=config.hidden,
         )
 
     def forward(

@@ -72,8 +72,8 @@ def write_model(path: str | Path, model: SavedModel) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
         before = _weights_in(folder)
-        _replace(folder / weights, content)
-        _replace(folder / DESCRIPTION, json.dumps(description, indent=1).encode())
+        replace_file(folder / weights, content)
+        replace_file(folder / DESCRIPTION, json.dumps(description, indent=1).encode())
         if before not in (None, weights):
             (folder / str(before)).unlink(missing_ok=True)
     except OSError as error:
@@ -139,7 +139,7 @@ def _read(path: Path) -> bytes:
         raise ModelFileError(path.parent, message) from None
 
 
-def _replace(path: Path, content: bytes) -> None:
+def replace_file(path: Path, content: bytes) -> None:
     """Write beside the file, make sure it is on the disk, then put it in the file's place."""
     beside = path.with_name(path.name + ".part")
     with beside.open("wb") as stream:

@@ -47,10 +47,14 @@ class EncodedStrings:
         """Symbols in each string."""
         return np.diff(self.starts)
 
-    def padded(self, rows: np.ndarray) -> Int[Tensor, "batch width"]:
-        """The chosen strings, filled up with PAD to the longest of them."""
+    def padded(self, rows: np.ndarray, *, multiple: int = 1) -> Int[Tensor, "batch width"]:
+        """The chosen strings, filled up with PAD to the longest of them.
+
+        The width is a `multiple` of a number, so that few widths occur, or that of the longest string of all.
+        """
         lengths = self.lengths[rows]
-        places = np.arange(lengths.max(initial=0))
+        rounded = -(-lengths.max(initial=0) // multiple) * multiple
+        places = np.arange(min(rounded, self.lengths.max(initial=0)))
         inside = places < lengths[:, None]
         at = np.where(inside, self.starts[rows][:, None] + places, 0)
         taken = self.flat[at] if len(self.flat) else np.zeros_like(at)
@@ -72,12 +76,12 @@ class PairBatch(NamedTuple):
         return PairBatch(*(part.to(device, non_blocking=True) for part in self))
 
 
-def batch_of(source: EncodedStrings, target: EncodedStrings, rows: np.ndarray) -> PairBatch:
-    """The chosen pairs as tensors."""
+def batch_of(source: EncodedStrings, target: EncodedStrings, rows: np.ndarray, *, multiple: int = 1) -> PairBatch:
+    """The chosen pairs as tensors, padded as `EncodedStrings.padded` says."""
     return PairBatch(
         torch.from_numpy(rows),
-        source.padded(rows),
-        target.padded(rows),
+        source.padded(rows, multiple=multiple),
+        target.padded(rows, multiple=multiple),
         torch.from_numpy(source.lengths[rows]),
         torch.from_numpy(target.lengths[rows]),
     )

@@ -22,9 +22,10 @@ class WeightAverage:
     @torch.no_grad()
     def update(self, step: int) -> None:
         """After step 1, 2, ..."""
-        decay = min(self._decay, 1 - 1 / step)
-        for name, value in self._network.state_dict().items() if self.weights else ():
-            self.weights[name].lerp_(value, 1 - decay)
+        if self.weights:
+            share = max(1 - self._decay, 1 / step)
+            current = self._network.state_dict()
+            torch._foreach_lerp_(list(self.weights.values()), [current[name] for name in self.weights], share)
 
     @contextmanager
     def in_use(self) -> Iterator[None]:

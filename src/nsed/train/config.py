@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from nsed.config import Config, bounded
+from nsed.train.precision import Precision
 
 
 @dataclass(frozen=True)
@@ -44,3 +45,7 @@ class TrainConfig(Config):
     """Another number gives other initial weights and another order of the data."""
     device: str = "auto"
     """auto (a GPU if there is one), cpu, cuda, cuda:1, ..."""
+    precision: Precision = "tf32"
+    """Of matrix products on a GPU: tf32 is several times faster; the lattice is always in fp32."""
+    cuda_graph: bool = True
+    """On a GPU, record each shape of a batch once and replay it: much faster for small networks."""

@@ -19,7 +19,8 @@ from nsed.text import PairBatch, PairBatches, Pairs, StringCoder, Vocabulary
 from nsed.text.progress import OnBatch, ignore
 from nsed.train.matcher_config import MatcherConfig
 from nsed.train.matcher_task import BATCH_CELLS, MAX_CELLS, LabelledStrings, MatcherTask, match_log_probs
-from nsed.train.preparation import chosen_device, hash_of, split, symbolisers
+from nsed.train.fitting import trained
+from nsed.train.preparation import chosen_device, split, symbolisers
 from nsed.train.progress import OnStep, OnValidation
 from nsed.train.trainer import Trainer
 
@@ -72,10 +73,8 @@ class Matcher(Aligner):
         network = model.network.to(device).requires_grad_(True)
         sides = model._sides(training), model._sides(_labelled(held_out, "labels of the validation pairs"))
         task = MatcherTask(network, config, *sides, device=device)
-        fingerprint = hash_of(config, training, held_out)
-        trainer = Trainer(task, config.train, Path(folder) if folder else None, fingerprint=fingerprint)
-        trainer.resume()
-        trainer.run(on_step=on_step, on_validation=on_validation)
+        data = training, held_out
+        trainer = trained(task, config, data, folder=folder, on_step=on_step, on_validation=on_validation)
         return model._finished(trainer, sides[1])
 
     def score(self, pairs: PairsLike, *, on_batch: OnBatch = ignore) -> np.ndarray:

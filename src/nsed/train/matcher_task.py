@@ -14,7 +14,7 @@ from nsed.models.matcher import MatcherNetwork, Side, lattice_of
 from nsed.text import EncodedStrings, PairBatch, PairBatches
 from nsed.text.batch import batch_of
 from nsed.train.matcher_config import MatcherConfig
-from nsed.train.task import Task
+from nsed.train.task import Batch, Task
 from nsed.types import PerPair
 
 BATCH_CELLS, MAX_CELLS = 2**17, 2**22
@@ -51,11 +51,15 @@ class MatcherTask(Task):
         sizes: np.ndarray = self.training.source.lengths + self.training.target.lengths
         return sizes
 
-    def loss(self, rows: np.ndarray) -> Tensor:
+    def batch(self, rows: np.ndarray, *, multiple: int = 1) -> Batch:
+        """See `Task.batch`."""
+        pairs = batch_of(self.training.source, self.training.target, rows, multiple=multiple)
+        return (*pairs, torch.from_numpy(self.training.labels[rows]))
+
+    def loss(self, batch: Batch) -> Tensor:
         """See `Task.loss`."""
-        batch = batch_of(self.training.source, self.training.target, rows).to(self.device)
-        labels = torch.from_numpy(self.training.labels[rows]).to(self.device)
-        return matcher_loss(self.network, self.config, batch, labels).mean()
+        *pairs, labels = batch
+        return matcher_loss(self.network, self.config, PairBatch(*pairs), labels).mean()
 
     def validate(self) -> Mapping[str, float]:
         """F1 at the best threshold. Paper: section 3.1."""

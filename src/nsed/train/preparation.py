@@ -1,9 +1,6 @@
-"""What every training starts with: a device, symbols, held-out pairs, and a hash that tells trainings apart."""
+"""What every training starts with: a device, symbols and held-out pairs."""
 
-import hashlib
-import json
 from collections.abc import Iterable
-from dataclasses import asdict
 from random import Random
 
 import torch
@@ -52,16 +49,6 @@ def split(pairs: Pairs, validation: Pairs | Iterable[Iterable[str]] | None, *, s
     held_out = set(sources[: max(1, min(MOST_HELD_OUT, len(sources) // HELD_OUT_SHARE))])
     parts = [_chosen(pairs, [(source in held_out) == wanted for source in pairs.sources]) for wanted in (False, True)]
     return (parts[0] if len(parts[0]) else pairs), parts[1]
-
-
-def hash_of(config: ModelConfig, *parts: Pairs) -> str:
-    """SHA-256 of everything that decides what a training gives."""
-    digest = hashlib.sha256(json.dumps(asdict(config), sort_keys=True).encode())
-    for pairs in parts:
-        labels = pairs.labels if pairs.labels is not None else [True] * len(pairs)
-        for (source, target), label in zip(pairs, labels, strict=True):
-            digest.update(f"{source}\0{target}\0{int(label)}\n".encode("utf-8", "surrogatepass"))
-    return digest.hexdigest()
 
 
 def _chosen(pairs: Pairs, wanted: list[bool]) -> Pairs:

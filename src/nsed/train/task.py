@@ -6,6 +6,9 @@ from collections.abc import Mapping
 import numpy as np
 from torch import Tensor, nn
 
+Batch = tuple[Tensor, ...]
+"""Some training pairs as tensors, in whatever form the task's loss needs."""
+
 
 class Task(ABC):
     """A network with its data."""
@@ -21,8 +24,12 @@ class Task(ABC):
         """How long each training pair is, for batches of similar length."""
 
     @abstractmethod
-    def loss(self, rows: np.ndarray) -> Tensor:
-        """Mean loss of some training pairs."""
+    def batch(self, rows: np.ndarray, *, multiple: int = 1) -> Batch:
+        """Some training pairs, padded to a multiple of so many symbols; not yet on any device."""
+
+    @abstractmethod
+    def loss(self, batch: Batch) -> Tensor:
+        """Mean loss of a batch that is where the network is."""
 
     @abstractmethod
     def validate(self) -> Mapping[str, float]:

@@ -1,7 +1,9 @@
 """The training loop. It knows tasks, not models."""
 
 import math
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 
 import numpy as np
 import torch
@@ -12,21 +14,31 @@ from nsed.train.averaging import WeightAverage
 from nsed.train.bucketing import epoch_batches
 from nsed.train.checkpoint import load_checkpoint, save_checkpoint
 from nsed.train.config import TrainConfig
+from nsed.train.gradients import Eager, Gradients, Graphed
+from nsed.train.precision import products_in
 from nsed.train.progress import OnStep, OnValidation, Validation
 from nsed.train.schedule import Schedule
-from nsed.train.task import Task
+from nsed.train.task import Batch, Task
 
 
 class Trainer:
     """Trains a task's network, and leaves it with the weights of its best validation.
 
     With a folder, every validation saves a checkpoint there, and `resume` goes on from it, to the same weights as
-    without interruption. The `fingerprint` says what the training is; a checkpoint of another one is refused.
+    without interruption. The `identity` says what the training is; a checkpoint of another one is refused.
     """
 
-    def __init__(self, task: Task, config: TrainConfig, folder: Path | None = None, *, fingerprint: str = "") -> None:
-        self.task, self.config, self.folder, self.fingerprint = task, config, folder, fingerprint
+    def __init__(
+        self,
+        task: Task,
+        config: TrainConfig,
+        folder: Path | None = None,
+        *,
+        identity: Mapping[str, str] = MappingProxyType({}),
+    ) -> None:
+        self.task, self.config, self.folder, self.identity = task, config, folder, identity
         self.optimiser = _optimiser(task, config)
+        self.gradients = _gradients(task, config)
         self.schedule = Schedule(config)
         self.average = WeightAverage(task.network, config.average)
         self.step, self.best_step, self.best = 0, 0, float("nan")
@@ -38,7 +50,7 @@ class Trainer:
         """Go on from the folder's checkpoint, if there is one."""
         if self.folder is None:
             return False
-        found = load_checkpoint(self.folder, self.task.network, self.optimiser, fingerprint=self.fingerprint)
+        found = load_checkpoint(self.folder, self.task.network, self.optimiser, identity=self.identity)
         if found is None:
             return False
         self.best_weights, averaged, record = found
@@ -51,7 +63,14 @@ class Trainer:
 
     def run(self, *, on_step: OnStep = lambda _: None, on_validation: OnValidation = lambda _: None) -> None:
         """Train to the end: all steps, or no improvement for long enough."""
+        with products_in(self.config.precision):
+            self._run(on_step, on_validation)
+        if self.best_weights:
+            self.task.network.load_state_dict(self.best_weights)
+
+    def _run(self, on_step: OnStep, on_validation: OnValidation) -> None:
         losses: list[Tensor] = []
+        self._reseed()
         while self.step < self.config.steps and not self.schedule.exhausted:
             self.step += 1
             losses.append(self._update())
@@ -60,25 +79,28 @@ class Trainer:
                 on_validation(self._validate(float(torch.stack(losses).mean())))
                 losses.clear()
                 self._save()
-        if self.best_weights:
-            self.task.network.load_state_dict(self.best_weights)
+                self._reseed()
+
+    def _reseed(self) -> None:
+        """Random numbers depend on the seed and the step alone, so that a resumed training draws the same ones."""
+        torch.manual_seed(int(np.random.SeedSequence([self.config.seed, self.step]).generate_state(1)[0]))
 
     def _update(self) -> Tensor:
         self.task.network.train()
         for group in self.optimiser.param_groups:
             group["lr"] = self.config.learning_rate * self.schedule.factor(self.step)
-        self.optimiser.zero_grad(set_to_none=True)
-        first, total = (self.step - 1) * self.config.accumulate, []
-        for number in range(first, first + self.config.accumulate):
-            loss = self.task.loss(self._batch(number))
-            (loss / self.config.accumulate).backward()  # type: ignore[no-untyped-call]  # torch's own
-            total.append(loss.detach())
+        self.optimiser.zero_grad(set_to_none=False)
+        first, count = (self.step - 1) * self.config.accumulate, self.config.accumulate
+        total = [self.gradients.add(self._batch(number), 1 / count) for number in range(first, first + count)]
         torch.nn.utils.clip_grad_norm_(self.task.network.parameters(), self.config.clip)
         self.optimiser.step()
         self.average.update(self.step)
         return torch.stack(total).mean()
 
-    def _batch(self, number: int) -> np.ndarray:
+    def _batch(self, number: int) -> Batch:
+        return self.task.batch(self._rows(number), multiple=self.gradients.multiple)
+
+    def _rows(self, number: int) -> np.ndarray:
         """The rows of batch 0, 1, 2, ... of the whole training."""
         epoch, place = divmod(number, -(-len(self.task.sizes) // self.config.batch_pairs))
         if epoch != self._epoch:
@@ -111,7 +133,7 @@ class Trainer:
         if self.folder is None:
             return
         record = {
-            "fingerprint": self.fingerprint,
+            "identity": dict(self.identity),
             "step": self.step,
             "best_step": self.best_step,
             "best": self.best,
@@ -125,6 +147,12 @@ class Trainer:
 
 def _optimiser(task: Task, config: TrainConfig) -> torch.optim.Optimizer:
     parameters = list(task.network.parameters())
+    fused = parameters[0].is_cuda  # one kernel instead of one per parameter
     if config.optimiser == "adam":
-        return torch.optim.Adam(parameters, lr=config.learning_rate)
-    return torch.optim.AdamW(parameters, lr=config.learning_rate, weight_decay=config.weight_decay)
+        return torch.optim.Adam(parameters, lr=config.learning_rate, fused=fused)
+    return torch.optim.AdamW(parameters, lr=config.learning_rate, weight_decay=config.weight_decay, fused=fused)
+
+
+def _gradients(task: Task, config: TrainConfig) -> Gradients:
+    device = next(task.network.parameters()).device
+    return Graphed(task, device) if config.cuda_graph and device.type == "cuda" else Eager(task, device)

@@ -21,9 +21,9 @@ from nsed.models.transducer import TransducerNetwork
 from nsed.models.weights import put_weights, weights_of
 from nsed.text import EncodedStrings, PairBatch, PairBatches, Pairs, StringCoder, Vocabulary
 from nsed.text.progress import OnBatch, ignore
-from nsed.train.preparation import chosen_device, hash_of, split, symbolisers
+from nsed.train.fitting import trained
+from nsed.train.preparation import chosen_device, split, symbolisers
 from nsed.train.progress import OnStep, OnValidation
-from nsed.train.trainer import Trainer
 from nsed.train.transducer_config import TransducerConfig
 from nsed.train.transducer_task import NORMALISATIONS, TransducerTask, longest_output
 
@@ -87,10 +87,8 @@ class Transducer(Aligner):
             model._sides(held_out),
             device,
         )
-        fingerprint = hash_of(config, training, held_out)
-        trainer = Trainer(task, config.train, Path(folder) if folder else None, fingerprint=fingerprint)
-        trainer.resume()
-        trainer.run(on_step=on_step, on_validation=on_validation)
+        data = training, held_out
+        trainer = trained(task, config, data, folder=folder, on_step=on_step, on_validation=on_validation)
         best: dict[str, object] = {"steps": trainer.step, "best_step": trainer.best_step, task.metric: trainer.best}
         return cls(model.network, model.source_vocabulary, model.target_vocabulary, config, record=best)
 

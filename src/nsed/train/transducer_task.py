@@ -17,7 +17,7 @@ from nsed.models.transducer import TransducerNetwork
 from nsed.registry import Registry
 from nsed.text import EncodedStrings, PairBatch
 from nsed.text.batch import batch_of
-from nsed.train.task import Task
+from nsed.train.task import Batch, Task
 from nsed.train.transducer_config import TransducerConfig
 
 NORMALISATIONS: Registry[Normalisation] = Registry("normalisation")
@@ -51,9 +51,13 @@ class TransducerTask(Task):
         sizes: np.ndarray = self.training[0].lengths + self.training[1].lengths
         return sizes
 
-    def loss(self, rows: np.ndarray) -> Tensor:
+    def batch(self, rows: np.ndarray, *, multiple: int = 1) -> Batch:
+        """See `Task.batch`."""
+        return batch_of(*self.training, rows, multiple=multiple)
+
+    def loss(self, batch: Batch) -> Tensor:
         """See `Task.loss`."""
-        return transducer_loss(self.network, self.config, batch_of(*self.training, rows).to(self.device)).mean()
+        return transducer_loss(self.network, self.config, PairBatch(*batch)).mean()
 
     def validate(self) -> Mapping[str, float]:
         """Error rates of greedy outputs; a word that occurs several times may be right in any of its ways."""

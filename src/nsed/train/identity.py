@@ -1,0 +1,55 @@
+"""What makes a training that training: its settings and its data. Only the same one can be resumed."""
+
+import hashlib
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict
+from typing import Any
+
+from nsed.text import Pairs
+from nsed.train.preparation import ModelConfig
+
+FREE = frozenset(
+    {
+        "beam",
+        "length_penalty",
+        "longest_output",
+        "train.steps",
+        "train.patience",
+        "train.device",
+        "train.precision",
+        "train.cuda_graph",
+    }
+)
+"""Settings that may change when a training is resumed: how long it lasts and where it runs."""
+
+
+def identity_of(config: ModelConfig, training: Pairs, validation: Pairs) -> dict[str, str]:
+    """Every setting that matters by its dotted name, and the SHA-256 of the data."""
+    settings = {name: repr(value) for name, value in _flat(asdict(config)) if name not in FREE}
+    return settings | {"training pairs": hash_of(training), "validation pairs": hash_of(validation)}
+
+
+def differences(before: Mapping[str, str], now: Mapping[str, str]) -> list[str]:
+    """What is not the same, in words."""
+    return [
+        f"{name}: was {before.get(name)}, is {now.get(name)}"
+        for name in sorted({*before, *now})
+        if before.get(name) != now.get(name)
+    ]
+
+
+def hash_of(pairs: Pairs) -> str:
+    """SHA-256 of sources, targets and labels."""
+    digest = hashlib.sha256()
+    labels = pairs.labels if pairs.labels is not None else [True] * len(pairs)
+    for (source, target), label in zip(pairs, labels, strict=True):
+        digest.update(f"{source}\0{target}\0{int(label)}\n".encode("utf-8", "surrogatepass"))
+    return digest.hexdigest()
+
+
+def _flat(settings: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+    for name, value in settings.items():
+        if isinstance(value, Mapping):
+            yield from _flat(value, f"{prefix}{name}.")
+        else:
+            yield f"{prefix}{name}", value
