@@ -123,7 +123,9 @@ def transducer(pairs):
 
 def test_transducer_from_the_command_line(transducer, tmp_path):
     assert sorted(path.name.split("-")[0] for path in transducer.iterdir()) == [
+        "curves.csv",
         "model.json",
+        "run.json",
         "settings.yaml",
         "weights",
     ]

@@ -102,11 +102,13 @@ def test_interrupted_training_goes_on_to_the_same_weights(tmp_path):
 
     with pytest.raises(KeyboardInterrupt):
         Transducer.fit(TRAINING, config=config, folder=tmp_path, on_step=interrupt)
+    with pytest.raises(ModelFileError, match=r"of another training: interaction: was 0, is 2; training pairs: was "):
+        Transducer.fit(TRAINING[:100], config=settings(steps=130, interaction=2), folder=tmp_path)
     resumed, whole = Transducer.fit(TRAINING, config=config, folder=tmp_path), Transducer.fit(TRAINING, config=config)
     for one, other in zip(resumed.network.state_dict().values(), whole.network.state_dict().values(), strict=True):
         assert torch.equal(one, other)
-    with pytest.raises(ModelFileError, match="belongs to a training with other pairs or settings"):
-        Transducer.fit(TRAINING[:100], config=config, folder=tmp_path)
+    assert not (tmp_path / "checkpoint").exists()
+    assert nsed.load(tmp_path).score(TEST[:9]) == pytest.approx(whole.score(TEST[:9]))
 
 
 def test_validation_words_are_not_trained_on():

@@ -211,8 +211,8 @@ class LearnableEditDistance(Aligner):
 
 def _symbolisers(config: EditDistanceConfig) -> tuple[Symboliser, Symboliser]:
     return (
-        Symboliser(config.source_symbols, config.unicode_form),
-        Symboliser(config.target_symbols, config.unicode_form),
+        Symboliser(config.source_symbols, config.unicode_form, config.source_case),
+        Symboliser(config.target_symbols, config.unicode_form, config.target_case),
     )
 
 

@@ -14,7 +14,10 @@ from nsed.models import load
 from nsed.text import Pairs, read_pairs
 from nsed.train import Matcher, Transducer
 
-ModelPath = Annotated[Path, typer.Argument(help="Folder of a saved model.", show_default=False)]
+ModelPath = Annotated[
+    Path,
+    typer.Argument(help="Folder of a saved model, or the name of a shipped one (see nsed models).", show_default=False),
+]
 PairsPath = Annotated[
     Path | None,
     typer.Argument(

@@ -6,7 +6,17 @@ from typing import Any, TextIO
 
 from rich.console import Console
 from rich.markup import escape
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    ProgressColumn,
+    Task,
+    TaskID,
+    TextColumn,
+    TimeRemainingColumn,
+)
+from rich.text import Text
 
 out = Console(highlight=False, soft_wrap=True)
 err = Console(stderr=True, highlight=False, soft_wrap=True)
@@ -30,16 +40,22 @@ def show_warning(
 
 
 class Bar:
-    """A progress bar over pairs of strings with a word of comment; without a terminal, nothing."""
+    """A progress bar with a word of comment; without a terminal, nothing."""
 
     def __init__(self, shown: tuple[Progress, TaskID] | None = None) -> None:
         self._shown = shown
 
-    def advance(self, pairs: int) -> None:
-        """So many pairs more are done."""
+    def advance(self, count: int) -> None:
+        """So many more are done."""
         if self._shown:
             progress, task = self._shown
-            progress.advance(task, pairs)
+            progress.advance(task, count)
+
+    def reach(self, count: int) -> None:
+        """So many are done in all."""
+        if self._shown:
+            progress, task = self._shown
+            progress.update(task, completed=count)
 
     def comment(self, text: str) -> None:
         """Show a word beside the bar."""
@@ -48,8 +64,20 @@ class Bar:
             progress.update(task, comment=text)
 
 
+class SpeedColumn(ProgressColumn):
+    """How many are done in a second."""
+
+    def __init__(self, unit: str) -> None:
+        super().__init__()
+        self._unit = unit
+
+    def render(self, task: Task) -> Text:
+        """See `ProgressColumn.render`."""
+        return Text(f"{task.speed:,.0f} {self._unit}/s" if task.speed else "", style="progress.data.speed")
+
+
 @contextmanager
-def progress_bar(what: str, total: int) -> Iterator[Bar]:
+def progress_bar(what: str, total: int, *, unit: str = "pairs") -> Iterator[Bar]:
     """A bar on standard error that goes away when the work is done, perhaps earlier than planned."""
     if not err.is_terminal:
         yield Bar()
@@ -58,6 +86,7 @@ def progress_bar(what: str, total: int) -> Iterator[Bar]:
         TextColumn("{task.description}"),
         BarColumn(),
         MofNCompleteColumn(),
+        SpeedColumn(unit),
         TextColumn("{task.fields[comment]}"),
         TimeRemainingColumn(),
     )

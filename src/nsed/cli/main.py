@@ -8,7 +8,7 @@ import warnings
 import typer
 
 from nsed import __version__
-from nsed.cli import align, data, demo, explain, match, operations, score, train, transduce
+from nsed.cli import align, data, demo, evaluate, explain, match, models, operations, score, train, transduce
 from nsed.cli.console import complain, show_warning
 from nsed.errors import NsedError
 
@@ -23,12 +23,14 @@ app = typer.Typer(
 COMMANDS = (
     demo.demo,
     train.train,
+    evaluate.evaluate,
     transduce.transduce,
     match.match,
     score.score,
     align.align,
     explain.explain,
     operations.operations,
+    models.models,
 )
 for command in COMMANDS:
     app.command()(command)

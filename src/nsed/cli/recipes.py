@@ -14,11 +14,9 @@ from nsed.models.persistence import DESCRIPTION
 from nsed.registry import Registry
 from nsed.text import Pairs
 from nsed.train import Matcher, MatcherConfig, Transducer, TransducerConfig
+from nsed.train.run_folder import RunFolder
 
 Network = TypeVar("Network", Matcher, Transducer)
-
-CHECKPOINT = "checkpoint"
-"""The folder inside the model's folder where an unfinished training keeps its state."""
 
 
 class Order(NamedTuple):
@@ -88,23 +86,20 @@ def train_matcher(order: Order) -> str:
 
 def _train_network(order: Order, fit: Callable[..., Network], metric: str) -> Network:
     """Train under a progress bar; the state is saved at every validation, and dropped when all is done."""
-    checkpoint = order.output / CHECKPOINT
-    if not order.resume and checkpoint.exists():
-        shutil.rmtree(checkpoint)
-    if order.resume and not (checkpoint / DESCRIPTION).exists():
+    run = RunFolder(order.output)
+    if not order.resume:
+        shutil.rmtree(run.checkpoint, ignore_errors=True)
+    elif not (run.checkpoint / DESCRIPTION).exists():
         raise ModelFileError(order.output, "there is no unfinished training here to resume")
-    with progress_bar("training", order.settings.train.steps) as bar:
-        model = fit(
+    with progress_bar("training", order.settings.train.steps, unit="steps") as bar:
+        return fit(
             order.pairs,
             validation=order.validation,
             config=order.settings,
-            folder=checkpoint,
-            on_step=lambda _: bar.advance(1),
+            folder=order.output,
+            on_step=bar.reach,
             on_validation=lambda v: bar.comment(f"loss {v.loss:.3f}, validation {metric} {v.metrics[metric]:.1%}"),
         )
-    model.save(order.output)
-    shutil.rmtree(checkpoint)
-    return model
 
 
 def _summary_of(record: Mapping[str, Any], metric: str) -> str:

@@ -6,15 +6,17 @@ from typing import Annotated, Any
 import typer
 
 from nsed.cli.arguments import Columns, split_columns
-from nsed.cli.console import err
-from nsed.cli.recipes import CHECKPOINT, RECIPES, Order, Recipe
+from nsed.cli.console import complain, err
+from nsed.cli.recipes import RECIPES, Order
 from nsed.config import Config, from_mapping, merged, parse_overrides, read_yaml, to_yaml
 from nsed.errors import ArgumentError, ModelFileError
 from nsed.models.persistence import DESCRIPTION
 from nsed.text import read_pairs, reader_for
+from nsed.train.crew import is_first_process
+from nsed.train.run_folder import CHECKPOINT, SETTINGS
 
-SETTINGS = "settings.yaml"
-"""The resolved settings, in the model's folder."""
+INTERRUPTED = 130
+"""Exit status after Ctrl-C, as shells have it."""
 
 
 def train(
@@ -24,9 +26,13 @@ def train(
     ] = None,
     output: Annotated[Path | None, typer.Argument(help="Folder for the model.", show_default=False)] = None,
     model: Annotated[
-        str,
-        typer.Option(help="edit-distance: a table of operations; matcher: a network for labelled pairs; transducer."),
-    ] = "edit-distance",
+        str | None,
+        typer.Option(
+            help="edit-distance (a table of operations), matcher (a network for labelled pairs) or transducer; "
+            "by default what the settings say, or edit-distance.",
+            show_default=False,
+        ),
+    ] = None,
     validation: Annotated[
         Path | None,
         typer.Option(help="For networks: pairs to choose the best step by; without, some of the pairs are held out."),
@@ -51,11 +57,12 @@ def train(
     The training saves itself as it goes; after an interruption it goes on with `--resume`. A third column may have
     labels, 1 or 0: a matcher needs them, the others learn from the positive pairs only.
     """
-    recipe = RECIPES[model]
-    chosen = {"source_symbols": source_symbols, "target_symbols": target_symbols}
+    chosen = {"model": model, "source_symbols": source_symbols, "target_symbols": target_symbols}
     given = parse_overrides(set_ or []) | {name: value for name, value in chosen.items() if value is not None}
     before = output / SETTINGS if output and resume else None
-    settings = _settings(recipe, before, pairs, config, given)
+    values = _values(before, pairs, config, given)
+    recipe = RECIPES[str(values.get("model", "edit-distance"))]
+    settings = from_mapping(recipe.config, values, where=str(config or "settings"))
     if print_config:
         typer.echo(to_yaml(settings), nl=False)
         return
@@ -66,22 +73,25 @@ def train(
     data, checked = read_pairs(pairs, columns=names), read_pairs(validation, columns=names) if validation else None
     if not resume:
         _prepare(output, settings, keep=not overwrite)
-    done = recipe.train(Order(data, checked, settings, output, resume))
-    _write_settings(output, settings)
-    err.print(done, markup=False)
-    err.print(f"saved to {output}", markup=False)
+    try:
+        done = recipe.train(Order(data, checked, settings, output, resume))
+    except KeyboardInterrupt:
+        complain(f"interrupted; go on with: nsed train {pairs} {output} --resume")
+        raise typer.Exit(INTERRUPTED) from None
+    if is_first_process():
+        _write_settings(output, settings)
+        err.print(done, markup=False)
+        err.print(f"saved to {output}", markup=False)
 
 
-def _settings(
-    recipe: Recipe, before: Path | None, pairs: Path | None, config: Path | None, given: dict[str, Any]
-) -> Config:
+def _values(before: Path | None, pairs: Path | None, config: Path | None, given: dict[str, Any]) -> dict[Any, Any]:
     """Options go over the file, the file over what was there: the training to resume, or what the data suggests."""
     values: dict[Any, Any] = {"target_symbols": reader_for(pairs).target_symbols} if pairs else {}
     if before is not None and before.exists():
         values = read_yaml(before)
     if config is not None:
         values |= read_yaml(config)
-    return from_mapping(recipe.config, merged(values, given), where=str(config or "settings"))
+    return merged(values, given)
 
 
 def _prepare(output: Path, settings: Config, *, keep: bool) -> None:

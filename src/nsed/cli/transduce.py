@@ -21,6 +21,10 @@ def transduce(
     ] = None,
     nbest: Annotated[int, typer.Option(min=1, help="Targets per source, best first, a line each.")] = 1,
     beam: Annotated[int | None, typer.Option(min=1, help="Prefixes followed at once; wider is slower.")] = None,
+    sample: Annotated[
+        int | None, typer.Option(min=1, help="Draw so many targets per source by their probability instead.")
+    ] = None,
+    seed: Annotated[int, typer.Option(help="For --sample: another number draws other targets.")] = 0,
     format_: RowFormatOption = RowFormat.TSV,
     output: Output = None,
 ) -> None:
@@ -29,8 +33,11 @@ def transduce(
     if not isinstance(transducer, Transducer):
         raise ArgumentError("MODEL", got=f"{model}, which scores pairs only", expected="a transducer")
     strings = text or _lines(sources)
-    with progress_bar("transducing", len(strings)) as bar:
-        found = transducer.transduce(strings, nbest=nbest, beam=beam, on_batch=bar.advance)
+    with progress_bar("transducing", len(strings), unit="words") as bar:
+        if sample is None:
+            found = transducer.transduce(strings, nbest=nbest, beam=beam, on_batch=bar.advance)
+        else:
+            found = transducer.sample(strings, count=sample, seed=seed, on_batch=bar.advance)
     answers = ((source, one) for source, best in zip(strings, found, strict=True) for one in best)
     rows = ({"source": source, "target": one.text, "log_prob": one.log_prob} for source, one in answers)
     write_rows(output, format_, rows)

@@ -40,6 +40,7 @@ class MatcherNetwork(nn.Module):
         shared: bool = False,
         categories: int = 0,
         interaction: int = 0,
+        feature_dropout: float = 0.0,
     ) -> None:
         super().__init__()
         self.source_encoder = StringEncoder(encoder, source_symbols, causal=False, categories=categories)
@@ -50,7 +51,7 @@ class MatcherNetwork(nn.Module):
         )
         self.features = PairFeatures(encoder.dim, attention=False, heads=encoder.heads, interaction=interaction)
         self.projection = NormedProjection(encoder.dim, 4, attends=False)
-        self.dropout = nn.Dropout(encoder.dropout)
+        self.dropout = nn.Dropout(feature_dropout)
 
     def forward(self, source: Side, target: Side) -> MatchScores:
         """Log-probabilities of the arcs into each cell, and of non-match."""

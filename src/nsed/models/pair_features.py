@@ -93,10 +93,16 @@ class NormedProjection(nn.Module):
         constant = self.linear.weight @ self.norm.bias + self.linear.bias
         dim = rectified.shape[-1]
         projected = rectified @ weight[:, :dim].T
-        total, squares = rectified.sum(-1), rectified.square().sum(-1)
+        total, squares = _moments(rectified)
         if attended is not None:
             projected = projected + (attended @ weight[:, dim:].T)[:, None]
-            total, squares = total + attended.sum(-1)[:, None], squares + attended.square().sum(-1)[:, None]
+            total, squares = (a + b[:, None] for a, b in zip((total, squares), _moments(attended), strict=True))
         size = weight.shape[1]
         variance = squares / size - (total / size).square()
         return projected * torch.rsqrt(variance.clamp(min=0) + self.norm.eps)[..., None] + constant
+
+
+def _moments(vectors: Float[Tensor, "*cells dim"]) -> tuple[Float[Tensor, "*cells"], Float[Tensor, "*cells"]]:
+    """Sum and sum of squares over the last axis, in single precision at least."""
+    vectors = vectors.to(torch.promote_types(vectors.dtype, torch.float32))
+    return vectors.sum(-1), vectors.square().sum(-1)

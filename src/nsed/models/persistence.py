@@ -18,6 +18,7 @@ from safetensors.torch import save as format_tensors
 from torch import Tensor
 
 from nsed.errors import ModelFileError, NsedError
+from nsed.models.shipped import resolved, shipped_models
 from nsed.registry import Registry
 from nsed.text import Vocabulary
 
@@ -42,7 +43,7 @@ MODEL_KINDS: Registry[Callable[[SavedModel], Any]] = Registry("model kind")
 
 
 def load(path: str | Path) -> Any:
-    """The model saved in a folder, whatever its kind.
+    """The model saved in a folder, or the shipped model of that name, whatever its kind.
 
     Raises `ModelFileError` if something is missing or truncated, or does not fit together.
     """
@@ -82,6 +83,7 @@ def write_model(path: str | Path, model: SavedModel) -> None:
 
 def read_model(path: str | Path) -> SavedModel:
     """What `write_model` wrote."""
+    path = resolved(path)
     description = _read_description(Path(path))
     content = _read(Path(path) / description["weights"])
     if _digest(content) != description["sha256"]:
@@ -134,9 +136,16 @@ def _read(path: Path) -> bytes:
     try:
         return path.read_bytes()
     except OSError as error:
-        found = "" if path.parent.is_dir() else " (there is no such folder)"
-        message = f"no saved model here: {path.name} cannot be read: {error.strerror}{found}"
+        message = f"no saved model here: {path.name} cannot be read: {error.strerror}{_hint(path.parent)}"
         raise ModelFileError(path.parent, message) from None
+
+
+def _hint(folder: Path) -> str:
+    """What may have been meant."""
+    if not folder.is_dir():
+        return f" (there is no such folder; shipped models: {', '.join(shipped_models())})"
+    unfinished = (folder / "checkpoint" / DESCRIPTION).exists()
+    return " (the training here is not finished: go on with nsed train --resume)" if unfinished else ""
 
 
 def replace_file(path: Path, content: bytes) -> None:

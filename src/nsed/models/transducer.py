@@ -40,13 +40,14 @@ class TransducerNetwork(nn.Module):
         target_symbols: int,
         attention: bool = False,
         interaction: int = 0,
+        feature_dropout: float = 0.0,
     ) -> None:
         super().__init__()
         self.source_encoder = StringEncoder(encoder, source_symbols, causal=False)
         self.target_encoder = StringEncoder(encoder, target_symbols, causal=True)
         self.features = PairFeatures(encoder.dim, attention=attention, heads=encoder.heads, interaction=interaction)
         self.projection = NormedProjection(encoder.dim, 1 + 2 * target_symbols, attends=attention)
-        self.dropout = nn.Dropout(encoder.dropout)
+        self.dropout = nn.Dropout(feature_dropout)
 
     def encode(self, source: Int[Tensor, "batch n"], lengths: Lengths) -> EncodedSource:
         """The positions of `s_1 .. s_n </s>`."""

@@ -5,10 +5,11 @@ from nsed.text.coder import StringCoder
 from nsed.text.edit_script import Edit, EditScript
 from nsed.text.pairs import Pairs
 from nsed.text.readers import read_pairs, reader_for
-from nsed.text.symbols import Symboliser, SymbolKind, UnicodeForm
+from nsed.text.symbols import Case, Symboliser, SymbolKind, UnicodeForm
 from nsed.text.vocabulary import Vocabulary
 
 __all__ = [
+    "Case",
     "Edit",
     "EditScript",
     "EncodedStrings",

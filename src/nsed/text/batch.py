@@ -24,6 +24,9 @@ class EncodedStrings:
             flat.extend(one)
             starts.append(len(flat))
         self.flat, self.starts = np.asarray(flat, dtype=np.int32), np.asarray(starts, dtype=np.int64)
+        self.lengths: np.ndarray = np.diff(self.starts)
+        """Symbols in each string."""
+        self.longest = int(self.lengths.max(initial=0))
 
     @classmethod
     def of(cls, texts: Sequence[str], symboliser: Symboliser, vocabulary: Vocabulary) -> "EncodedStrings":
@@ -42,11 +45,6 @@ class EncodedStrings:
         """Whether some symbol is not in the vocabulary."""
         return bool((self.flat == UNKNOWN).any())
 
-    @property
-    def lengths(self) -> np.ndarray:
-        """Symbols in each string."""
-        return np.diff(self.starts)
-
     def padded(self, rows: np.ndarray, *, multiple: int = 1) -> Int[Tensor, "batch width"]:
         """The chosen strings, filled up with PAD to the longest of them.
 
@@ -54,7 +52,7 @@ class EncodedStrings:
         """
         lengths = self.lengths[rows]
         rounded = -(-lengths.max(initial=0) // multiple) * multiple
-        places = np.arange(min(rounded, self.lengths.max(initial=0)))
+        places = np.arange(min(rounded, self.longest))
         inside = places < lengths[:, None]
         at = np.where(inside, self.starts[rows][:, None] + places, 0)
         taken = self.flat[at] if len(self.flat) else np.zeros_like(at)

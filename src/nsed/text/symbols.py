@@ -9,6 +9,7 @@ from nsed.text.graphemes import split_graphemes
 
 SymbolKind = Literal["graphemes", "tokens"]
 UnicodeForm = Literal["NFC", "NFD", "none"]
+Case = Literal["keep", "lower"]
 
 
 @dataclass(frozen=True)
@@ -19,17 +20,23 @@ class Symboliser:
     ('n', 'a', 'ï', 'v', 'e')
     >>> Symboliser("tokens").split("N AY IY V")
     ('N', 'AY', 'IY', 'V')
+    >>> Symboliser(case="lower").split("DéJÀ")
+    ('d', 'é', 'j', 'à')
     """
 
     kind: SymbolKind = "graphemes"
     """`graphemes`: what a reader calls characters; `tokens`: whatever stands between spaces, say phones."""
     form: UnicodeForm = "NFC"
     """Unicode normalisation done first, so that two encodings of one letter are one symbol; `none` leaves it out."""
+    case: Case = "keep"
+    """`lower` makes capitals small, so that both are one symbol."""
 
     def split(self, text: str) -> tuple[str, ...]:
         """The symbols of a string."""
         if self.form != "none":
             text = unicodedata.normalize(self.form, text)
+        if self.case == "lower":
+            text = text.lower()
         return tuple(text.split() if self.kind == "tokens" else split_graphemes(text))
 
     def join(self, symbols: Iterable[str]) -> str:

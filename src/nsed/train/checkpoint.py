@@ -55,4 +55,3 @@ def load_checkpoint(
 def _part(tensors: Mapping[str, Tensor], part: str) -> dict[str, Tensor]:
     start = f"{part}."
     return {name.removeprefix(start): value for name, value in tensors.items() if name.startswith(start)}
-

@@ -41,11 +41,15 @@ class TrainConfig(Config):
     """Steps between validations, each of which saves the model."""
     patience: int = bounded(10, low=1)
     """Validations without improvement before the training ends."""
+    logger: Literal["none", "tensorboard", "wandb"] = "none"
+    """Where curves go beside curves.csv, with a folder to train in; tensorboard needs the extra `train`."""
     seed: int = bounded(0, low=0)
     """Another number gives other initial weights and another order of the data."""
     device: str = "auto"
     """auto (a GPU if there is one), cpu, cuda, cuda:1, ..."""
+    devices: int = bounded(1, low=1)
+    """GPUs (or, with device: cpu, processes) that share every batch; above 1 needs the extra `train`."""
     precision: Precision = "tf32"
-    """Of matrix products on a GPU: tf32 is several times faster; the lattice is always in fp32."""
+    """Of matrix products: fp32, tf32 (GPU only, several times faster) or bf16; the lattice is always in fp32."""
     cuda_graph: bool = True
     """On a GPU, record each shape of a batch once and replay it: much faster for small networks."""

@@ -1,10 +1,12 @@
 """A training from its beginning, or from where it was left, to its end; the same for every model."""
 
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol, TypeVar, runtime_checkable
 
 from nsed.text import Pairs
+from nsed.train.crew import Crew
 from nsed.train.identity import identity_of
+from nsed.train.loggers import LOGGERS
 from nsed.train.preparation import ModelConfig
 from nsed.train.progress import OnStep, OnValidation, Validation
 from nsed.train.run_folder import RunFolder
@@ -12,10 +14,22 @@ from nsed.train.task import Task
 from nsed.train.trainer import Trainer
 
 
+@runtime_checkable
+class Savable(Protocol):
+    """Whatever can be written to a folder."""
+
+    def save(self, path: str | Path) -> None:
+        """Write it."""
+
+
+Model = TypeVar("Model", bound=Savable)
+
+
 def trained(
     task: Task,
     config: ModelConfig,
     data: tuple[Pairs, Pairs],
+    crew: Crew,
     *,
     folder: str | Path | None,
     on_step: OnStep,
@@ -26,19 +40,35 @@ def trained(
     With a folder, every validation is saved there, and an unfinished training of the same kind and data goes on.
     """
     identity, run = identity_of(config, *data), RunFolder(Path(folder)) if folder else None
-    trainer = Trainer(task, config.train, run and run.checkpoint, identity=identity)
-    if run is None:
-        trainer.run(on_step=on_step, on_validation=on_validation)
+    trainer = Trainer(task, config.train, run.checkpoint if run else None, crew=crew, identity=identity)
+    if run is not None:
+        trainer.resume()
+    if not crew.is_first:
+        trainer.run()
         return trainer
-    trainer.resume()
-    run.begin(config, _facts(task, config, data, identity))
-
-    def after(validation: Validation) -> None:
-        run.write_curves(trainer.validations)
-        on_validation(validation)
-
-    trainer.run(on_step=on_step, on_validation=after)
+    if run is not None:
+        run.begin(config, _facts(task, config, data, identity))
+        on_validation = _all_of(
+            run.keep_curves(trainer.validations), LOGGERS[config.train.logger](run.path), on_validation
+        )
+    trainer.run(on_step=on_step, on_validation=on_validation)
     return trainer
+
+
+def _all_of(*listeners: OnValidation) -> OnValidation:
+    def tell(validation: Validation) -> None:
+        for listener in listeners:
+            listener(validation)
+
+    return tell
+
+
+def finished(model: Model, folder: str | Path | None, crew: Crew) -> Model:
+    """The model, which is now in the folder too, in the place of its checkpoint."""
+    if folder is not None and crew.is_first:
+        model.save(folder)
+        RunFolder(Path(folder)).close()
+    return model
 
 
 def _facts(task: Task, config: ModelConfig, data: tuple[Pairs, Pairs], identity: dict[str, str]) -> dict[str, Any]:

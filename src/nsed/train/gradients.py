@@ -52,7 +52,8 @@ class Graphed(Gradients):
 
     def __init__(self, task: Task, device: torch.device) -> None:
         self._task, self._device = task, device
-        self._stream, self._pool = torch.cuda.Stream(device), torch.cuda.graph_pool_handle()
+        self._stream = torch.cuda.Stream(device)  # type: ignore[no-untyped-call]  # torch's own
+        self._pool = torch.cuda.graph_pool_handle()
         self._recorded: dict[tuple[torch.Size, ...], Recorded | None] = {}
 
     def add(self, batch: Batch, share: float) -> Tensor:

@@ -16,6 +16,7 @@ FREE = frozenset(
         "train.steps",
         "train.patience",
         "train.device",
+        "train.logger",
         "train.precision",
         "train.cuda_graph",
     }

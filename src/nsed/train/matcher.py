@@ -17,10 +17,11 @@ from nsed.models.persistence import MODEL_KINDS, SavedModel, read_kind, write_mo
 from nsed.models.weights import put_weights, weights_of
 from nsed.text import PairBatch, PairBatches, Pairs, StringCoder, Vocabulary
 from nsed.text.progress import OnBatch, ignore
+from nsed.train.crew import crew_of
+from nsed.train.fitting import finished, trained
 from nsed.train.matcher_config import MatcherConfig
 from nsed.train.matcher_task import BATCH_CELLS, MAX_CELLS, LabelledStrings, MatcherTask, match_log_probs
-from nsed.train.fitting import trained
-from nsed.train.preparation import chosen_device, split, symbolisers
+from nsed.train.preparation import split, symbolisers
 from nsed.train.progress import OnStep, OnValidation
 from nsed.train.trainer import Trainer
 
@@ -65,17 +66,18 @@ class Matcher(Aligner):
     ) -> "Matcher":
         """Learn from labelled pairs; without validation pairs, a twentieth of the sources is held out for it.
 
-        With a folder, the training saves itself there at every validation, and goes on from there if interrupted.
+        With a folder, the training saves itself there at every validation, goes on from there if interrupted, and
+        leaves settings, curves and the model there in the end.
         """
         config = config or MatcherConfig()
         training, held_out = split(_labelled(Pairs.of(pairs, labels), "labels"), validation, seed=config.train.seed)
-        model, device = cls._untrained(training, config), chosen_device(config.train)
-        network = model.network.to(device).requires_grad_(True)
+        model, crew = cls._untrained(training, config), crew_of(config.train)
+        network = model.network.to(crew.device).requires_grad_(True)
         sides = model._sides(training), model._sides(_labelled(held_out, "labels of the validation pairs"))
-        task = MatcherTask(network, config, *sides, device=device)
+        task = MatcherTask(network, config, *sides, device=crew.device)
         data = training, held_out
-        trainer = trained(task, config, data, folder=folder, on_step=on_step, on_validation=on_validation)
-        return model._finished(trainer, sides[1])
+        trainer = trained(task, config, data, crew, folder=folder, on_step=on_step, on_validation=on_validation)
+        return finished(model._decided(trainer, sides[1]), folder, crew)
 
     def score(self, pairs: PairsLike, *, on_batch: OnBatch = ignore) -> np.ndarray:
         """Log alpha_{n,m} of each pair, in the order given: 0 is certain to match."""
@@ -143,7 +145,7 @@ class Matcher(Aligner):
         torch.manual_seed(config.train.seed)
         return cls(_network(config, source, target), source, target, config)
 
-    def _finished(self, trainer: Trainer, validation: LabelledStrings) -> "Matcher":
+    def _decided(self, trainer: Trainer, validation: LabelledStrings) -> "Matcher":
         """With threshold and calibration of the best weights on the validation pairs."""
         scores = match_log_probs(self.network.eval(), validation.source, validation.target, self.device)
         best = best_threshold(scores, validation.labels)
@@ -186,6 +188,7 @@ def _network(config: MatcherConfig, source: Vocabulary, target: Vocabulary) -> M
         target_symbols=len(target),
         shared=config.shared_alphabet,
         interaction=config.interaction,
+        feature_dropout=config.feature_dropout,
     )
 
 

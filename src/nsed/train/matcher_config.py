@@ -1,10 +1,11 @@
 """Settings of the Matcher."""
 
 from dataclasses import dataclass
+from typing import Literal
 
 from nsed.config import Config, bounded
 from nsed.encoders import EncoderConfig
-from nsed.text import SymbolKind, UnicodeForm
+from nsed.text import Case, SymbolKind, UnicodeForm
 from nsed.train.config import TrainConfig
 
 
@@ -12,18 +13,26 @@ from nsed.train.config import TrainConfig
 class MatcherConfig(Config):
     """What a Matcher is made of and how it is trained. The loss weights are the paper's."""
 
+    model: Literal["matcher"] = "matcher"
+    """The kind of model that these settings are for."""
     source_symbols: SymbolKind = "graphemes"
     """What the sources are made of: graphemes, or tokens between spaces."""
     target_symbols: SymbolKind = "graphemes"
     """What the targets are made of: graphemes, or tokens between spaces."""
     unicode_form: UnicodeForm = "NFC"
     """Unicode normalisation of all strings: NFC, NFD or none."""
+    source_case: Case = "keep"
+    """lower: capitals and small letters of sources are the same."""
+    target_case: Case = "keep"
+    """lower: capitals and small letters of targets are the same."""
     encoder: EncoderConfig = EncoderConfig()
     """How much of its string a symbol knows."""
     shared_alphabet: bool = False
     """One vocabulary and one encoder for both sides, where both are written alike (names, cognates in IPA)."""
     interaction: int = bounded(0, low=0)
     """Similarity heads between source and target symbols; a few help much where equal symbols matter."""
+    feature_dropout: float = bounded(0.1, low=0, high=1)
+    """Share of the features of pairs of symbols that are dropped in training."""
     em: float = bounded(1.0, low=0)
     """Weight of the EM loss, over positive pairs."""
     non_match: float = bounded(1.0, low=0)

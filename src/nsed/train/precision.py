@@ -1,4 +1,4 @@
-"""The precision of matrix products on a GPU while a training runs."""
+"""The precision of matrix products while a training runs."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -6,15 +6,16 @@ from typing import Literal
 
 import torch
 
-Precision = Literal["tf32", "fp32"]
+Precision = Literal["tf32", "fp32", "bf16"]
 
 
 @contextmanager
-def products_in(precision: Precision) -> Iterator[None]:
-    """While this lasts, products of fp32 matrices use tf32 or not; afterwards as before."""
+def products_in(precision: Precision, device: torch.device) -> Iterator[None]:
+    """While this lasts, products of fp32 matrices are computed so; afterwards as before."""
     before = torch.get_float32_matmul_precision()
-    torch.set_float32_matmul_precision("high" if precision == "tf32" else "highest")
+    torch.set_float32_matmul_precision("highest" if precision == "fp32" else "high")
     try:
-        yield
+        with torch.autocast(device.type, torch.bfloat16, enabled=precision == "bf16", cache_enabled=False):
+            yield
     finally:
         torch.set_float32_matmul_precision(before)

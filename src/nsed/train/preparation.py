@@ -29,8 +29,8 @@ def chosen_device(config: TrainConfig) -> torch.device:
 def symbolisers(config: ModelConfig) -> tuple[Symboliser, Symboliser]:
     """How sources and targets are cut."""
     return (
-        Symboliser(config.source_symbols, config.unicode_form),
-        Symboliser(config.target_symbols, config.unicode_form),
+        Symboliser(config.source_symbols, config.unicode_form, config.source_case),
+        Symboliser(config.target_symbols, config.unicode_form, config.target_case),
     )
 
 

@@ -16,7 +16,8 @@ import torch
 from nsed.config import Config, to_yaml
 from nsed.errors import ModelFileError
 from nsed.models.persistence import replace_file
-from nsed.train.progress import Validation
+from nsed.train.curves import can_draw, draw_curves
+from nsed.train.progress import OnValidation, Validation
 
 SETTINGS, FACTS, CURVES, PLOT, CHECKPOINT = "settings.yaml", "run.json", "curves.csv", "curves.svg", "checkpoint"
 
@@ -36,6 +37,10 @@ class RunFolder:
         except OSError as error:
             raise ModelFileError(self.path, f"cannot be the folder of a training: {error.strerror}") from None
 
+    def keep_curves(self, validations: Sequence[Validation]) -> OnValidation:
+        """Write the curves of a growing list of validations whenever there is a new one."""
+        return lambda _: self.write_curves(validations)
+
     def write_curves(self, validations: Sequence[Validation]) -> None:
         """All validations so far, a line each."""
         stream = io.StringIO()
@@ -48,9 +53,11 @@ class RunFolder:
         except OSError as error:
             raise ModelFileError(self.path, f"the curves cannot be written: {error.strerror}") from None
 
-    def drop_checkpoint(self) -> None:
-        """When the model is saved, there is nothing to resume any more."""
+    def close(self) -> None:
+        """When the model is saved, there is nothing to resume any more, and the curves can be drawn."""
         shutil.rmtree(self.checkpoint, ignore_errors=True)
+        if can_draw():
+            draw_curves(self.path / CURVES, self.path / PLOT)
 
 
 def versions() -> dict[str, str]:

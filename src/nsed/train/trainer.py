@@ -14,11 +14,11 @@ from nsed.train.averaging import WeightAverage
 from nsed.train.bucketing import epoch_batches
 from nsed.train.checkpoint import load_checkpoint, save_checkpoint
 from nsed.train.config import TrainConfig
-from nsed.train.gradients import Eager, Gradients, Graphed
+from nsed.train.crew import Alone, Crew
 from nsed.train.precision import products_in
 from nsed.train.progress import OnStep, OnValidation, Validation
 from nsed.train.schedule import Schedule
-from nsed.train.task import Batch, Task
+from nsed.train.task import Task
 
 
 class Trainer:
@@ -34,11 +34,13 @@ class Trainer:
         config: TrainConfig,
         folder: Path | None = None,
         *,
+        crew: Crew | None = None,
         identity: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
         self.task, self.config, self.folder, self.identity = task, config, folder, identity
         self.optimiser = _optimiser(task, config)
-        self.gradients = _gradients(task, config)
+        self.crew = crew or Alone(config)
+        self.gradients = self.crew.gradients(task, config)
         self.schedule = Schedule(config)
         self.average = WeightAverage(task.network, config.average)
         self.step, self.best_step, self.best = 0, 0, float("nan")
@@ -63,7 +65,7 @@ class Trainer:
 
     def run(self, *, on_step: OnStep = lambda _: None, on_validation: OnValidation = lambda _: None) -> None:
         """Train to the end: all steps, or no improvement for long enough."""
-        with products_in(self.config.precision):
+        with products_in(self.config.precision, self.crew.device):
             self._run(on_step, on_validation)
         if self.best_weights:
             self.task.network.load_state_dict(self.best_weights)
@@ -82,8 +84,9 @@ class Trainer:
                 self._reseed()
 
     def _reseed(self) -> None:
-        """Random numbers depend on the seed and the step alone, so that a resumed training draws the same ones."""
-        torch.manual_seed(int(np.random.SeedSequence([self.config.seed, self.step]).generate_state(1)[0]))
+        """Random numbers depend on seed, step and process alone, so that a resumed training draws the same ones."""
+        entropy = [self.config.seed, self.step, self.crew.rank]
+        torch.manual_seed(int(np.random.SeedSequence(entropy).generate_state(1)[0]))
 
     def _update(self) -> Tensor:
         self.task.network.train()
@@ -91,14 +94,16 @@ class Trainer:
             group["lr"] = self.config.learning_rate * self.schedule.factor(self.step)
         self.optimiser.zero_grad(set_to_none=False)
         first, count = (self.step - 1) * self.config.accumulate, self.config.accumulate
-        total = [self.gradients.add(self._batch(number), 1 / count) for number in range(first, first + count)]
+        total = [self._add_gradient(number) / count for number in range(first, first + count)]
         torch.nn.utils.clip_grad_norm_(self.task.network.parameters(), self.config.clip)
         self.optimiser.step()
         self.average.update(self.step)
-        return torch.stack(total).mean()
+        return torch.stack(total).sum()
 
-    def _batch(self, number: int) -> Batch:
-        return self.task.batch(self._rows(number), multiple=self.gradients.multiple)
+    def _add_gradient(self, number: int) -> Tensor:
+        rows, weight = self.crew.own(self._rows(number))
+        batch = self.task.batch(rows, multiple=self.gradients.multiple)
+        return self.gradients.add(batch, weight / self.config.accumulate)
 
     def _rows(self, number: int) -> np.ndarray:
         """The rows of batch 0, 1, 2, ... of the whole training."""
@@ -130,8 +135,11 @@ class Trainer:
         return 1 if self.task.higher_is_better else -1
 
     def _save(self) -> None:
-        if self.folder is None:
-            return
+        if self.folder is not None and self.crew.is_first:
+            self._write_checkpoint(self.folder)
+        self.crew.wait()
+
+    def _write_checkpoint(self, folder: Path) -> None:
         record = {
             "identity": dict(self.identity),
             "step": self.step,
@@ -142,7 +150,7 @@ class Trainer:
             "validations": [list(validation) for validation in self.validations],
         }
         weights = {"best": self.best_weights, "average": self.average.weights}
-        save_checkpoint(self.folder, self.task.network, self.optimiser, weights, record)
+        save_checkpoint(folder, self.task.network, self.optimiser, weights, record)
 
 
 def _optimiser(task: Task, config: TrainConfig) -> torch.optim.Optimizer:
@@ -151,8 +159,3 @@ def _optimiser(task: Task, config: TrainConfig) -> torch.optim.Optimizer:
     if config.optimiser == "adam":
         return torch.optim.Adam(parameters, lr=config.learning_rate, fused=fused)
     return torch.optim.AdamW(parameters, lr=config.learning_rate, weight_decay=config.weight_decay, fused=fused)
-
-
-def _gradients(task: Task, config: TrainConfig) -> Gradients:
-    device = next(task.network.parameters()).device
-    return Graphed(task, device) if config.cuda_graph and device.type == "cuda" else Eager(task, device)

@@ -1,7 +1,7 @@
 """The Transducer: learns to turn strings into other strings, and says how."""
 
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import NamedTuple
@@ -16,13 +16,14 @@ from nsed.lattice.arcs import REACHABLE
 from nsed.models.aligner import Aligner, PairsLike
 from nsed.models.op_scores import TargetScores
 from nsed.models.persistence import MODEL_KINDS, SavedModel, read_kind, write_model
-from nsed.models.search import Decoder, Found, beam_search
-from nsed.models.transducer import TransducerNetwork
+from nsed.models.search import Decoder, Found, beam_search, draw
+from nsed.models.transducer import EncodedSource, TransducerNetwork
 from nsed.models.weights import put_weights, weights_of
 from nsed.text import EncodedStrings, PairBatch, PairBatches, Pairs, StringCoder, Vocabulary
 from nsed.text.progress import OnBatch, ignore
-from nsed.train.fitting import trained
-from nsed.train.preparation import chosen_device, split, symbolisers
+from nsed.train.crew import crew_of
+from nsed.train.fitting import finished, trained
+from nsed.train.preparation import split, symbolisers
 from nsed.train.progress import OnStep, OnValidation
 from nsed.train.transducer_config import TransducerConfig
 from nsed.train.transducer_task import NORMALISATIONS, TransducerTask, longest_output
@@ -73,24 +74,26 @@ class Transducer(Aligner):
     ) -> "Transducer":
         """Learn from pairs; without validation pairs, a twentieth of them (at most 2,000) is held out for it.
 
-        With a folder, the training saves itself there at every validation, and goes on from there if interrupted.
+        With a folder, the training saves itself there at every validation, goes on from there if interrupted, and
+        leaves settings, curves and the model there in the end.
         """
         config = config or TransducerConfig()
         checked = None if validation is None else Pairs.of(validation).positives()
         training, held_out = split(Pairs.of(pairs).positives(), checked, seed=config.train.seed)
         model = cls._untrained(training, config)
-        device = chosen_device(config.train)
+        crew = crew_of(config.train)
         task = TransducerTask(
-            model.network.to(device).requires_grad_(True),
+            model.network.to(crew.device).requires_grad_(True),
             config,
             model._sides(training),
             model._sides(held_out),
-            device,
+            crew.device,
         )
         data = training, held_out
-        trainer = trained(task, config, data, folder=folder, on_step=on_step, on_validation=on_validation)
+        trainer = trained(task, config, data, crew, folder=folder, on_step=on_step, on_validation=on_validation)
         best: dict[str, object] = {"steps": trainer.step, "best_step": trainer.best_step, task.metric: trainer.best}
-        return cls(model.network, model.source_vocabulary, model.target_vocabulary, config, record=best)
+        done = cls(model.network, model.source_vocabulary, model.target_vocabulary, config, record=best)
+        return finished(done, folder, crew)
 
     def transduce(
         self, sources: Iterable[str], *, nbest: int = 1, beam: int | None = None, on_batch: OnBatch = ignore
@@ -102,18 +105,33 @@ class Transducer(Aligner):
             if value is not None and value < 1:
                 raise ArgumentError(name, got=value, expected="at least 1")
         sources = Pairs(list(sources), list(sources)).sources
-        encoded, width = self.source_coder.encode(sources), max(beam or self.config.beam, nbest)
         results: dict[int, list[Transduction]] = {}
-        if not len(encoded):
-            return []
-        order = np.argsort(encoded.lengths, kind="stable")
-        for rows in np.array_split(order, range(BATCH_WORDS, len(order), BATCH_WORDS)):
-            lengths = torch.from_numpy(encoded.lengths[rows]).to(self.device)
-            found = self._search(encoded.padded(rows).to(self.device), lengths, width, nbest)
+        width = max(beam or self.config.beam, nbest)
+        for rows, encoded in self._encoded(sources):
+            found = self._search(encoded, width, nbest)
             results.update(zip(rows.tolist(), self._read(found), strict=True))
             on_batch(len(rows))
         self._warn_of_cuts(results.values())
         return [results[row] for row in range(len(sources))]
+
+    def sample(
+        self, sources: Iterable[str], *, count: int = 1, seed: int = 0, on_batch: OnBatch = ignore
+    ) -> list[list[Transduction]]:
+        """Targets of each source, drawn with their probabilities; the same ones for the same sources and seed."""
+        if isinstance(sources, str):
+            raise ArgumentError("sources", got=repr(sources), expected="a list of strings")
+        if count < 1:
+            raise ArgumentError("count", got=count, expected="at least 1")
+        sources = Pairs(list(sources), list(sources)).sources
+        drawn: list[list[Transduction]] = [[] for _ in sources]
+        generator, longest = torch.Generator(self.device).manual_seed(seed), longest_output(self.network, self.config)
+        for rows, encoded in self._encoded(sources):
+            for _ in range(count):
+                found = draw(self._decoder, encoded, longest=longest, generator=generator)
+                for row, answers in zip(rows.tolist(), self._read(found), strict=True):
+                    drawn[row] += answers
+            on_batch(len(rows))
+        return drawn
 
     def score(self, pairs: PairsLike, *, on_batch: OnBatch = ignore) -> np.ndarray:
         """Log p(target | source) of each pair, in the order given; in paper mode log alpha."""
@@ -181,11 +199,21 @@ class Transducer(Aligner):
     def _sides(self, pairs: Pairs) -> tuple[EncodedStrings, EncodedStrings]:
         return self.source_coder.encode(pairs.sources), self.target_coder.encode(pairs.targets)
 
-    def _search(self, symbols: torch.Tensor, lengths: torch.Tensor, beam: int, nbest: int) -> Found:
-        decoder = Decoder(self.network, NORMALISATIONS[self.config.normalisation])
-        encoded = self.network.encode(symbols, lengths)
+    @property
+    def _decoder(self) -> Decoder:
+        return Decoder(self.network, NORMALISATIONS[self.config.normalisation])
+
+    def _encoded(self, sources: Sequence[str]) -> Iterator[tuple[np.ndarray, EncodedSource]]:
+        """Sources of similar length together, with their places."""
+        encoded = self.source_coder.encode(sources)
+        order = np.argsort(encoded.lengths, kind="stable")
+        for rows in np.array_split(order, range(BATCH_WORDS, len(order), BATCH_WORDS)) if len(order) else ():
+            lengths = torch.from_numpy(encoded.lengths[rows]).to(self.device)
+            yield rows, self.network.encode(encoded.padded(rows).to(self.device), lengths)
+
+    def _search(self, encoded: EncodedSource, beam: int, nbest: int) -> Found:
         longest, penalty = longest_output(self.network, self.config), self.config.length_penalty
-        return beam_search(decoder, encoded, beam=beam, nbest=nbest, longest=longest, length_penalty=penalty)
+        return beam_search(self._decoder, encoded, beam=beam, nbest=nbest, longest=longest, length_penalty=penalty)
 
     def _read(self, found: Found) -> Iterator[list[Transduction]]:
         columns = (found.symbols.tolist(), found.lengths.tolist(), found.log_prob.tolist())
@@ -222,6 +250,7 @@ def _network(config: TransducerConfig, source: Vocabulary, target: Vocabulary) -
         target_symbols=len(target),
         attention=config.attention,
         interaction=config.interaction,
+        feature_dropout=config.feature_dropout,
     )
 
 

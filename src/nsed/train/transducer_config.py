@@ -6,7 +6,7 @@ from typing import Literal
 from nsed.config import Config, bounded
 from nsed.encoders import EncoderConfig
 from nsed.errors import ConfigError
-from nsed.text import SymbolKind, UnicodeForm
+from nsed.text import Case, SymbolKind, UnicodeForm
 from nsed.train.config import TrainConfig
 
 
@@ -18,12 +18,18 @@ class TransducerConfig(Config):
     for `em` and `next_symbol` and 0 for `likelihood`; with `distortion: 0.1`, `likelihood: 1` compensates.
     """
 
+    model: Literal["transducer"] = "transducer"
+    """The kind of model that these settings are for."""
     source_symbols: SymbolKind = "graphemes"
     """What the sources are made of: graphemes, or tokens between spaces."""
     target_symbols: SymbolKind = "graphemes"
     """What the targets are made of: graphemes, or tokens between spaces."""
     unicode_form: UnicodeForm = "NFC"
     """Unicode normalisation of all strings: NFC, NFD or none."""
+    source_case: Case = "keep"
+    """lower: capitals and small letters of sources are the same."""
+    target_case: Case = "keep"
+    """lower: capitals and small letters of targets are the same."""
     encoder: EncoderConfig = EncoderConfig()
     """How much of its string a symbol knows."""
     normalisation: Literal["outgoing", "incoming"] = "outgoing"
@@ -32,6 +38,8 @@ class TransducerConfig(Config):
     """Whether a cell also sees the whole source; without, the lattice is the only way from source to target."""
     interaction: int = bounded(0, low=0)
     """Similarity heads between source and target symbols."""
+    feature_dropout: float = bounded(0.1, low=0, high=1)
+    """Share of the features of pairs of symbols that are dropped in training."""
     likelihood: float = bounded(1.0, low=0)
     """Weight of -log p(target | source)."""
     em: float = bounded(0.0, low=0)

@@ -1,0 +1,6 @@
+"""`python -m nsed` is `nsed`."""
+
+from nsed.cli import main
+
+if __name__ == "__main__":
+    main()

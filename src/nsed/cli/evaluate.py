@@ -1,0 +1,85 @@
+"""`nsed evaluate`: how good a model is on pairs with known answers."""
+
+import json
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import typer
+from rich.table import Table
+
+from nsed.cli.arguments import Columns, Model, ModelPath, Output, load_model, open_output, split_columns
+from nsed.cli.console import out, progress_bar
+from nsed.errors import ArgumentError
+from nsed.evaluate import best_threshold, matching_score, transduction_score
+from nsed.text import Pairs, read_pairs
+from nsed.train import Matcher, Transducer
+
+
+def evaluate(
+    model: ModelPath,
+    pairs: Annotated[Path, typer.Argument(help="File of pairs; a matcher needs labels, 1 or 0.", show_default=False)],
+    columns: Columns = None,
+    beam: Annotated[int | None, typer.Option(min=1, help="For transducers: prefixes followed at once.")] = None,
+    validation: Annotated[
+        Path | None, typer.Option(help="Labelled pairs to tune the threshold on, where the model has none.")
+    ] = None,
+    output: Output = None,
+) -> None:
+    """Measure a model on pairs with known answers: error rates of a transducer, F1 of whatever scores labelled pairs.
+
+    A source that occurs several times may be answered in any of its ways. With `--output` the figures go there as JSON.
+    """
+    loaded, names = load_model(model), split_columns(columns)
+    data = read_pairs(pairs, columns=names)
+    if isinstance(loaded, Transducer) and data.labels is None:
+        figures = transduction_figures(loaded, data, beam)
+    else:
+        figures = matching_figures(loaded, data, read_pairs(validation, columns=names) if validation else None)
+    _show(figures)
+    if output is not None:
+        with open_output(output) as stream:
+            json.dump({"model": str(model), "pairs": pairs.name, **figures}, stream, indent=1)
+
+
+def transduction_figures(model: Transducer, pairs: Pairs, beam: int | None) -> dict[str, Any]:
+    """Error rates over different sources."""
+    references: dict[str, list[tuple[str, ...]]] = {}
+    for source, target in pairs:
+        references.setdefault(source, []).append(model.target_coder.split(target))
+    with progress_bar("transducing", len(references), unit="words") as bar:
+        found = model.transduce(list(references), beam=beam, on_batch=bar.advance)
+    outputs = [best[0].symbols if best else () for best in found]
+    score = transduction_score(outputs, list(references.values()))
+    return {"beam": beam or model.config.beam, **score._asdict()}
+
+
+def matching_figures(model: Model, pairs: Pairs, validation: Pairs | None) -> dict[str, Any]:
+    """Precision, recall and F1 at the model's threshold, or at the best one of the validation pairs."""
+    labels = _labels(pairs, "PAIRS")
+    if validation is not None:
+        threshold = best_threshold(model.score(validation), _labels(validation, "--validation")).threshold
+    elif isinstance(model, Matcher):
+        threshold = model.threshold
+    else:
+        expected = "labelled pairs to tune the threshold on: this model has none"
+        raise ArgumentError("--validation", got="nothing", expected=expected)
+    with progress_bar("scoring", len(pairs)) as bar:
+        scores = model.score(pairs, on_batch=bar.advance)
+    return {"pairs_scored": len(pairs), **matching_score(scores, labels, threshold)._asdict()}
+
+
+def _labels(pairs: Pairs, name: str) -> np.ndarray:
+    if pairs.labels is None:
+        raise ArgumentError(name, got="pairs without labels", expected="a third column with 1 or 0")
+    return np.asarray(pairs.labels, dtype=bool)
+
+
+RATES = {"cer", "corpus_cer", "wer", "precision", "recall", "f1"}
+
+
+def _show(figures: dict[str, Any]) -> None:
+    table = Table("figure", "value", box=None, pad_edge=False)
+    for name, value in figures.items():
+        table.add_row(name.replace("_", " "), f"{value:.2%}" if name in RATES else f"{value:,}")
+    out.print(table)

@@ -1,0 +1,121 @@
+"""Who trains: one process, or several that share every batch (Lightning Fabric, extra `train`)."""
+
+import os
+from abc import ABC, abstractmethod
+from importlib import import_module
+from importlib.util import find_spec
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from nsed.errors import ArgumentError
+from nsed.train.config import TrainConfig
+from nsed.train.gradients import Eager, Gradients, Graphed
+from nsed.train.preparation import chosen_device
+from nsed.train.task import Batch, Task
+
+
+class Crew(ABC):
+    """The processes that train together: all have the same weights, each works on its own rows of a batch."""
+
+    device: torch.device
+    rank: int
+    """The number of this process; only the first, 0, writes and talks."""
+    count: int
+
+    @abstractmethod
+    def gradients(self, task: Task, config: TrainConfig) -> Gradients:
+        """How this process gets the gradient of the whole batch."""
+
+    @abstractmethod
+    def wait(self) -> None:
+        """Until all have come here."""
+
+    @property
+    def is_first(self) -> bool:
+        """Whether this process writes and talks."""
+        return self.rank == 0
+
+    def own(self, rows: np.ndarray) -> tuple[np.ndarray, float]:
+        """This process' rows of a batch, and the weight of their mean loss in the mean over all processes."""
+        mine = rows[self.rank :: self.count]
+        return (mine, len(mine) * self.count / len(rows)) if len(mine) else (rows[:1], 0.0)
+
+
+class Alone(Crew):
+    """A single process on a single device."""
+
+    rank, count = 0, 1
+
+    def __init__(self, config: TrainConfig) -> None:
+        self.device = chosen_device(config)
+
+    def gradients(self, task: Task, config: TrainConfig) -> Gradients:
+        """See `Crew.gradients`."""
+        graphed = config.cuda_graph and self.device.type == "cuda"
+        return Graphed(task, self.device) if graphed else Eager(task, self.device)
+
+    def wait(self) -> None:
+        """See `Crew.wait`."""
+
+
+class Together(Crew):
+    """One process per device, started here or by `torchrun`."""
+
+    def __init__(self, config: TrainConfig) -> None:
+        if find_spec("lightning") is None:
+            expected = "1; more need Lightning Fabric: pip install 'neural-string-edit-distance[train]'"
+            raise ArgumentError("train.devices", got=config.devices, expected=expected)
+        accelerator = chosen_device(config).type
+        fabric = import_module("lightning.fabric").Fabric
+        self._fabric = fabric(accelerator=accelerator, devices=config.devices, strategy="ddp")
+        self._fabric.launch()
+        self.device, self.rank, self.count = self._fabric.device, self._fabric.global_rank, self._fabric.world_size
+
+    def gradients(self, task: Task, config: TrainConfig) -> Gradients:
+        """See `Crew.gradients`."""
+        return Averaged(task, self._fabric)
+
+    def wait(self) -> None:
+        """See `Crew.wait`."""
+        self._fabric.barrier()
+
+
+class Objective(nn.Module):
+    """A task's loss as a module, which is what Fabric can share among processes."""
+
+    def __init__(self, task: Task) -> None:
+        super().__init__()
+        self.network = task.network
+        self._loss = task.loss
+
+    def forward(self, *batch: Tensor) -> Tensor:
+        """See `Task.loss`."""
+        return self._loss(batch)
+
+
+class Averaged(Gradients):
+    """The gradient of each process' rows, averaged over the processes while it is computed."""
+
+    multiple = 1
+
+    def __init__(self, task: Task, fabric: Any) -> None:
+        self._fabric, self._objective = fabric, fabric.setup_module(Objective(task))
+
+    def add(self, batch: Batch, share: float) -> Tensor:
+        """See `Gradients.add`."""
+        loss: Tensor = self._objective(*(part.to(self._fabric.device) for part in batch))
+        self._fabric.backward(loss * share)
+        return loss.detach()
+
+
+def is_first_process() -> bool:
+    """Whether this process writes and talks; known before there is a crew, from whoever started the processes."""
+    return int(os.environ.get("RANK", os.environ.get("LOCAL_RANK", "0"))) == 0
+
+
+def crew_of(config: TrainConfig) -> Crew:
+    """As many processes as the settings say."""
+    return Alone(config) if config.devices == 1 else Together(config)
