@@ -127,8 +127,8 @@ def test_standard_input_is_utf8_and_may_have_a_byte_order_mark(write, monkeypatc
 
 
 @pytest.mark.parametrize("columns", [["a"], ["a", "b", "c", "d"]])
-def test_columns_are_two_or_three(write, columns):
-    with pytest.raises(ArgumentError, match=r"columns: got .* expected the names of 2 or 3: source, target, label"):
+def test_columns_are_two_three_or_five(write, columns):
+    with pytest.raises(ArgumentError, match=r"columns: got .* expected the names of 2, 3 or 5: source, target, label"):
         read_pairs(write("a.tsv", "a\tb\tc\td\n"), columns=columns)
 
 

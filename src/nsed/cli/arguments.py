@@ -28,7 +28,8 @@ PairsPath = Annotated[
 Columns = Annotated[
     str | None,
     typer.Option(
-        help="Names of the source, target and, optionally, label column of a file with a header, say word,ipa."
+        help="Names of the source, target and, optionally, label column of a file with a header, say word,ipa; "
+        "then perhaps those of the two languages."
     ),
 ]
 OnePair = Annotated[

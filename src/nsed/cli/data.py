@@ -1,6 +1,7 @@
 """`nsed data`: data sets that come with nsed."""
 
 from collections.abc import Iterator
+from itertools import chain
 from pathlib import Path
 from typing import Annotated
 
@@ -12,6 +13,7 @@ from nsed.datasets.published_cognates import HELD_OUT, published_cognates
 from nsed.datasets.rule_language import matching_pairs, transduction_pairs
 from nsed.datasets.word_list import read_word_list
 from nsed.text import Pairs
+from nsed.text.pairs import COLUMNS
 
 app = typer.Typer(help="Data sets that come with nsed.", no_args_is_help=True)
 
@@ -56,7 +58,7 @@ def cognates(
     folder.mkdir(parents=True, exist_ok=True)
     for name, pairs in splits._asdict().items():
         with open_output(folder / f"{name}.tsv") as stream:
-            write_tsv(stream, _labelled(pairs))
+            write_tsv(stream, chain([COLUMNS], _labelled(pairs)))
         typer.echo(f"{folder / name}.tsv: {len(pairs):,} pairs", err=True)
 
 
@@ -70,6 +72,8 @@ def cmudict(
         write_tsv(stream, cmudict_pairs(stress=stress))
 
 
-def _labelled(pairs: Pairs) -> Iterator[tuple[str, str, int]]:
+def _labelled(pairs: Pairs) -> Iterator[tuple[object, ...]]:
+    """All columns that there are, labels as 1 and 0."""
     assert pairs.labels is not None
-    return ((*pair, int(label)) for pair, label in zip(pairs, pairs.labels, strict=True))
+    languages = (column for column in (pairs.source_languages, pairs.target_languages) if column is not None)
+    return zip(pairs.sources, pairs.targets, map(int, pairs.labels), *languages, strict=True)

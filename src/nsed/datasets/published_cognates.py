@@ -59,5 +59,11 @@ def _other_classes(sources: np.ndarray, classes: np.ndarray, random: np.random.G
 
 
 def _as_pairs(words: list[Word], rows: np.ndarray, labels: np.ndarray) -> Pairs:
-    sources, targets = ([words[row].tokens for row in column] for column in rows.T.tolist())
-    return Pairs(sources, targets, labels.tolist())
+    sources, targets = ([words[row] for row in column] for column in rows.T.tolist())
+    return Pairs(
+        [word.tokens for word in sources],
+        [word.tokens for word in targets],
+        labels.tolist(),
+        [word.language for word in sources],
+        [word.language for word in targets],
+    )

@@ -36,6 +36,8 @@ class SymbolEmbedding(nn.Module):
         for part in (self.symbols, self.positions, self.categories):
             if part is not None:
                 nn.init.normal_(part.weight, std=dim**-0.5)
+        if self.categories is not None:
+            nn.init.zeros_(self.categories.weight[UNKNOWN])
 
     def forward(self, symbols: Int[Tensor, "batch length"], category: Int[Tensor, " batch"] | None = None) -> Vectors:
         """Vectors of whole strings. Raises `TooLongError` beyond the last position."""

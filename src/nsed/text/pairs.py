@@ -1,15 +1,18 @@
 """Pairs of strings, with or without a label that says whether they match."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from nsed.errors import ArgumentError
 from nsed.text.labels import LABELS, parse_label
 
+COLUMNS = ("source", "target", "label", "source_language", "target_language")
+"""What the columns of a file of pairs are called: the first two, the first three, or all."""
+
 
 @dataclass(frozen=True)
 class Pairs:
-    """Columns of equal length: sources, targets and, for matching, labels.
+    """Columns of equal length: sources, targets and, for matching, labels and the languages of both.
 
     >>> pairs = Pairs.of([("colour", "color"), ("grey", "gray")])
     >>> len(pairs), list(pairs)[1]
@@ -19,10 +22,12 @@ class Pairs:
     sources: Sequence[str]
     targets: Sequence[str]
     labels: Sequence[bool] | None = None
+    source_languages: Sequence[str] | None = None
+    """Or any other category of strings: a dialect, a data source."""
+    target_languages: Sequence[str] | None = None
 
     def __post_init__(self) -> None:
-        columns = {"sources": self.sources, "targets": self.targets, "labels": self.labels}
-        for name, column in columns.items():
+        for name, column in vars(self).items():
             if column is not None and len(column) != len(self.sources):
                 raise ArgumentError(
                     name, got=f"{len(column)} rows", expected=f"{len(self.sources)}, as many as sources"
@@ -42,7 +47,7 @@ class Pairs:
         """
         checked = None if labels is None else [_label(label, place) for place, label in enumerate(labels)]
         if isinstance(pairs, Pairs):
-            return pairs if checked is None else cls(pairs.sources, pairs.targets, checked)
+            return pairs if checked is None else replace(pairs, labels=checked)
         rows = [_row(row, place) for place, row in enumerate(pairs)]
         return cls([source for source, _ in rows], [target for _, target in rows], checked)
 
@@ -56,8 +61,12 @@ class Pairs:
         """The pairs that match; all of them where there are no labels."""
         if self.labels is None:
             return self
-        kept = [pair for pair, label in zip(self, self.labels, strict=True) if label]
-        return Pairs([source for source, _ in kept], [target for _, target in kept])
+        return replace(self.chosen([row for row, label in enumerate(self.labels) if label]), labels=None)
+
+    def chosen(self, rows: Sequence[int]) -> "Pairs":
+        """Some of the pairs, with all that is known of them."""
+        columns = {name: column for name, column in vars(self).items() if column is not None}
+        return replace(self, **{name: [column[row] for row in rows] for name, column in columns.items()})
 
 
 def _row(row: object, place: int) -> tuple[str, str]:

@@ -40,11 +40,12 @@ def differences(before: Mapping[str, str], now: Mapping[str, str]) -> list[str]:
 
 
 def hash_of(pairs: Pairs) -> str:
-    """SHA-256 of sources, targets and labels."""
+    """SHA-256 of all columns."""
     digest = hashlib.sha256()
-    labels = pairs.labels if pairs.labels is not None else [True] * len(pairs)
-    for (source, target), label in zip(pairs, labels, strict=True):
-        digest.update(f"{source}\0{target}\0{int(label)}\n".encode("utf-8", "surrogatepass"))
+    for name, column in vars(pairs).items():
+        digest.update(f"\1{name}".encode())
+        for value in column or ():
+            digest.update(f"\0{value}".encode("utf-8", "surrogatepass"))
     return digest.hexdigest()
 
 

@@ -12,15 +12,15 @@ from nsed.errors import ArgumentError
 from nsed.evaluate import Calibration, best_threshold, fit_calibration
 from nsed.lattice import EditLattice
 from nsed.models.aligner import Aligner, PairsLike
-from nsed.models.matcher import MatcherNetwork, Side, lattice_of
+from nsed.models.matcher import MatcherNetwork
 from nsed.models.persistence import MODEL_KINDS, SavedModel, read_kind, write_model
 from nsed.models.weights import put_weights, weights_of
-from nsed.text import PairBatch, PairBatches, Pairs, StringCoder, Vocabulary
+from nsed.text import PairBatch, Pairs, StringCoder, Vocabulary
 from nsed.text.progress import OnBatch, ignore
 from nsed.train.crew import crew_of
 from nsed.train.fitting import finished, trained
 from nsed.train.matcher_config import MatcherConfig
-from nsed.train.matcher_task import BATCH_CELLS, MAX_CELLS, LabelledStrings, MatcherTask, match_log_probs
+from nsed.train.matcher_task import MatchData, MatcherTask, match_lattices, match_log_probs
 from nsed.train.preparation import split, symbolisers
 from nsed.train.progress import OnStep, OnValidation
 from nsed.train.trainer import Trainer
@@ -41,13 +41,14 @@ class Matcher(Aligner):
         target_vocabulary: Vocabulary,
         config: MatcherConfig,
         *,
+        languages: Vocabulary | None = None,
         threshold: float = -0.6931471805599453,
         calibration: Calibration | None = None,
         record: dict[str, object] | None = None,
     ) -> None:
         self.network = network.eval().requires_grad_(False)
         self.source_vocabulary, self.target_vocabulary = source_vocabulary, target_vocabulary
-        self.config, self.threshold = config, threshold
+        self.config, self.threshold, self.languages = config, threshold, languages
         self.calibration = calibration or Calibration(1.0, 0.0)
         self.record = record or {}
         """What training has to tell: steps, scores."""
@@ -73,7 +74,7 @@ class Matcher(Aligner):
         training, held_out = split(_labelled(Pairs.of(pairs, labels), "labels"), validation, seed=config.train.seed)
         model, crew = cls._untrained(training, config), crew_of(config.train)
         network = model.network.to(crew.device).requires_grad_(True)
-        sides = model._sides(training), model._sides(_labelled(held_out, "labels of the validation pairs"))
+        sides = model._data(training), model._data(_labelled(held_out, "labels of the validation pairs"))
         task = MatcherTask(network, config, *sides, device=crew.device)
         data = training, held_out
         trainer = trained(task, config, data, crew, folder=folder, on_step=on_step, on_validation=on_validation)
@@ -81,12 +82,7 @@ class Matcher(Aligner):
 
     def score(self, pairs: PairsLike, *, on_batch: OnBatch = ignore) -> np.ndarray:
         """Log alpha_{n,m} of each pair, in the order given: 0 is certain to match."""
-        pairs = Pairs.of(pairs)
-        scores = np.empty(len(pairs))
-        for batch, lattice in self.lattices(pairs):
-            scores[batch.rows.cpu().numpy()] = lattice.log_prob.double().cpu().numpy()
-            on_batch(len(batch.rows))
-        return scores
+        return match_log_probs(self.network, self._data(Pairs.of(pairs)), self.device, on_batch=on_batch)
 
     def probability(self, pairs: PairsLike) -> np.ndarray:
         """Calibrated probability that each pair matches."""
@@ -99,6 +95,8 @@ class Matcher(Aligner):
     def save(self, path: str | Path, *, half: bool = False) -> None:
         """Write the model to a folder; `half` precision takes half the space and changes scores a little."""
         vocabularies = {"source": self.source_vocabulary, "target": self.target_vocabulary}
+        if self.languages is not None:
+            vocabularies["languages"] = self.languages
         record = {**self.record, "threshold": self.threshold, "calibration": list(self.calibration)}
         write_model(
             path, SavedModel(KIND, asdict(self.config), vocabularies, weights_of(self.network, half=half), record)
@@ -114,11 +112,12 @@ class Matcher(Aligner):
         """The model again, from what is on disk; weights of any float type become float32."""
         config = from_mapping(MatcherConfig, saved.config, where="saved config")
         source, target = saved.vocabularies["source"], saved.vocabularies["target"]
-        network = _network(config, source, target)
+        languages = saved.vocabularies.get("languages")
+        network = _network(config, source, target, languages)
         put_weights(network, saved.tensors)
         record = dict(saved.record)
-        threshold, calibration = record.pop("threshold"), Calibration(*record.pop("calibration"))
-        return cls(network, source, target, config, threshold=threshold, calibration=calibration, record=record)
+        decision = {"threshold": record.pop("threshold"), "calibration": Calibration(*record.pop("calibration"))}
+        return cls(network, source, target, config, languages=languages, **decision, record=record)
 
     @property
     def device(self) -> torch.device:
@@ -142,34 +141,48 @@ class Matcher(Aligner):
         target = StringCoder.learned("target", of_target, pairs.targets).vocabulary
         if config.shared_alphabet:
             source = target = Vocabulary.of([*source.symbols, *target.symbols])
+        languages = _languages(pairs) if config.languages else None
         torch.manual_seed(config.train.seed)
-        return cls(_network(config, source, target), source, target, config)
+        return cls(_network(config, source, target, languages), source, target, config, languages=languages)
 
-    def _decided(self, trainer: Trainer, validation: LabelledStrings) -> "Matcher":
+    def _decided(self, trainer: Trainer, validation: MatchData) -> "Matcher":
         """With threshold and calibration of the best weights on the validation pairs."""
-        scores = match_log_probs(self.network.eval(), validation.source, validation.target, self.device)
+        scores = match_log_probs(self.network.eval(), validation, self.device)
         best = best_threshold(scores, validation.labels)
         return Matcher(
             self.network,
             self.source_vocabulary,
             self.target_vocabulary,
             self.config,
+            languages=self.languages,
             threshold=best.threshold,
             calibration=fit_calibration(scores, validation.labels),
             record={"steps": trainer.step, "best_step": trainer.best_step, "f1": trainer.best},
         )
 
-    def _sides(self, pairs: Pairs) -> LabelledStrings:
-        labels = np.asarray(pairs.labels, dtype=bool)
-        return LabelledStrings(self.source_coder.encode(pairs.sources), self.target_coder.encode(pairs.targets), labels)
+    def _data(self, pairs: Pairs) -> MatchData:
+        """Pairs as numbers; without labels, all count as positive, without languages these are unknown."""
+        labels = np.ones(len(pairs), dtype=bool) if pairs.labels is None else np.asarray(pairs.labels, dtype=bool)
+        source, target = self.source_coder.encode(pairs.sources), self.target_coder.encode(pairs.targets)
+        return MatchData(source, target, labels, self._language_numbers(pairs))
+
+    def _language_numbers(self, pairs: Pairs) -> np.ndarray:
+        if self.languages is None:
+            return np.zeros((len(pairs), 0), dtype=np.int64)
+        columns = (pairs.source_languages, pairs.target_languages)
+        given = (column if column is not None else [""] * len(pairs) for column in columns)
+        return np.array([self.languages.encode(column) for column in given], dtype=np.int64).T
 
     def lattices(self, pairs: Pairs) -> Iterator[tuple[PairBatch, EditLattice]]:
         """See `Aligner.lattices`."""
-        source, target = self.source_coder.encode(pairs.sources), self.target_coder.encode(pairs.targets)
-        for batch in PairBatches(source, target, batch_cells=BATCH_CELLS, max_cells=MAX_CELLS):
-            here = batch.to(self.device)
-            scores = self.network(Side(here.source, here.source_lengths), Side(here.target, here.target_lengths))
-            yield here, lattice_of(scores, here.source_lengths, here.target_lengths)
+        return match_lattices(self.network, self._data(pairs), self.device)
+
+
+def _languages(pairs: Pairs) -> Vocabulary:
+    if pairs.source_languages is None or pairs.target_languages is None:
+        expected = "pairs with source_languages and target_languages, for `languages: true`"
+        raise ArgumentError("pairs", got="no languages", expected=expected)
+    return Vocabulary.of([*pairs.source_languages, *pairs.target_languages])
 
 
 def _labelled(pairs: Pairs, name: str) -> Pairs:
@@ -181,12 +194,15 @@ def _labelled(pairs: Pairs, name: str) -> Pairs:
     return pairs
 
 
-def _network(config: MatcherConfig, source: Vocabulary, target: Vocabulary) -> MatcherNetwork:
+def _network(
+    config: MatcherConfig, source: Vocabulary, target: Vocabulary, languages: Vocabulary | None
+) -> MatcherNetwork:
     return MatcherNetwork(
         config.encoder,
         source_symbols=len(source),
         target_symbols=len(target),
         shared=config.shared_alphabet,
+        categories=0 if languages is None else len(languages),
         interaction=config.interaction,
         feature_dropout=config.feature_dropout,
     )

@@ -29,6 +29,8 @@ class MatcherConfig(Config):
     """How much of its string a symbol knows."""
     shared_alphabet: bool = False
     """One vocabulary and one encoder for both sides, where both are written alike (names, cognates in IPA)."""
+    languages: bool = False
+    """Learn a vector per language too, from pairs with language columns."""
     interaction: int = bounded(0, low=0)
     """Similarity heads between source and target symbols; a few help much where equal symbols matter."""
     feature_dropout: float = bounded(0.1, low=0, high=1)

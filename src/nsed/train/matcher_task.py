@@ -1,18 +1,20 @@
 """Training a Matcher: its loss, and F1 on validation pairs."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 import numpy as np
 import torch
-from jaxtyping import Bool
+from jaxtyping import Bool, Int
 from torch import Tensor
 
 from nsed.evaluate import best_threshold
+from nsed.lattice import EditLattice
 from nsed.models.losses import distortion_loss, em_loss, match_loss, non_match_loss, real_cells
 from nsed.models.matcher import MatcherNetwork, Side, lattice_of
 from nsed.text import EncodedStrings, PairBatch, PairBatches
 from nsed.text.batch import batch_of
+from nsed.text.progress import OnBatch, ignore
 from nsed.train.matcher_config import MatcherConfig
 from nsed.train.task import Batch, Task
 from nsed.types import PerPair
@@ -20,12 +22,15 @@ from nsed.types import PerPair
 BATCH_CELLS, MAX_CELLS = 2**17, 2**22
 
 
-class LabelledStrings(NamedTuple):
-    """Pairs as numbers, and whether they match."""
+class MatchData(NamedTuple):
+    """Pairs as numbers, with what is known of them."""
 
     source: EncodedStrings
     target: EncodedStrings
     labels: np.ndarray
+    """Whether they match."""
+    languages: np.ndarray
+    """The languages' numbers, a column for sources and one for targets; no column where the model knows none."""
 
 
 class MatcherTask(Task):
@@ -38,8 +43,8 @@ class MatcherTask(Task):
         self,
         network: MatcherNetwork,
         config: MatcherConfig,
-        training: LabelledStrings,
-        validation: LabelledStrings,
+        training: MatchData,
+        validation: MatchData,
         device: torch.device,
     ) -> None:
         self.network, self.config, self.device = network, config, device
@@ -54,26 +59,31 @@ class MatcherTask(Task):
     def batch(self, rows: np.ndarray, *, multiple: int = 1) -> Batch:
         """See `Task.batch`."""
         pairs = batch_of(self.training.source, self.training.target, rows, multiple=multiple)
-        return (*pairs, torch.from_numpy(self.training.labels[rows]))
+        extra = (self.training.labels[rows], self.training.languages[rows])
+        return (*pairs, *map(torch.from_numpy, extra))
 
     def loss(self, batch: Batch) -> Tensor:
         """See `Task.loss`."""
-        *pairs, labels = batch
-        return matcher_loss(self.network, self.config, PairBatch(*pairs), labels).mean()
+        *pairs, labels, languages = batch
+        return matcher_loss(self.network, self.config, PairBatch(*pairs), labels, languages).mean()
 
     def validate(self) -> Mapping[str, float]:
         """F1 at the best threshold. Paper: section 3.1."""
-        scores = match_log_probs(self.network, self.validation.source, self.validation.target, self.device)
+        scores = match_log_probs(self.network, self.validation, self.device)
         best = best_threshold(scores, self.validation.labels)
         return {"f1": best.f1, "precision": best.precision, "recall": best.recall}
 
 
 def matcher_loss(
-    network: MatcherNetwork, config: MatcherConfig, batch: PairBatch, labels: Bool[Tensor, " batch"]
+    network: MatcherNetwork,
+    config: MatcherConfig,
+    batch: PairBatch,
+    labels: Bool[Tensor, " batch"],
+    languages: Int[Tensor, "batch sides"],
 ) -> PerPair:
     """The weighted terms, per pair: EM counts positive pairs only, non-match negative ones."""
     lengths = (batch.source_lengths, batch.target_lengths)
-    scores = network(Side(batch.source, lengths[0]), Side(batch.target, lengths[1]))
+    scores = network(*sides_of(batch, languages))
     lattice, cells = lattice_of(scores, *lengths), real_cells(*lengths, scores.non_match)
     positive = labels.to(lattice.log_prob.dtype)
     total = config.match * match_loss(lattice.log_prob, labels)
@@ -86,15 +96,29 @@ def matcher_loss(
     return total
 
 
+def sides_of(batch: PairBatch, languages: Int[Tensor, "batch sides"]) -> tuple[Side, Side]:
+    """Both strings of each pair."""
+    of_source, of_target = languages.unbind(1) if languages.shape[1] else (None, None)
+    return Side(batch.source, batch.source_lengths, of_source), Side(batch.target, batch.target_lengths, of_target)
+
+
+def match_lattices(
+    network: MatcherNetwork, data: MatchData, device: torch.device
+) -> Iterator[tuple[PairBatch, EditLattice]]:
+    """All pairs in batches, each with its lattices."""
+    for batch in PairBatches(data.source, data.target, batch_cells=BATCH_CELLS, max_cells=MAX_CELLS):
+        here, languages = batch.to(device), torch.from_numpy(data.languages[batch.rows.numpy()]).to(device)
+        scores = network(*sides_of(here, languages))
+        yield here, lattice_of(scores, here.source_lengths, here.target_lengths)
+
+
 @torch.no_grad()
 def match_log_probs(
-    network: MatcherNetwork, source: EncodedStrings, target: EncodedStrings, device: torch.device
+    network: MatcherNetwork, data: MatchData, device: torch.device, *, on_batch: OnBatch = ignore
 ) -> np.ndarray:
     """Log alpha_{n,m} of each pair, in order."""
-    scores = np.empty(len(source))
-    for batch in PairBatches(source, target, batch_cells=BATCH_CELLS, max_cells=MAX_CELLS):
-        here = batch.to(device)
-        found = network(Side(here.source, here.source_lengths), Side(here.target, here.target_lengths))
-        log_prob = lattice_of(found, here.source_lengths, here.target_lengths).log_prob
-        scores[batch.rows.numpy()] = log_prob.double().cpu().numpy()
+    scores = np.empty(len(data.source))
+    for batch, lattice in match_lattices(network, data, device):
+        scores[batch.rows.cpu().numpy()] = lattice.log_prob.double().cpu().numpy()
+        on_batch(len(batch.rows))
     return scores

@@ -47,11 +47,8 @@ def split(pairs: Pairs, validation: Pairs | Iterable[Iterable[str]] | None, *, s
     sources = sorted(set(pairs.sources))
     Random(seed).shuffle(sources)
     held_out = set(sources[: max(1, min(MOST_HELD_OUT, len(sources) // HELD_OUT_SHARE))])
-    parts = [_chosen(pairs, [(source in held_out) == wanted for source in pairs.sources]) for wanted in (False, True)]
-    return (parts[0] if len(parts[0]) else pairs), parts[1]
-
-
-def _chosen(pairs: Pairs, wanted: list[bool]) -> Pairs:
-    rows = [row for row, chosen in enumerate(wanted) if chosen]
-    labels = None if pairs.labels is None else [pairs.labels[row] for row in rows]
-    return Pairs([pairs.sources[row] for row in rows], [pairs.targets[row] for row in rows], labels)
+    kept, apart = (
+        pairs.chosen([row for row, source in enumerate(pairs.sources) if (source in held_out) == wanted])
+        for wanted in (False, True)
+    )
+    return (kept if len(kept) else pairs), apart

@@ -44,11 +44,13 @@ def reader_for(path: str | Path) -> Reader:
 def read_pairs(path: str | Path, *, columns: Sequence[str] | None = None) -> Pairs:
     """Pairs of strings from a file: TSV, CSV, CMUdict `.dict`, Parquet or Arrow; `-` is TSV on standard input.
 
-    `columns` names the source, the target and, optionally, the label column of a file with a header. Without it, text
-    files have source, target and perhaps label in this order, and Parquet columns have these names.
+    `columns` names the source, the target, optionally the label, and with it optionally the two language columns of a
+    file with a header. Without it, text files have source, target and perhaps label in this order; a header and Parquet
+    columns may have the names source, target, label, source_language and target_language.
 
     Raises `DataError`, with file and line.
     """
-    if columns is not None and len(columns) not in (2, 3):
-        raise ArgumentError("columns", got=", ".join(columns), expected="the names of 2 or 3: source, target, label")
+    if columns is not None and len(columns) not in (2, 3, 5):
+        expected = "the names of 2, 3 or 5: source, target, label, the language of the source and of the target"
+        raise ArgumentError("columns", got=", ".join(columns), expected=expected)
     return reader_for(path).read(Path(path), columns)

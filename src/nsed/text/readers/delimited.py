@@ -8,10 +8,10 @@ from typing import NamedTuple
 
 from nsed.errors import DataError
 from nsed.text.labels import LABELS, parse_label
-from nsed.text.pairs import Pairs
+from nsed.text.pairs import COLUMNS, Pairs
 from nsed.text.readers.lines import open_text
 
-_HEADER = ("source", "target", "label")
+_HEADERS = (COLUMNS[:2], COLUMNS[:3], COLUMNS)
 
 
 class Row(NamedTuple):
@@ -47,8 +47,8 @@ def read_csv(path: Path, columns: Sequence[str] | None = None) -> Pairs:
 def parse_rows(path: Path, rows: Iterable[Row], columns: Sequence[str] | None, separator: Separator) -> Pairs:
     """Pairs from rows of text.
 
-    A first row that reads `source target [label]` is a header. With `columns` (the names of the source, the target and
-    optionally the label column) the first row must be a header that has them.
+    A first row that reads `source target [label [source_language target_language]]` is a header. With `columns` (the
+    names that these columns have in the file) the first row must be a header that has them.
     """
     kept = (row for row in rows if row.cells not in ([], [""]))
     first = next(kept, None)
@@ -59,8 +59,9 @@ def parse_rows(path: Path, rows: Iterable[Row], columns: Sequence[str] | None, s
     picked = [(row.line, _pick(path, row, first, chosen, separator)) for row in body]
     if not picked:
         raise DataError(path, "there is a header but no pair below it")
-    labels = [_label(path, line, cells[2]) for line, cells in picked] if len(chosen) == 3 else None
-    return Pairs([cells[0] for _, cells in picked], [cells[1] for _, cells in picked], labels)
+    texts: list[list[str]] = [[cells[place] for _, cells in picked] for place in range(len(chosen))]
+    labels = [_label(path, line, cells[2]) for line, cells in picked] if len(chosen) > 2 else None
+    return Pairs(texts[0], texts[1], labels, *texts[3:])
 
 
 def _csv_rows(path: Path, stream: Iterable[str]) -> Iterator[Row]:
@@ -73,7 +74,7 @@ def _csv_rows(path: Path, stream: Iterable[str]) -> Iterator[Row]:
 
 
 def _is_header(row: Row) -> bool:
-    return tuple(name.strip().lower() for name in row.cells) in (_HEADER, _HEADER[:2])
+    return tuple(name.strip().lower() for name in row.cells) in _HEADERS
 
 
 def _chosen(path: Path, first: Row, columns: Sequence[str] | None, separator: Separator) -> list[int]:
@@ -81,7 +82,7 @@ def _chosen(path: Path, first: Row, columns: Sequence[str] | None, separator: Se
     if columns is None:
         if len(first.cells) < 2:
             raise _wrong_width(path, first, "at least 2", separator)
-        return list(range(min(len(first.cells), 3)))
+        return list(range(len(first.cells) if _is_header(first) else min(len(first.cells), 3)))
     missing = [name for name in columns if name not in first.cells]
     if missing:
         message = f"no column named {', '.join(map(repr, missing))}; the header has: {', '.join(first.cells)}"

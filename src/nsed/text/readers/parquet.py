@@ -9,9 +9,7 @@ import pyarrow.parquet
 
 from nsed.errors import DataError
 from nsed.text.labels import LABELS, parse_label
-from nsed.text.pairs import Pairs
-
-_DEFAULT = ("source", "target", "label")
+from nsed.text.pairs import COLUMNS, Pairs
 
 
 def read_parquet(path: Path, columns: Sequence[str] | None = None) -> Pairs:
@@ -31,14 +29,20 @@ def _read(path: Path, read_table: Callable[[Path], pa.Table], columns: Sequence[
         table = read_table(path)
     except (OSError, pa.ArrowException) as error:
         raise DataError(path, f"cannot be read: {str(error).splitlines()[0]}") from None
-    wanted = list(columns or [name for name in _DEFAULT if name in table.column_names or name != "label"])
+    wanted = list(columns or _present(table.column_names))
     missing = [name for name in wanted if name not in table.column_names]
     if missing:
         found = ", ".join(table.column_names)
         raise DataError(path, f"no column named {', '.join(map(repr, missing))}; the file has: {found}")
-    texts = [_strings(path, table.column(name), name) for name in wanted[:2]]
-    labels = _labels(path, table.column(wanted[2])) if len(wanted) == 3 else None
-    return Pairs(texts[0], texts[1], labels)
+    source, target, *languages = (_strings(path, table.column(name), name) for name in wanted[:2] + wanted[3:])
+    labels = _labels(path, table.column(wanted[2])) if len(wanted) > 2 else None
+    return Pairs(source, target, labels, *languages)
+
+
+def _present(names: Sequence[str]) -> Sequence[str]:
+    """As many of the usual columns as there are: two, three or five."""
+    width = next(width for width in (5, 3, 2) if width == 2 or set(COLUMNS[:width]) <= set(names))
+    return COLUMNS[:width]
 
 
 def _labels(path: Path, column: pa.ChunkedArray) -> list[bool]:
