@@ -2,6 +2,9 @@
 
 import json
 import os
+import random
+import re
+import resource
 import signal
 import subprocess
 import sys
@@ -21,7 +24,19 @@ from nsed.errors import (
     UnknownNameError,
 )
 
-COMMANDS = ["demo", "train", "transduce", "match", "score", "align", "explain", "operations", "data"]
+COMMANDS = [
+    "demo",
+    "train",
+    "evaluate",
+    "models",
+    "transduce",
+    "match",
+    "score",
+    "align",
+    "explain",
+    "operations",
+    "data",
+]
 
 
 def run(*arguments, stdin=None):
@@ -55,12 +70,13 @@ def test_version():
     assert run("--version").strip() == nsed.__version__
 
 
-@pytest.mark.parametrize("data", ["rules", "cmudict"])
-def test_demo(data):
-    shown = run("demo", "--data", data)
-    assert "converged after" in shown
-    assert "strongest operations" in shown
-    assert "-k n→N i→AY -g -h t→T" in shown if data == "cmudict" else "-A -A A→a" in shown
+def test_demo():
+    shown = run("demo")
+    assert re.search(r"unigram .*\n.* [0-9]% of \d+ such cases right", shown)
+    assert re.search(r"CNN .*\n.* (9[5-9]|100)% of \d+ such cases right", shown)
+    assert re.search(r"CNN .* (99\.[5-9]|100\.0)% of 300 unseen strings right", shown)
+    assert "BAAACB → acb" in shown
+    assert "flagships → F L AE G SH IH P S  p = 1.000  f→F l→L a→AE g→G s→SH -h i→IH p→P s→S" in shown
 
 
 def test_score_of_a_file_and_of_a_pair(model, pairs):
@@ -124,6 +140,7 @@ def transducer(pairs):
 def test_transducer_from_the_command_line(transducer, tmp_path):
     assert sorted(path.name.split("-")[0] for path in transducer.iterdir()) == [
         "curves.csv",
+        "curves.svg",
         "model.json",
         "run.json",
         "settings.yaml",
@@ -268,9 +285,9 @@ def test_what_is_wrong_is_named(model, pairs, case):
 
 
 def nsed_process(*arguments, **options):
-    return subprocess.Popen(
-        [sys.executable, "-c", "from nsed.cli import main; main()", *map(str, arguments)], **options
-    )
+    """A process with as many threads as the tests themselves: their number may change the last bit of a sum."""
+    command = [sys.executable, "-m", "nsed", *map(str, arguments)]
+    return subprocess.Popen(command, env={**os.environ, "OMP_NUM_THREADS": "1"}, **options)
 
 
 def test_a_fault_becomes_one_line_and_exit_status_2(tmp_path):
@@ -300,6 +317,120 @@ def test_warnings_are_short_and_closed_pipes_quiet(model):
         err = process.stderr.read()
     process.wait(timeout=120)
     assert err == "warning: 1 source symbol is unknown to the model, which reads <unk>: X\n"
+
+
+def test_shipped_models_answer_without_a_download():
+    assert run("transduce", "g2p-en", stdin="flagships\n").startswith("flagships\tF L AE G SH IH P S\t")
+    assert run("transduce", "g2p-en", "--text", "FLAGSHIPS").startswith("FLAGSHIPS\tF L AE G SH IH P S\t")
+    assert len(run("transduce", "translit-ar-en", "--text", "محمد", "--nbest", 3).splitlines()) == 3
+    assert "English spelling to pronunciation" in run("models")
+    assert "BSD, Carnegie Mellon University" in run("models", "g2p-en")
+    with pytest.raises(ArgumentError, match="NAME: got g2p, expected one of g2p-en, translit-ar-en"):
+        run("models", "g2p")
+    with pytest.raises(ModelFileError, match=r"no such folder; shipped models: g2p-en, translit-ar-en"):
+        run("transduce", "g2p", "--text", "a")
+
+
+def test_drawn_targets_are_the_same_for_the_same_seed():
+    drawn = [run("transduce", "translit-ar-en", "--text", "محمد", "--sample", 20, "--seed", seed) for seed in (1, 1, 2)]
+    assert drawn[0] == drawn[1] != drawn[2]
+    assert len(set(drawn[0].splitlines())) > 3
+
+
+def test_evaluation_of_each_kind_of_model(model, transducer, pairs, tmp_path):
+    assert "wer" in run("evaluate", transducer, pairs, "--output", tmp_path / "figures.json")
+    figures = json.loads((tmp_path / "figures.json").read_text())
+    assert 0 <= figures["cer"] <= figures["wer"] <= 1
+    assert figures["words"] == 300
+    labelled = tmp_path / "labelled.tsv"
+    run("data", "rules", "--matching", "--count", 400, "-o", labelled)
+    with pytest.raises(ArgumentError, match="--validation: got nothing, expected labelled pairs to tune the threshold"):
+        run("evaluate", model, labelled)
+    assert "f1" in run("evaluate", model, labelled, "--validation", labelled)
+    with pytest.raises(ArgumentError, match="PAIRS: got pairs without labels, expected a third column"):
+        run("evaluate", model, pairs)
+
+
+def test_cognate_pairs_of_a_word_list(tmp_path):
+    words = [("L1", "hand", "h a n d", "1"), ("L2", "hand", "h a n t", "1"), ("L1", "foot", "f u t", "2")] * 4
+    lines = ["DOCULECT\tCONCEPT\tTOKENS\tCOGID", *map("\t".join, words)]
+    (tmp_path / "words.tsv").write_text("\n".join(lines))
+    run("data", "cognates", tmp_path / "words.tsv", tmp_path / "pairs", "--held-out", 50)
+    training = nsed.read_pairs(tmp_path / "pairs" / "training.tsv")
+    assert len(training) == (8 * 8 + 4 * 4) * 11 - 100
+    assert set(training.source_languages) == {"L1", "L2"}
+    with pytest.raises(DataError, match=r"words.tsv:1: no column CLASS; there are: DOCULECT, CONCEPT, TOKENS, COGID"):
+        run("data", "cognates", tmp_path / "words.tsv", tmp_path / "pairs", "--classes", "CLASS")
+
+
+SMALL_NETWORK = """
+model: transducer
+feature_dropout: 0.1
+encoder: {kind: cnn, dim: 16, layers: 1, dropout: 0.1}
+train: {steps: 400, batch_pairs: 32, validate_every: 25, warmup: 10, average: 0.99, device: cpu}
+"""
+
+
+@pytest.fixture
+def unfinished(tmp_path, pairs):
+    """A folder with the training of a small network, killed (-9) at a random moment after its first checkpoint."""
+    (tmp_path / "small.yaml").write_text(SMALL_NETWORK)
+    process = nsed_process("train", pairs, tmp_path / "killed", "--config", tmp_path / "small.yaml")
+    while not (tmp_path / "killed" / "checkpoint" / "model.json").exists():
+        assert process.poll() is None
+        time.sleep(0.01)
+    time.sleep(random.random())
+    os.kill(process.pid, signal.SIGKILL)
+    assert process.wait() == -signal.SIGKILL
+    return tmp_path / "killed"
+
+
+def weights(folder):
+    return {name: value.numpy().tobytes() for name, value in nsed.load(folder).network.state_dict().items()}
+
+
+def test_killed_network_resumes_to_the_same_weights(unfinished, pairs, tmp_path):
+    with pytest.raises(ModelFileError, match="the training here is not finished: go on with nsed train --resume"):
+        run("transduce", unfinished, "--text", "A")
+    with pytest.raises(ModelFileError, match=r"of another training: encoder.dim: was 16, is 24"):
+        run("train", pairs, unfinished, "--resume", "--set", "encoder.dim=24")
+    run("train", pairs, unfinished, "--resume")
+    run("train", pairs, tmp_path / "whole", "--config", tmp_path / "small.yaml")
+    assert weights(unfinished) == weights(tmp_path / "whole")
+    assert (unfinished / "curves.csv").read_text() == (tmp_path / "whole" / "curves.csv").read_text()
+
+
+def test_full_disk_leaves_the_last_checkpoint_intact(unfinished, pairs, tmp_path):
+    checkpoint = unfinished / "checkpoint"
+    before = {path.name: path.read_bytes() for path in checkpoint.iterdir()}
+    process = nsed_process(
+        "train",
+        pairs,
+        unfinished,
+        "--resume",
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (8000, 8000)),
+    )
+    _, err = process.communicate(timeout=300)
+    assert process.returncode == 2
+    assert "checkpoint: the model cannot be saved: File too large" in err
+    assert {path.name: path.read_bytes() for path in checkpoint.iterdir()} == before
+    run("train", pairs, unfinished, "--resume")
+    assert nsed.load(unfinished).record["steps"] == 400
+
+
+def test_an_interrupted_training_says_how_to_go_on(tmp_path, pairs):
+    (tmp_path / "small.yaml").write_text(SMALL_NETWORK)
+    arguments = ["train", pairs, tmp_path / "model", "--config", tmp_path / "small.yaml", "--set", "train.steps=4000"]
+    process = nsed_process(*arguments, stderr=subprocess.PIPE, text=True)
+    while not (tmp_path / "model" / "checkpoint" / "model.json").exists():
+        assert process.poll() is None
+        time.sleep(0.01)
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert f"interrupted; go on with: nsed train {pairs} {tmp_path / 'model'} --resume" in err
 
 
 def test_killed_training_resumes_to_the_same_model(tmp_path):

@@ -53,7 +53,7 @@ def all_targets(longest, letters=LETTERS):
 @pytest.mark.parametrize("source", [[], [4], [5, 4, 6]])
 def test_probabilities_of_all_targets_sum_to_one(kind, source):
     """Targets up to a length over two letters and <unk>, and the mass of longer ones from prefix probabilities."""
-    made, letters, longest = network(kind), (UNKNOWN, *LETTERS), 5
+    made, letters, longest = network(kind), (UNKNOWN, *LETTERS), 8
     log_prob, _, _ = score(made, Outgoing(), source, all_targets(longest, letters))
     longer = prefix_mass(made, source, longest + 1, letters)
     assert float(log_prob.exp().sum() + longer) == pytest.approx(1.0, abs=1e-9)
@@ -117,13 +117,13 @@ def random_sources(count, seed=0):
 @pytest.mark.parametrize("normalisation", [Outgoing(), Incoming()])
 @pytest.mark.parametrize(("how", "penalty"), [("greedy", 0.0), ("beam", 0.0), ("beam", 1.0)])
 def test_batch_size_and_padding_change_no_output(normalisation, how, penalty):
-    made, sources = network("rnn", seed=5), random_sources(64)
+    made, sources = network("rnn", seed=5), random_sources(512)
     made.projection.linear.bias[[1 + END, 1 + 6 + END]] -= 3  # not every target shall be empty
     decoder = Decoder(made, normalisation)
 
-    def decode(size, extra):
+    def decode(size, extra, count=512):
         outputs = []
-        for start in range(0, len(sources), size):
+        for start in range(0, count, size):
             symbols, lengths = batch_of(sources[start : start + size])
             encoded = made.encode(torch.nn.functional.pad(symbols, (0, extra)), lengths)
             if how == "greedy":
@@ -133,9 +133,11 @@ def test_batch_size_and_padding_change_no_output(normalisation, how, penalty):
             outputs += [s[0, : n[0]].tolist() for s, n in zip(found.symbols, found.lengths, strict=True)]
         return outputs
 
-    alone = decode(1, 0)
-    assert any(alone) or penalty == 0.0
-    assert decode(7, 0) == decode(64, 0) == decode(64, 5) == alone
+    whole = decode(512, 0)
+    assert any(whole) or penalty == 0.0
+    assert decode(512, 5) == whole
+    assert decode(7, 0, count=105) == decode(7, 3, count=105) == whole[:105]
+    assert decode(1, 0, count=40) == whole[:40]
 
 
 def test_length_penalty_prefers_longer_targets():

@@ -151,11 +151,15 @@ def _hint(folder: Path) -> str:
 def replace_file(path: Path, content: bytes) -> None:
     """Write beside the file, make sure it is on the disk, then put it in the file's place."""
     beside = path.with_name(path.name + ".part")
-    with beside.open("wb") as stream:
-        stream.write(content)
-        stream.flush()
-        os.fsync(stream.fileno())
-    beside.replace(path)
+    try:
+        with beside.open("wb") as stream:
+            stream.write(content)
+            stream.flush()
+            os.fsync(stream.fileno())
+        beside.replace(path)
+    except OSError:
+        beside.unlink(missing_ok=True)  # a full disk should not stay full because of us
+        raise
 
 
 def _digest(content: bytes) -> str:
