@@ -20,7 +20,7 @@ class TrainConfig(Config):
     schedule: Literal["cosine", "plateau", "constant"] = "cosine"
     """cosine: down to zero at the last step; plateau: times `decay` when validation stands still."""
     warmup: int = bounded(400, low=0)
-    """Steps in which the learning rate rises from zero."""
+    """Steps in which the learning rate rises from zero; at most a quarter of all."""
     decay: float = bounded(0.7, low=0, high=1)
     """Factor of the plateau schedule."""
     decay_patience: int = bounded(2, low=1)

@@ -52,3 +52,13 @@ def split(pairs: Pairs, validation: Pairs | Iterable[Iterable[str]] | None, *, s
         for wanted in (False, True)
     )
     return (kept if len(kept) else pairs), apart
+
+
+def unseen(validation: Pairs, training: Pairs) -> Pairs:
+    """Validation pairs whose source is not learned from; all of them, where every source is.
+
+    A dictionary gives words with several pronunciations to both sides of a split, and says so nowhere.
+    """
+    seen = set(training.sources)
+    new = [row for row, source in enumerate(validation.sources) if source not in seen]
+    return validation.chosen(new) if new else validation

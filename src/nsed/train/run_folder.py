@@ -6,7 +6,7 @@ import json
 import platform
 import shutil
 from collections.abc import Mapping, Sequence
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
@@ -62,6 +62,13 @@ class RunFolder:
 
 def versions() -> dict[str, str]:
     """Of everything that may change a result."""
-    found = {"nsed": version("neural-string-edit-distance"), "python": platform.python_version()}
+    found = {"nsed": _own_version(), "python": platform.python_version()}
     gpu = {"gpu": torch.cuda.get_device_name()} if torch.cuda.is_available() else {}
     return found | {"torch": torch.__version__, "numpy": np.__version__} | gpu
+
+
+def _own_version() -> str:
+    try:
+        return version("neural-string-edit-distance")
+    except PackageNotFoundError:  # used from its source, not installed
+        return "not installed"

@@ -10,15 +10,16 @@ class Schedule:
 
     def __init__(self, config: TrainConfig) -> None:
         self._config = config
+        self._warmup = min(config.warmup, config.steps // 4)
         self.decays, self.waiting = 0, 0
 
     def factor(self, step: int) -> float:
         """For step 1, 2, ..."""
         config = self._config
-        rising = min(1.0, step / config.warmup) if config.warmup else 1.0
+        rising = min(1.0, step / self._warmup) if self._warmup else 1.0
         if config.schedule == "cosine":
-            left = max(config.steps - config.warmup, 1)
-            done = min(max(step - config.warmup, 0) / left, 1.0)
+            left = max(config.steps - self._warmup, 1)
+            done = min(max(step - self._warmup, 0) / left, 1.0)
             return rising * 0.5 * (1 + math.cos(math.pi * done))
         return rising * config.decay**self.decays
 

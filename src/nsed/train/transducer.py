@@ -23,7 +23,7 @@ from nsed.text import EncodedStrings, PairBatch, PairBatches, Pairs, StringCoder
 from nsed.text.progress import OnBatch, ignore
 from nsed.train.crew import crew_of
 from nsed.train.fitting import finished, trained
-from nsed.train.preparation import split, symbolisers
+from nsed.train.preparation import split, symbolisers, unseen
 from nsed.train.progress import OnStep, OnValidation
 from nsed.train.transducer_config import TransducerConfig
 from nsed.train.transducer_task import NORMALISATIONS, TransducerTask, longest_output
@@ -74,12 +74,15 @@ class Transducer(Aligner):
     ) -> "Transducer":
         """Learn from pairs; without validation pairs, a twentieth of them (at most 2,000) is held out for it.
 
+        Validation sources that are also learned from do not count.
+
         With a folder, the training saves itself there at every validation, goes on from there if interrupted, and
         leaves settings, curves and the model there in the end.
         """
         config = config or TransducerConfig()
         checked = None if validation is None else Pairs.of(validation).positives()
         training, held_out = split(Pairs.of(pairs).positives(), checked, seed=config.train.seed)
+        held_out = unseen(held_out, training)
         model = cls._untrained(training, config)
         crew = crew_of(config.train)
         task = TransducerTask(
