@@ -10,6 +10,7 @@ import yaml
 from nsed.baselines import EditDistanceConfig
 from nsed.config import Config, bounded, field_help, from_mapping, merged, parse_overrides, read_yaml, to_yaml
 from nsed.errors import ConfigError
+from nsed.train import TransducerConfig
 
 
 @dataclass(frozen=True)
@@ -121,3 +122,11 @@ def test_configurations_inside_configurations():
 
 def test_every_setting_of_a_model_has_a_help_text():
     assert set(field_help(EditDistanceConfig)) == set(EditDistanceConfig.__dataclass_fields__)
+
+
+def test_five_faults_in_three_places_are_all_reported():
+    values = {"x": 1, "beam": 0, "encoder": {"kind": "foo", "dim": -1}, "train": {"steps": "many"}}
+    with pytest.raises(ConfigError) as raised:
+        from_mapping(TransducerConfig, values)
+    assert len(raised.value.faults) == 5
+    assert "encoder.kind: got 'foo', expected one of cnn, rnn, transformer, unigram" in raised.value.faults

@@ -8,7 +8,7 @@ import dataclasses
 import inspect
 import math
 import textwrap
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
@@ -35,6 +35,11 @@ T = TypeVar("T", bound=Config)
 def bounded(default: int | float, *, low: int | float, high: int | float | None = None) -> Any:
     """A field whose value must be at least `low` and below `high`."""
     return dataclasses.field(default=default, metadata={"low": low, "high": high})
+
+
+def named(default: str, known: Iterable[str]) -> Any:
+    """A field whose value must be one of the names that are known when it is checked, say those of a registry."""
+    return dataclasses.field(default=default, metadata={"known": known})
 
 
 def from_mapping(config: type[T], values: Mapping[Any, Any], *, where: str = "config") -> T:
@@ -103,9 +108,9 @@ def to_yaml(config: Config) -> str:
 
 def field_help(config: type[Config]) -> dict[str, str]:
     """Each field's docstring, in one line."""
+    texts = {name: text for base in config.__bases__ if base is not Config for name, text in field_help(base).items()}
     (definition,) = ast.parse(textwrap.dedent(inspect.getsource(config))).body
     assert isinstance(definition, ast.ClassDef)
-    texts = {}
     for field, below in zip(definition.body, definition.body[1:], strict=False):
         if isinstance(field, ast.AnnAssign) and isinstance(field.target, ast.Name) and isinstance(below, ast.Expr):
             texts[field.target.id] = " ".join(str(ast.literal_eval(below.value)).split())
@@ -158,7 +163,8 @@ def _faults(config: type[Config], values: Mapping[str, Any]) -> list[str]:
     hints, fields = get_type_hints(config), {field.name: field for field in dataclasses.fields(config)}
     faults = []
     for name, value in values.items():
-        expected = _wrong_type(value, hints[name]) or _out_of_bounds(value, fields[name].metadata)
+        metadata = fields[name].metadata
+        expected = _wrong_type(value, hints[name]) or _out_of_bounds(value, metadata) or _unknown_name(value, metadata)
         if expected:
             faults.append(f"{name}: got {value!r}, expected {expected}")
     return faults
@@ -183,3 +189,9 @@ def _out_of_bounds(value: Any, metadata: Mapping[str, Any]) -> str | None:
     if low <= value < (math.inf if high is None else high):
         return None
     return f"at least {low}" + ("" if high is None else f" and below {high}")
+
+
+def _unknown_name(value: Any, metadata: Mapping[str, Any]) -> str | None:
+    """What was expected instead, if the value is none of the field's names."""
+    known = list(metadata.get("known", [value]))
+    return None if value in known else f"one of {', '.join(known)}"

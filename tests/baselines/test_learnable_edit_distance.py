@@ -18,7 +18,7 @@ from nsed.datasets.rule_language import transduction_pairs
 from nsed.errors import ArgumentError, ModelFileError, NotExplainableError, UnknownSymbolWarning
 from nsed.lattice import Operation
 from nsed.lattice.reference import all_paths
-from nsed.text import EncodedStrings, PairBatches, Symboliser, Vocabulary
+from nsed.text import Coders, EncodedStrings, PairBatches, Symboliser, Vocabulary
 from nsed.text.progress import ignore
 
 LETTERS = Vocabulary.of("ab"), Vocabulary.of("xyz")
@@ -91,7 +91,10 @@ def test_the_table_is_a_distribution_over_pairs_of_strings():
         for alphabet in ("ab", "xyz")
     ]
     pairs = list(itertools.product(*sides))
-    model = LearnableEditDistance(table, *LETTERS, EditDistanceConfig(smoothing=0.0))
+    config = EditDistanceConfig(smoothing=0.0)
+    model = LearnableEditDistance(
+        table, Coders.of(config, dict(zip(("source", "target"), LETTERS, strict=True))), config
+    )
     mass, stop = np.exp(model.score(pairs)).sum(), float(table.end)
     assert 1 - (1 - stop) ** (longest + 1) <= mass <= 1 + 1e-12
 
@@ -176,7 +179,7 @@ def test_learned_and_smoothed_tables_sum_to_one(model):
     end = float(model.table.end)
     for operations in (model.operations(), model.costs()):
         assert sum(one.probability for one in operations) + end == pytest.approx(1.0, abs=1e-12)
-    known = (len(model.source_vocabulary) - 3, len(model.target_vocabulary) - 3)
+    known = (len(model.coders.source.vocabulary) - 3, len(model.coders.target.vocabulary) - 3)
     assert len(model.costs()) == sum(known) + math.prod(known)
 
 
@@ -208,9 +211,7 @@ def test_batches_change_no_score(model):
     pairs = [*transduction_pairs(60, seed=4), ("", ""), ("A", ""), ("", "a")]
     one_by_one = [model.score([pair])[0] for pair in pairs]
     np.testing.assert_allclose(model.score(pairs), one_by_one, rtol=1e-12)
-    small = LearnableEditDistance(
-        model.table, model.source_vocabulary, model.target_vocabulary, EditDistanceConfig(batch_cells=50)
-    )
+    small = LearnableEditDistance(model.table, model.coders, EditDistanceConfig(batch_cells=50))
     np.testing.assert_allclose(small.score(pairs), one_by_one, rtol=1e-12)
     assert model.align_all(pairs) == [model.align(*pair) for pair in pairs]
 

@@ -201,9 +201,9 @@ def test_rules_with_labels_can_be_trained_on(tmp_path):
 def test_a_dictionary_has_tokens_for_targets(tmp_path):
     (tmp_path / "words.dict").write_text("CAT  K AE T\nACT  AE K T\n")
     run("train", tmp_path / "words.dict", tmp_path / "model")
-    assert nsed.load(tmp_path / "model").target_vocabulary.symbols == ("AE", "K", "T")
+    assert nsed.load(tmp_path / "model").coders.target.vocabulary.symbols == ("AE", "K", "T")
     run("train", tmp_path / "words.dict", tmp_path / "letters", "--target-symbols", "graphemes")
-    assert " " in nsed.load(tmp_path / "letters").target_vocabulary.symbols
+    assert " " in nsed.load(tmp_path / "letters").coders.target.vocabulary.symbols
 
 
 def test_settings_from_everywhere(tmp_path, pairs):
@@ -286,8 +286,9 @@ def test_what_is_wrong_is_named(model, pairs, case):
 
 def nsed_process(*arguments, **options):
     """A process with as many threads as the tests themselves: their number may change the last bit of a sum."""
-    command = [sys.executable, "-m", "nsed", *map(str, arguments)]
-    return subprocess.Popen(command, env={**os.environ, "OMP_NUM_THREADS": "1"}, **options)
+    command = [sys.executable, "-m", "nsed.cli", *map(str, arguments)]
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", **options.pop("env", {})}
+    return subprocess.Popen(command, env=environment, **options)
 
 
 def test_a_fault_becomes_one_line_and_exit_status_2(tmp_path):

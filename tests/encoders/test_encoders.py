@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from nsed.encoders import ENCODERS, EncoderConfig, StringEncoder
-from nsed.errors import TooLongError, UnknownNameError
+from nsed.errors import TooLongError
 
 KINDS = sorted(ENCODERS)
 SETTINGS = [(kind, norm) for kind in KINDS for norm in (("pre", "post") if kind == "transformer" else ("pre",))]
@@ -99,7 +99,5 @@ def test_the_limit_of_positions_is_named(kind):
 
 
 def test_unknown_encoder_is_named():
-    with pytest.raises(
-        UnknownNameError, match=r"encoder\.kind: got 'rn', expected one of: cnn, rnn, transformer, unigram"
-    ):
-        make("rn", causal=False)
+    with pytest.raises(ConfigError, match="kind: got 'rn', expected one of cnn, rnn, transformer, unigram"):
+        EncoderConfig(kind="rn")

@@ -151,8 +151,6 @@ def test_outputs_stop_where_positions_end():
 
 
 def test_targets_that_were_cut_are_counted(model):
-    short = Transducer(
-        model.network, model.source_vocabulary, model.target_vocabulary, replace(model.config, longest_output=4)
-    )
+    short = Transducer(model.network, model.coders, replace(model.config, longest_output=4))
     with pytest.warns(CutOutputWarning, match="1 of the targets reach 4 symbols, the most allowed"):
         assert short.transduce(["CCCCCC", "C"])[1][0].text == "c"

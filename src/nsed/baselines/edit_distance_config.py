@@ -3,26 +3,16 @@
 from dataclasses import dataclass
 from typing import Literal
 
-from nsed.config import Config, bounded
-from nsed.text import Case, SymbolKind, UnicodeForm
+from nsed.config import bounded
+from nsed.text import StringConfig
 
 
 @dataclass(frozen=True)
-class EditDistanceConfig(Config):
+class EditDistanceConfig(StringConfig):
     """How a learnable edit distance is trained."""
 
     model: Literal["edit-distance"] = "edit-distance"
     """The kind of model that these settings are for."""
-    source_symbols: SymbolKind = "graphemes"
-    """What the sources are made of: graphemes, or tokens between spaces."""
-    target_symbols: SymbolKind = "graphemes"
-    """What the targets are made of: graphemes, or tokens between spaces."""
-    unicode_form: UnicodeForm = "NFC"
-    """Unicode normalisation of all strings: NFC, NFD or none."""
-    source_case: Case = "keep"
-    """lower: capitals and small letters of sources are the same."""
-    target_case: Case = "keep"
-    """lower: capitals and small letters of targets are the same."""
     iterations: int = bounded(30, low=1)
     """Steps of EM at most."""
     tolerance: float = bounded(1e-5, low=0)

@@ -18,12 +18,10 @@ from nsed.lattice.arcs import REACHABLE
 from nsed.models.aligner import Aligner, PairsLike
 from nsed.models.persistence import MODEL_KINDS, SavedModel, read_kind, write_model
 from nsed.text import (
+    Coders,
     PairBatch,
     PairBatches,
     Pairs,
-    StringCoder,
-    Symboliser,
-    Vocabulary,
 )
 from nsed.text.progress import OnBatch, ignore
 
@@ -44,17 +42,14 @@ class LearnableEditDistance(Aligner):
     def __init__(
         self,
         table: OperationTable,
-        source_vocabulary: Vocabulary,
-        target_vocabulary: Vocabulary,
+        coders: Coders,
         config: EditDistanceConfig | None = None,
         *,
         history: Sequence[float] = (),
         pairs_hash: str = "",
     ) -> None:
-        table.check(source_vocabulary, target_vocabulary)
-        self.table = table
-        self.source_vocabulary = source_vocabulary
-        self.target_vocabulary = target_vocabulary
+        table.check(coders.source.vocabulary, coders.target.vocabulary)
+        self.table, self.coders = table, coders
         self.config = config or EditDistanceConfig()
         self.history = tuple(history)
         """Log-likelihood per training pair before each step of EM."""
@@ -108,20 +103,19 @@ class LearnableEditDistance(Aligner):
 
     def operations(self) -> list[LearnedOperation]:
         """What was learned, most probable operation first, without smoothing."""
-        return _by_probability(self.table.operations(self.source_vocabulary, self.target_vocabulary))
+        return _by_probability(self.table.operations(*self.coders.vocabularies.values()))
 
     def costs(self) -> list[LearnedOperation]:
         """All possible operations, cheapest first, with smoothing: the costs of a plain weighted Levenshtein distance.
 
         Symbols that are not in the vocabularies go by the operations on `<unk>`.
         """
-        return _by_probability(self._smoothed.operations(self.source_vocabulary, self.target_vocabulary))
+        return _by_probability(self._smoothed.operations(*self.coders.vocabularies.values()))
 
     def save(self, path: str | Path) -> None:
         """Write the model to a folder."""
-        vocabularies = {"source": self.source_vocabulary, "target": self.target_vocabulary}
         record = {"log_likelihood_per_pair": list(self.history), "pairs_sha256": self.pairs_hash}
-        write_model(path, SavedModel(KIND, asdict(self.config), vocabularies, vars(self.table), record))
+        write_model(path, SavedModel(KIND, asdict(self.config), self.coders.vocabularies, vars(self.table), record))
 
     @classmethod
     def load(cls, path: str | Path) -> "LearnableEditDistance":
@@ -132,19 +126,17 @@ class LearnableEditDistance(Aligner):
     def from_saved(cls, saved: SavedModel) -> "LearnableEditDistance":
         """The model again, from what is on disk."""
         config = from_mapping(EditDistanceConfig, saved.config, where="saved config")
-        vocabularies = saved.vocabularies["source"], saved.vocabularies["target"]
+        coders = Coders.of(config, saved.vocabularies)
         history = saved.record.get("log_likelihood_per_pair", ())
         pairs_hash = saved.record.get("pairs_sha256", "")
-        return cls(OperationTable(**saved.tensors), *vocabularies, config, history=history, pairs_hash=pairs_hash)
+        return cls(OperationTable(**saved.tensors), coders, config, history=history, pairs_hash=pairs_hash)
 
     @classmethod
     def _untrained(cls, pairs: Pairs, config: EditDistanceConfig | None) -> "LearnableEditDistance":
         config = config or EditDistanceConfig()
-        of_source, of_target = _symbolisers(config)
-        source = StringCoder.learned("source", of_source, pairs.sources).vocabulary
-        target = StringCoder.learned("target", of_target, pairs.targets).vocabulary
-        table = OperationTable.uniform(source, target, unknown=False)
-        return cls(table, source, target, config, pairs_hash=_hash_of(pairs))
+        coders = Coders.learned(config, pairs)
+        table = OperationTable.uniform(*coders.vocabularies.values(), unknown=False)
+        return cls(table, coders, config, pairs_hash=_hash_of(pairs))
 
     def _continued(self, pairs: Pairs, config: EditDistanceConfig | None) -> "LearnableEditDistance":
         """This model, to go on learning from the same pairs, cut into the same symbols."""
@@ -177,43 +169,21 @@ class LearnableEditDistance(Aligner):
     def _with(
         self, table: OperationTable, config: EditDistanceConfig, history: Sequence[float]
     ) -> "LearnableEditDistance":
-        vocabularies = self.source_vocabulary, self.target_vocabulary
-        return LearnableEditDistance(table, *vocabularies, config, history=history, pairs_hash=self.pairs_hash)
-
-    @property
-    def source_coder(self) -> StringCoder:
-        """See `Aligner.source_coder`."""
-        return StringCoder("source", _symbolisers(self.config)[0], self.source_vocabulary)
-
-    @property
-    def target_coder(self) -> StringCoder:
-        """See `Aligner.target_coder`."""
-        return StringCoder("target", _symbolisers(self.config)[1], self.target_vocabulary)
+        return LearnableEditDistance(table, self.coders, config, history=history, pairs_hash=self.pairs_hash)
 
     @cached_property
     def _smoothed(self) -> OperationTable:
-        even = OperationTable.uniform(self.source_vocabulary, self.target_vocabulary, unknown=True)
+        even = OperationTable.uniform(*self.coders.vocabularies.values(), unknown=True)
         return self.table.mixed(even, self.config.smoothing)
 
     def _batches(self, pairs: Pairs) -> PairBatches:
-        return PairBatches(
-            self.source_coder.encode(pairs.sources),
-            self.target_coder.encode(pairs.targets),
-            batch_cells=self.config.batch_cells,
-            max_cells=self.config.max_cells,
-        )
+        source, target = self.coders.encode(pairs)
+        return PairBatches(source, target, batch_cells=self.config.batch_cells, max_cells=self.config.max_cells)
 
     def lattices(self, pairs: Pairs) -> Iterator[tuple[PairBatch, EditLattice]]:
         """See `Aligner.lattices`: under the smoothed table."""
         for batch in self._batches(pairs):
             yield batch, self._smoothed.lattice(batch, backend=self.config.backend)
-
-
-def _symbolisers(config: EditDistanceConfig) -> tuple[Symboliser, Symboliser]:
-    return (
-        Symboliser(config.source_symbols, config.unicode_form, config.source_case),
-        Symboliser(config.target_symbols, config.unicode_form, config.target_case),
-    )
 
 
 def _hash_of(pairs: Pairs) -> str:

@@ -46,7 +46,7 @@ def transduction_figures(model: Transducer, pairs: Pairs, beam: int | None) -> d
     """Error rates over different sources."""
     references: dict[str, list[tuple[str, ...]]] = {}
     for source, target in pairs:
-        references.setdefault(source, []).append(model.target_coder.split(target))
+        references.setdefault(source, []).append(model.coders.target.split(target))
     with progress_bar("transducing", len(references), unit="words") as bar:
         found = model.transduce(list(references), beam=beam, on_batch=bar.advance)
     outputs = [best[0].symbols if best else () for best in found]

@@ -7,7 +7,7 @@ import typer
 
 from nsed.cli.arguments import Columns, split_columns
 from nsed.cli.console import complain, err
-from nsed.cli.recipes import RECIPES, Order
+from nsed.cli.recipes import RECIPES, Order, Recipe
 from nsed.config import Config, from_mapping, merged, parse_overrides, read_yaml, to_yaml
 from nsed.errors import ArgumentError, ModelFileError
 from nsed.models.persistence import DESCRIPTION
@@ -70,18 +70,23 @@ def train(
         expected = "a file to learn from and a folder for the model"
         raise ArgumentError("PAIRS and OUTPUT", got="one of them" if pairs else "nothing", expected=expected)
     names = split_columns(columns)
-    data, checked = read_pairs(pairs, columns=names), read_pairs(validation, columns=names) if validation else None
+    checked = read_pairs(validation, columns=names) if validation else None
+    order = Order(read_pairs(pairs, columns=names), checked, settings, output, resume)
     if not resume:
         _prepare(output, settings, keep=not overwrite)
     try:
-        done = recipe.train(Order(data, checked, settings, output, resume))
+        _carry_out(recipe, order)
     except KeyboardInterrupt:
         complain(f"interrupted; go on with: nsed train {pairs} {output} --resume")
         raise typer.Exit(INTERRUPTED) from None
+
+
+def _carry_out(recipe: Recipe, order: Order) -> None:
+    done = recipe.train(order)
     if is_first_process():
-        _write_settings(output, settings)
+        _write_settings(order.output, order.settings)
         err.print(done, markup=False)
-        err.print(f"saved to {output}", markup=False)
+        err.print(f"saved to {order.output}", markup=False)
 
 
 def _values(before: Path | None, pairs: Path | None, config: Path | None, given: dict[str, Any]) -> dict[Any, Any]:

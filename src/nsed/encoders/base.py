@@ -1,6 +1,7 @@
 """The interface of an encoder: vectors of symbols in, vectors of symbols in context out."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
@@ -8,20 +9,24 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
-from nsed.config import Config, bounded
+from nsed.config import Config, bounded, named
 from nsed.errors import ConfigError
+from nsed.registry import Registry
 from nsed.types import Lengths
 
 Vectors = Float[Tensor, "batch length dim"]
 State = tuple[Tensor, ...]
 """What a left-to-right encoder remembers of a prefix: tensors whose first axis is the batch."""
 
+ENCODERS: "Registry[Callable[..., Encoder]]" = Registry("encoder.kind")
+"""All encoders by name; `registry.py` fills it."""
+
 
 @dataclass(frozen=True)
 class EncoderConfig(Config):
     """Which encoder, and how large. Paper: appendix "Model Hyperparameters"."""
 
-    kind: str = "rnn"
+    kind: str = named("rnn", ENCODERS)
     """unigram (no context), cnn (neighbours), rnn or transformer (whole string)."""
     dim: int = bounded(256, low=1)
     """Size of all vectors."""

@@ -7,7 +7,7 @@ import numpy as np
 
 from nsed.lattice import EditLattice
 from nsed.models.explanation import Explanation, read_explanation, read_scripts
-from nsed.text import EditScript, PairBatch, Pairs, StringCoder
+from nsed.text import Coders, EditScript, PairBatch, Pairs
 from nsed.text.progress import OnBatch, ignore
 
 PairsLike = Pairs | Iterable[Iterable[str]]
@@ -17,15 +17,8 @@ PairsLike = Pairs | Iterable[Iterable[str]]
 class Aligner(ABC):
     """A model whose answers come from lattices."""
 
-    @property
-    @abstractmethod
-    def source_coder(self) -> StringCoder:
-        """How sources become numbers."""
-
-    @property
-    @abstractmethod
-    def target_coder(self) -> StringCoder:
-        """How targets become numbers."""
+    coders: Coders
+    """How sources and targets become numbers."""
 
     @abstractmethod
     def lattices(self, pairs: Pairs) -> Iterator[tuple[PairBatch, EditLattice]]:
@@ -45,8 +38,8 @@ class Aligner(ABC):
         scripts: dict[int, EditScript] = {}
         for batch, lattice in self.lattices(pairs):
             rows = batch.rows.tolist()
-            sources = [self.source_coder.split(pairs.sources[row]) for row in rows]
-            targets = [self.target_coder.split(pairs.targets[row]) for row in rows]
+            sources = [self.coders.source.split(pairs.sources[row]) for row in rows]
+            targets = [self.coders.target.split(pairs.targets[row]) for row in rows]
             scripts.update(zip(rows, read_scripts(lattice, sources, targets), strict=True))
             on_batch(len(rows))
         return [scripts[row] for row in range(len(pairs))]
@@ -55,5 +48,5 @@ class Aligner(ABC):
         """The edit script with everything the lattice knows: how probable each operation is, and the alternatives."""
         pairs = Pairs.of([(source, target)])
         ((_, lattice),) = self.lattices(pairs)
-        symbols = self.source_coder.split(source), self.target_coder.split(target)
+        symbols = self.coders.source.split(source), self.coders.target.split(target)
         return read_explanation(lattice, *symbols, log_prob=float(self.score(pairs)[0]))

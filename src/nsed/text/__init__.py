@@ -1,15 +1,17 @@
 """Text: from files and strings to numbered symbols in padded batches."""
 
 from nsed.text.batch import EncodedStrings, PairBatch, PairBatches
-from nsed.text.coder import StringCoder
+from nsed.text.coder import Coders, StringCoder
 from nsed.text.edit_script import Edit, EditScript
 from nsed.text.pairs import Pairs
 from nsed.text.readers import read_pairs, reader_for
+from nsed.text.string_config import StringConfig
 from nsed.text.symbols import Case, Symboliser, SymbolKind, UnicodeForm
 from nsed.text.vocabulary import Vocabulary
 
 __all__ = [
     "Case",
+    "Coders",
     "Edit",
     "EditScript",
     "EncodedStrings",
@@ -17,6 +19,7 @@ __all__ = [
     "PairBatches",
     "Pairs",
     "StringCoder",
+    "StringConfig",
     "SymbolKind",
     "Symboliser",
     "UnicodeForm",

@@ -1,12 +1,14 @@
-"""One side of the pairs, as a model reads it: how strings become symbols, and symbols numbers."""
+"""The strings of pairs, as a model reads them: how they become symbols, and symbols numbers."""
 
 import warnings
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import chain
 
 from nsed.errors import UnknownSymbolWarning
 from nsed.text.batch import EncodedStrings
+from nsed.text.pairs import Pairs
+from nsed.text.string_config import StringConfig
 from nsed.text.symbols import Symboliser
 from nsed.text.visible import visible
 from nsed.text.vocabulary import Vocabulary
@@ -42,3 +44,46 @@ class StringCoder:
         shown = " ".join(map(visible, unknown[:20])) + (" ..." if len(unknown) > 20 else "")
         message = f"{count} unknown to the model, which reads <unk>: {shown}"
         warnings.warn(message, UnknownSymbolWarning, stacklevel=5)
+
+
+@dataclass(frozen=True)
+class Coders:
+    """Both sides of the pairs."""
+
+    source: StringCoder
+    target: StringCoder
+
+    @classmethod
+    def of(cls, config: StringConfig, vocabularies: Mapping[str, Vocabulary]) -> "Coders":
+        """With given vocabularies, `source` and `target`."""
+        of_source, of_target = _symbolisers(config)
+        source, target = vocabularies["source"], vocabularies["target"]
+        return cls(StringCoder("source", of_source, source), StringCoder("target", of_target, target))
+
+    @classmethod
+    def learned(cls, config: StringConfig, pairs: Pairs) -> "Coders":
+        """With all symbols of some pairs."""
+        of_source, of_target = _symbolisers(config)
+        source = StringCoder.learned("source", of_source, pairs.sources)
+        return cls(source, StringCoder.learned("target", of_target, pairs.targets))
+
+    def shared(self) -> "Coders":
+        """With one vocabulary for both sides."""
+        together = Vocabulary.of([*self.source.vocabulary.symbols, *self.target.vocabulary.symbols])
+        return Coders(replace(self.source, vocabulary=together), replace(self.target, vocabulary=together))
+
+    @property
+    def vocabularies(self) -> dict[str, Vocabulary]:
+        """As `of` takes them."""
+        return {"source": self.source.vocabulary, "target": self.target.vocabulary}
+
+    def encode(self, pairs: Pairs) -> tuple[EncodedStrings, EncodedStrings]:
+        """The numbers of both sides."""
+        return self.source.encode(pairs.sources), self.target.encode(pairs.targets)
+
+
+def _symbolisers(config: StringConfig) -> tuple[Symboliser, Symboliser]:
+    return (
+        Symboliser(config.source_symbols, config.unicode_form, config.source_case),
+        Symboliser(config.target_symbols, config.unicode_form, config.target_case),
+    )

@@ -15,13 +15,13 @@ from nsed.models.aligner import Aligner, PairsLike
 from nsed.models.matcher import MatcherNetwork
 from nsed.models.persistence import MODEL_KINDS, SavedModel, read_kind, write_model
 from nsed.models.weights import put_weights, weights_of
-from nsed.text import PairBatch, Pairs, StringCoder, Vocabulary
+from nsed.text import Coders, PairBatch, Pairs, Vocabulary
 from nsed.text.progress import OnBatch, ignore
 from nsed.train.crew import crew_of
 from nsed.train.fitting import finished, trained
 from nsed.train.matcher_config import MatcherConfig
 from nsed.train.matcher_task import MatchData, MatcherTask, match_lattices, match_log_probs
-from nsed.train.preparation import split, symbolisers
+from nsed.train.preparation import split
 from nsed.train.progress import OnStep, OnValidation
 from nsed.train.trainer import Trainer
 
@@ -37,8 +37,7 @@ class Matcher(Aligner):
     def __init__(
         self,
         network: MatcherNetwork,
-        source_vocabulary: Vocabulary,
-        target_vocabulary: Vocabulary,
+        coders: Coders,
         config: MatcherConfig,
         *,
         languages: Vocabulary | None = None,
@@ -47,8 +46,7 @@ class Matcher(Aligner):
         record: dict[str, object] | None = None,
     ) -> None:
         self.network = network.eval().requires_grad_(False)
-        self.source_vocabulary, self.target_vocabulary = source_vocabulary, target_vocabulary
-        self.config, self.threshold, self.languages = config, threshold, languages
+        self.coders, self.config, self.threshold, self.languages = coders, config, threshold, languages
         self.calibration = calibration or Calibration(1.0, 0.0)
         self.record = record or {}
         """What training has to tell: steps, scores."""
@@ -94,7 +92,7 @@ class Matcher(Aligner):
 
     def save(self, path: str | Path, *, half: bool = False) -> None:
         """Write the model to a folder; `half` precision takes half the space and changes scores a little."""
-        vocabularies = {"source": self.source_vocabulary, "target": self.target_vocabulary}
+        vocabularies = self.coders.vocabularies
         if self.languages is not None:
             vocabularies["languages"] = self.languages
         record = {**self.record, "threshold": self.threshold, "calibration": list(self.calibration)}
@@ -111,39 +109,25 @@ class Matcher(Aligner):
     def from_saved(cls, saved: SavedModel) -> "Matcher":
         """The model again, from what is on disk; weights of any float type become float32."""
         config = from_mapping(MatcherConfig, saved.config, where="saved config")
-        source, target = saved.vocabularies["source"], saved.vocabularies["target"]
-        languages = saved.vocabularies.get("languages")
-        network = _network(config, source, target, languages)
+        coders, languages = Coders.of(config, saved.vocabularies), saved.vocabularies.get("languages")
+        network = _network(config, coders, languages)
         put_weights(network, saved.tensors)
         record = dict(saved.record)
         decision = {"threshold": record.pop("threshold"), "calibration": Calibration(*record.pop("calibration"))}
-        return cls(network, source, target, config, languages=languages, **decision, record=record)
+        return cls(network, coders, config, languages=languages, **decision, record=record)
 
     @property
     def device(self) -> torch.device:
         """Where the network lives."""
         return next(self.network.parameters()).device
 
-    @property
-    def source_coder(self) -> StringCoder:
-        """See `Aligner.source_coder`."""
-        return StringCoder("source", symbolisers(self.config)[0], self.source_vocabulary)
-
-    @property
-    def target_coder(self) -> StringCoder:
-        """See `Aligner.target_coder`."""
-        return StringCoder("target", symbolisers(self.config)[1], self.target_vocabulary)
-
     @classmethod
     def _untrained(cls, pairs: Pairs, config: MatcherConfig) -> "Matcher":
-        of_source, of_target = symbolisers(config)
-        source = StringCoder.learned("source", of_source, pairs.sources).vocabulary
-        target = StringCoder.learned("target", of_target, pairs.targets).vocabulary
-        if config.shared_alphabet:
-            source = target = Vocabulary.of([*source.symbols, *target.symbols])
+        coders = Coders.learned(config, pairs)
+        coders = coders.shared() if config.shared_alphabet else coders
         languages = _languages(pairs) if config.languages else None
         torch.manual_seed(config.train.seed)
-        return cls(_network(config, source, target, languages), source, target, config, languages=languages)
+        return cls(_network(config, coders, languages), coders, config, languages=languages)
 
     def _decided(self, trainer: Trainer, validation: MatchData) -> "Matcher":
         """With threshold and calibration of the best weights on the validation pairs."""
@@ -151,8 +135,7 @@ class Matcher(Aligner):
         best = best_threshold(scores, validation.labels)
         return Matcher(
             self.network,
-            self.source_vocabulary,
-            self.target_vocabulary,
+            self.coders,
             self.config,
             languages=self.languages,
             threshold=best.threshold,
@@ -163,8 +146,7 @@ class Matcher(Aligner):
     def _data(self, pairs: Pairs) -> MatchData:
         """Pairs as numbers; without labels, all count as positive, without languages these are unknown."""
         labels = np.ones(len(pairs), dtype=bool) if pairs.labels is None else np.asarray(pairs.labels, dtype=bool)
-        source, target = self.source_coder.encode(pairs.sources), self.target_coder.encode(pairs.targets)
-        return MatchData(source, target, labels, self._language_numbers(pairs))
+        return MatchData(*self.coders.encode(pairs), labels, self._language_numbers(pairs))
 
     def _language_numbers(self, pairs: Pairs) -> np.ndarray:
         if self.languages is None:
@@ -194,13 +176,11 @@ def _labelled(pairs: Pairs, name: str) -> Pairs:
     return pairs
 
 
-def _network(
-    config: MatcherConfig, source: Vocabulary, target: Vocabulary, languages: Vocabulary | None
-) -> MatcherNetwork:
+def _network(config: MatcherConfig, coders: Coders, languages: Vocabulary | None) -> MatcherNetwork:
     return MatcherNetwork(
         config.encoder,
-        source_symbols=len(source),
-        target_symbols=len(target),
+        source_symbols=len(coders.source.vocabulary),
+        target_symbols=len(coders.target.vocabulary),
         shared=config.shared_alphabet,
         categories=0 if languages is None else len(languages),
         interaction=config.interaction,

@@ -3,28 +3,18 @@
 from dataclasses import dataclass
 from typing import Literal
 
-from nsed.config import Config, bounded
+from nsed.config import bounded
 from nsed.encoders import EncoderConfig
-from nsed.text import Case, SymbolKind, UnicodeForm
+from nsed.text import StringConfig
 from nsed.train.config import TrainConfig
 
 
 @dataclass(frozen=True)
-class MatcherConfig(Config):
+class MatcherConfig(StringConfig):
     """What a Matcher is made of and how it is trained. The loss weights are the paper's."""
 
     model: Literal["matcher"] = "matcher"
     """The kind of model that these settings are for."""
-    source_symbols: SymbolKind = "graphemes"
-    """What the sources are made of: graphemes, or tokens between spaces."""
-    target_symbols: SymbolKind = "graphemes"
-    """What the targets are made of: graphemes, or tokens between spaces."""
-    unicode_form: UnicodeForm = "NFC"
-    """Unicode normalisation of all strings: NFC, NFD or none."""
-    source_case: Case = "keep"
-    """lower: capitals and small letters of sources are the same."""
-    target_case: Case = "keep"
-    """lower: capitals and small letters of targets are the same."""
     encoder: EncoderConfig = EncoderConfig()
     """How much of its string a symbol knows."""
     shared_alphabet: bool = False

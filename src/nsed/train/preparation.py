@@ -1,4 +1,4 @@
-"""What every training starts with: a device, symbols and held-out pairs."""
+"""What every training starts with: a device and held-out pairs."""
 
 from collections.abc import Iterable
 from random import Random
@@ -6,7 +6,7 @@ from random import Random
 import torch
 
 from nsed.errors import ArgumentError
-from nsed.text import Pairs, Symboliser
+from nsed.text import Pairs
 from nsed.train.config import TrainConfig
 from nsed.train.matcher_config import MatcherConfig
 from nsed.train.transducer_config import TransducerConfig
@@ -24,14 +24,6 @@ def chosen_device(config: TrainConfig) -> torch.device:
     except (RuntimeError, AssertionError):
         expected = "auto, cpu, or a device that torch has here"
         raise ArgumentError("train.device", got=repr(config.device), expected=expected) from None
-
-
-def symbolisers(config: ModelConfig) -> tuple[Symboliser, Symboliser]:
-    """How sources and targets are cut."""
-    return (
-        Symboliser(config.source_symbols, config.unicode_form, config.source_case),
-        Symboliser(config.target_symbols, config.unicode_form, config.target_case),
-    )
 
 
 def split(pairs: Pairs, validation: Pairs | Iterable[Iterable[str]] | None, *, seed: int) -> tuple[Pairs, Pairs]:

@@ -19,11 +19,11 @@ from nsed.models.persistence import MODEL_KINDS, SavedModel, read_kind, write_mo
 from nsed.models.search import Decoder, Found, beam_search, draw
 from nsed.models.transducer import EncodedSource, TransducerNetwork
 from nsed.models.weights import put_weights, weights_of
-from nsed.text import EncodedStrings, PairBatch, PairBatches, Pairs, StringCoder, Vocabulary
+from nsed.text import Coders, PairBatch, PairBatches, Pairs
 from nsed.text.progress import OnBatch, ignore
 from nsed.train.crew import crew_of
 from nsed.train.fitting import finished, trained
-from nsed.train.preparation import split, symbolisers, unseen
+from nsed.train.preparation import split, unseen
 from nsed.train.progress import OnStep, OnValidation
 from nsed.train.transducer_config import TransducerConfig
 from nsed.train.transducer_task import NORMALISATIONS, TransducerTask, longest_output
@@ -49,15 +49,13 @@ class Transducer(Aligner):
     def __init__(
         self,
         network: TransducerNetwork,
-        source_vocabulary: Vocabulary,
-        target_vocabulary: Vocabulary,
+        coders: Coders,
         config: TransducerConfig,
         *,
         record: dict[str, object] | None = None,
     ) -> None:
         self.network = network.eval().requires_grad_(False)
-        self.source_vocabulary, self.target_vocabulary = source_vocabulary, target_vocabulary
-        self.config = config
+        self.coders, self.config = coders, config
         self.record = record or {}
         """What training has to tell: steps, scores, sizes."""
 
@@ -88,14 +86,14 @@ class Transducer(Aligner):
         task = TransducerTask(
             model.network.to(crew.device).requires_grad_(True),
             config,
-            model._sides(training),
-            model._sides(held_out),
+            model.coders.encode(training),
+            model.coders.encode(held_out),
             crew.device,
         )
         data = training, held_out
         trainer = trained(task, config, data, crew, folder=folder, on_step=on_step, on_validation=on_validation)
         best: dict[str, object] = {"steps": trainer.step, "best_step": trainer.best_step, task.metric: trainer.best}
-        done = cls(model.network, model.source_vocabulary, model.target_vocabulary, config, record=best)
+        done = cls(model.network, model.coders, config, record=best)
         return finished(done, folder, crew)
 
     def transduce(
@@ -149,8 +147,7 @@ class Transducer(Aligner):
 
     def save(self, path: str | Path, *, half: bool = False) -> None:
         """Write the model to a folder; `half` precision takes half the space and changes scores a little."""
-        vocabularies = {"source": self.source_vocabulary, "target": self.target_vocabulary}
-        weights = weights_of(self.network, half=half)
+        weights, vocabularies = weights_of(self.network, half=half), self.coders.vocabularies
         write_model(path, SavedModel(KIND, asdict(self.config), vocabularies, weights, self.record))
 
     @classmethod
@@ -162,10 +159,10 @@ class Transducer(Aligner):
     def from_saved(cls, saved: SavedModel) -> "Transducer":
         """The model again, from what is on disk; weights of any float type become float32."""
         config = from_mapping(TransducerConfig, saved.config, where="saved config")
-        source, target = saved.vocabularies["source"], saved.vocabularies["target"]
-        network = _network(config, source, target)
+        coders = Coders.of(config, saved.vocabularies)
+        network = _network(config, coders)
         put_weights(network, saved.tensors)
-        return cls(network, source, target, config, record=dict(saved.record))
+        return cls(network, coders, config, record=dict(saved.record))
 
     def _warn_of_cuts(self, results: Iterable[list[Transduction]]) -> None:
         longest = longest_output(self.network, self.config)
@@ -179,28 +176,13 @@ class Transducer(Aligner):
         """Where the network lives."""
         return next(self.network.parameters()).device
 
-    @property
-    def source_coder(self) -> StringCoder:
-        """See `Aligner.source_coder`."""
-        return StringCoder("source", symbolisers(self.config)[0], self.source_vocabulary)
-
-    @property
-    def target_coder(self) -> StringCoder:
-        """See `Aligner.target_coder`."""
-        return StringCoder("target", symbolisers(self.config)[1], self.target_vocabulary)
-
     @classmethod
     def _untrained(cls, pairs: Pairs, config: TransducerConfig) -> "Transducer":
         if not len(pairs):
             raise ArgumentError("pairs", got="no positive pair", expected="at least one to learn from")
-        of_source, of_target = symbolisers(config)
-        source = StringCoder.learned("source", of_source, pairs.sources).vocabulary
-        target = StringCoder.learned("target", of_target, pairs.targets).vocabulary
+        coders = Coders.learned(config, pairs)
         torch.manual_seed(config.train.seed)
-        return cls(_network(config, source, target), source, target, config)
-
-    def _sides(self, pairs: Pairs) -> tuple[EncodedStrings, EncodedStrings]:
-        return self.source_coder.encode(pairs.sources), self.target_coder.encode(pairs.targets)
+        return cls(_network(config, coders), coders, config)
 
     @property
     def _decoder(self) -> Decoder:
@@ -208,7 +190,7 @@ class Transducer(Aligner):
 
     def _encoded(self, sources: Sequence[str]) -> Iterator[tuple[np.ndarray, EncodedSource]]:
         """Sources of similar length together, with their places."""
-        encoded = self.source_coder.encode(sources)
+        encoded = self.coders.source.encode(sources)
         order = np.argsort(encoded.lengths, kind="stable")
         for rows in np.array_split(order, range(BATCH_WORDS, len(order), BATCH_WORDS)) if len(order) else ():
             lengths = torch.from_numpy(encoded.lengths[rows]).to(self.device)
@@ -228,15 +210,15 @@ class Transducer(Aligner):
             ]
 
     def _transduction(self, numbers: list[int], log_prob: float) -> Transduction:
-        symbols = tuple(map(self.target_vocabulary.name, numbers))
-        return Transduction(self.target_coder.symboliser.join(symbols), symbols, log_prob)
+        symbols = tuple(map(self.coders.target.vocabulary.name, numbers))
+        return Transduction(self.coders.target.symboliser.join(symbols), symbols, log_prob)
 
     def lattices(self, pairs: Pairs) -> Iterator[tuple[PairBatch, EditLattice]]:
         """See `Aligner.lattices`."""
         return ((batch, lattice) for batch, lattice, _ in self._scored(pairs))
 
     def _scored(self, pairs: Pairs) -> Iterator[tuple[PairBatch, EditLattice, TargetScores]]:
-        sides = self._sides(pairs)
+        sides = self.coders.encode(pairs)
         normalisation = NORMALISATIONS[self.config.normalisation]
         for batch in PairBatches(*sides, batch_cells=BATCH_CELLS, max_cells=MAX_CELLS):
             here = batch.to(self.device)
@@ -246,11 +228,11 @@ class Transducer(Aligner):
             yield here, EditLattice(*arcs, here.source_lengths, here.target_lengths), scores
 
 
-def _network(config: TransducerConfig, source: Vocabulary, target: Vocabulary) -> TransducerNetwork:
+def _network(config: TransducerConfig, coders: Coders) -> TransducerNetwork:
     return TransducerNetwork(
         config.encoder,
-        source_symbols=len(source),
-        target_symbols=len(target),
+        source_symbols=len(coders.source.vocabulary),
+        target_symbols=len(coders.target.vocabulary),
         attention=config.attention,
         interaction=config.interaction,
         feature_dropout=config.feature_dropout,

@@ -3,15 +3,15 @@
 from dataclasses import dataclass
 from typing import Literal
 
-from nsed.config import Config, bounded
+from nsed.config import bounded
 from nsed.encoders import EncoderConfig
 from nsed.errors import ConfigError
-from nsed.text import Case, SymbolKind, UnicodeForm
+from nsed.text import StringConfig
 from nsed.train.config import TrainConfig
 
 
 @dataclass(frozen=True)
-class TransducerConfig(Config):
+class TransducerConfig(StringConfig):
     """What a Transducer is made of, how it is trained and how it decodes.
 
     The defaults are exact mode without attention. Paper mode: `normalisation: incoming`, `attention: true`, weights 1
@@ -20,16 +20,6 @@ class TransducerConfig(Config):
 
     model: Literal["transducer"] = "transducer"
     """The kind of model that these settings are for."""
-    source_symbols: SymbolKind = "graphemes"
-    """What the sources are made of: graphemes, or tokens between spaces."""
-    target_symbols: SymbolKind = "graphemes"
-    """What the targets are made of: graphemes, or tokens between spaces."""
-    unicode_form: UnicodeForm = "NFC"
-    """Unicode normalisation of all strings: NFC, NFD or none."""
-    source_case: Case = "keep"
-    """lower: capitals and small letters of sources are the same."""
-    target_case: Case = "keep"
-    """lower: capitals and small letters of targets are the same."""
     encoder: EncoderConfig = EncoderConfig()
     """How much of its string a symbol knows."""
     normalisation: Literal["outgoing", "incoming"] = "outgoing"

@@ -1,4 +1,4 @@
-"""`python -m nsed` is `nsed`."""
+"""`python -m nsed.cli` is `nsed`."""
 
 from nsed.cli import main
 
