@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from nsed.encoders import ENCODERS, EncoderConfig, StringEncoder
-from nsed.errors import TooLongError
+from nsed.errors import ConfigError, TooLongError
 
 KINDS = sorted(ENCODERS)
 SETTINGS = [(kind, norm) for kind in KINDS for norm in (("pre", "post") if kind == "transformer" else ("pre",))]
