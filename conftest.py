@@ -7,7 +7,13 @@ import pytest
 import torch
 from jaxtyping import install_import_hook
 
-install_import_hook("nsed", "beartype.beartype")
+SOURCE = Path(__file__).parent / "src"
+CHECKED = [
+    ".".join(path.relative_to(SOURCE).with_suffix("").parts)
+    for path in SOURCE.rglob("*.py")
+    if path.name != "__init__.py" and not path.name.startswith("numba_")  # what numba compiles must be left alone
+]
+install_import_hook(CHECKED, "beartype.beartype")
 
 torch.set_num_threads(1)  # the tests' tensors are small: more threads only wait for each other
 

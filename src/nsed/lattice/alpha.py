@@ -50,6 +50,8 @@ class _Forward(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, injection: Cells) -> tuple[Stack, None, None]:
         weights, alpha = ctx.saved_tensors
+        if not torch.is_grad_enabled():  # nobody is going to differentiate this once more
+            return ctx.backend.gradient(injection, weights, alpha, ctx.semiring), None, None
         ratios = ratios_of(alpha, weights, semiring=ctx.semiring)
         return sweep(injection, ratios, backend=ctx.backend, reverse=True) * ratios, None, None
 

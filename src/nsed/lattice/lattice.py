@@ -53,7 +53,7 @@ class EditLattice:
             check_tables(arcs)
             check_lengths("source_lengths", source_lengths, delete, axis=1)
             check_lengths("target_lengths", target_lengths, delete, axis=2)
-        self._backend = choose_backend(backend)
+        self._backend = choose_backend(backend, delete.device)
         self._lengths = (source_lengths.long(), target_lengths.long())
         self._weights = usable(arcs, *self._lengths)
 

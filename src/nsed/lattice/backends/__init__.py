@@ -4,7 +4,12 @@ Derivatives of any order, posteriors, paths and entropy are built on them in `al
 backend is one file with one class and one line in `BACKENDS`.
 """
 
+from importlib.util import find_spec
+
+from torch import device as Device  # noqa: N812  # `device` is what it is called where it is used
+
 from nsed.lattice.backends.base import Backend
+from nsed.lattice.backends.numba import NumbaBackend
 from nsed.lattice.backends.reference import ReferenceBackend
 from nsed.lattice.backends.torch import TorchBackend
 from nsed.registry import Registry
@@ -12,16 +17,21 @@ from nsed.registry import Registry
 BACKENDS: Registry[Backend] = Registry("backend")
 BACKENDS.register("reference", ReferenceBackend())
 BACKENDS.register("torch", TorchBackend())
+if find_spec("numba") is not None:
+    BACKENDS.register("numba", NumbaBackend())
 
 AUTO = "auto"
 """The name that lets nsed choose."""
 
 
-def choose_backend(name: str) -> Backend:
-    """The backend of that name; `auto` is the fastest one that can do the work on any device, today `torch`."""
-    if name == AUTO:
-        return BACKENDS["torch"]
-    return BACKENDS[name]
+def fastest_backend(device: Device) -> str:
+    """The name of the fastest backend for a device: `numba` for a CPU where it is installed, else `torch`."""
+    return "numba" if device.type == "cpu" and "numba" in BACKENDS else "torch"
 
 
-__all__ = ["AUTO", "BACKENDS", "Backend", "ReferenceBackend", "TorchBackend", "choose_backend"]
+def choose_backend(name: str, device: Device) -> Backend:
+    """The backend of that name; `auto` is the fastest one."""
+    return BACKENDS[fastest_backend(device) if name == AUTO else name]
+
+
+__all__ = ["AUTO", "BACKENDS", "Backend", "ReferenceBackend", "TorchBackend", "choose_backend", "fastest_backend"]
