@@ -10,7 +10,7 @@ from nsed.encoders.base import inside
 from nsed.lattice import EditLattice
 from nsed.models.delimiters import with_end
 from nsed.models.op_scores import MatchScores, match_scores
-from nsed.models.pair_features import NormedProjection, PairFeatures
+from nsed.models.pair_features import NormedProjection, PairFeatures, pair_scores
 from nsed.types import Lengths
 
 Symbols = Int[Tensor, "batch length"]
@@ -61,7 +61,7 @@ class MatcherNetwork(nn.Module):
         )
         real = inside(source.lengths + 1, source_vectors.shape[1])
         factors = self.features.factors(source_vectors, target_vectors, real)
-        return match_scores(self.projection(self.dropout(self.features.rectified(factors)), None))
+        return match_scores(pair_scores(self.features, self.projection, self.dropout, factors))
 
 
 def lattice_of(scores: MatchScores, source_lengths: Lengths, target_lengths: Lengths) -> EditLattice:

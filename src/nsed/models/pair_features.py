@@ -10,6 +10,8 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
+from nsed.models.fused_scores import can_fuse, fused_products
+
 SourceVectors = Float[Tensor, "batch src dim"]
 TargetVectors = Float[Tensor, "batch tgt dim"]
 Scores = Float[Tensor, "batch src tgt classes"]
@@ -88,9 +90,7 @@ class NormedProjection(nn.Module):
 
     def forward(self, rectified: Float[Tensor, "batch src tgt dim"], attended: TargetVectors | None) -> Scores:
         """Scores of all classes in all cells."""
-        weight = self.linear.weight * self.norm.weight
-        weight = weight - weight.mean(1, keepdim=True)
-        constant = self.linear.weight @ self.norm.bias + self.linear.bias
+        weight, constant = self.folded()
         dim = rectified.shape[-1]
         projected = rectified @ weight[:, :dim].T
         total, squares = _moments(rectified)
@@ -100,6 +100,21 @@ class NormedProjection(nn.Module):
         size = weight.shape[1]
         variance = squares / size - (total / size).square()
         return projected * torch.rsqrt(variance.clamp(min=0) + self.norm.eps)[..., None] + constant
+
+    def folded(self) -> tuple[Float[Tensor, "classes size"], Float[Tensor, " classes"]]:
+        """W~ and the constant."""
+        weight = self.linear.weight * self.norm.weight
+        return weight - weight.mean(1, keepdim=True), self.linear.weight @ self.norm.bias + self.linear.bias
+
+
+def pair_scores(features: PairFeatures, projection: NormedProjection, dropout: nn.Dropout, factors: Factors) -> Scores:
+    """Scores of all classes in all cells, by whatever way is fastest here."""
+    weight, constant = projection.folded()
+    if factors.similar_source is None and factors.attended is None and can_fuse(factors.source, weight):
+        rate = dropout.p if dropout.training else 0.0
+        return fused_products(factors.source, factors.target, weight, eps=projection.norm.eps, dropout=rate) + constant
+    scores: Scores = projection(dropout(features.rectified(factors)), factors.attended)
+    return scores
 
 
 def _moments(vectors: Float[Tensor, "*cells dim"]) -> tuple[Float[Tensor, "*cells"], Float[Tensor, "*cells"]]:

@@ -10,7 +10,7 @@ from nsed.encoders import EncoderConfig, Prefix, StringEncoder
 from nsed.encoders.base import inside
 from nsed.models.delimiters import with_end, with_start
 from nsed.models.op_scores import TargetScores
-from nsed.models.pair_features import Factors, NormedProjection, PairFeatures
+from nsed.models.pair_features import Factors, NormedProjection, PairFeatures, pair_scores
 from nsed.types import Lengths
 
 
@@ -68,5 +68,4 @@ class TransducerNetwork(nn.Module):
     def scores(self, source: EncodedSource, target: Float[Tensor, "batch tgt dim"]) -> TargetScores:
         """Scores in the cells of these columns."""
         factors: Factors = self.features.factors(source.vectors, target, source.real)
-        rectified = self.dropout(self.features.rectified(factors))
-        return TargetScores.split(self.projection(rectified, factors.attended))
+        return TargetScores.split(pair_scores(self.features, self.projection, self.dropout, factors))

@@ -67,7 +67,7 @@ def _array(tensor: Tensor) -> Any:
 def _run(name: str, *arrays: Any) -> None:
     """A kernel over all pairs, some per thread."""
     kernel: Callable[..., None] = getattr(_kernels(), name)
-    in_threads(lambda first, last: kernel(*arrays, first, last), arrays[0].shape[-1])
+    in_threads(lambda part, first, last: kernel(*arrays, first, last), arrays[0].shape[-1])
 
 
 @cache

@@ -10,14 +10,19 @@ LEAST = 64
 """Pairs below which a second thread is not worth its start."""
 
 
-def in_threads(work: Callable[[int, int], None], count: int) -> None:
-    """Call `work(first, last)` for parts that together are `range(count)`."""
+def parts_of(count: int) -> list[tuple[int, int, int]]:
+    """Number, first and last pair (exclusive) of each thread's part."""
     threads = max(1, min(torch.get_num_threads(), count // LEAST))
-    if threads == 1:
-        work(0, count)
+    return [(part, part * count // threads, (part + 1) * count // threads) for part in range(threads)]
+
+
+def in_threads(work: Callable[[int, int, int], None], count: int) -> None:
+    """Call `work(part, first, last)` for all parts."""
+    parts = parts_of(count)
+    if len(parts) == 1:
+        work(*parts[0])
         return
-    bounds = [part * count // threads for part in range(threads + 1)]
-    list(_pool(threads).map(work, bounds[:-1], bounds[1:]))
+    list(_pool(len(parts)).map(work, *zip(*parts, strict=True)))
 
 
 @lru_cache(maxsize=4)

@@ -1,0 +1,90 @@
+"""Pair features and their scores in one compiled pass on a CPU, for the Matcher's four classes (extra `cpu`).
+
+Equal to `PairFeatures.rectified`, dropout and `NormedProjection`, without attention and similarities. Random numbers
+for dropout are made from one seed and the place of a feature, so that the backward pass can make them again.
+"""
+
+from functools import cache
+from importlib import import_module
+from importlib.util import find_spec
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from nsed.lattice.backends.threads import in_threads, parts_of
+
+Classes = Float[Tensor, "batch src tgt classes"]
+CLASSES = 4
+
+
+def can_fuse(source: Float[Tensor, "batch src dim"], weight: Float[Tensor, "classes dim"]) -> bool:
+    """Whether there is a kernel for these."""
+    return source.device.type == "cpu" and len(weight) == CLASSES and _has_numba()
+
+
+@cache
+def _has_numba() -> bool:
+    return find_spec("numba") is not None
+
+
+def fused_products(
+    source: Float[Tensor, "batch src dim"],
+    target: Float[Tensor, "batch tgt dim"],
+    weight: Float[Tensor, "classes dim"],
+    *,
+    eps: float,
+    dropout: float = 0.0,
+) -> Classes:
+    """`weight @ x` over the deviation of x, where `x = dropout(relu(source[i] + target[j]))`.
+
+    The rows of `weight` must have mean 0.
+    """
+    products: Classes = _Products.apply(source, target, weight, eps, dropout)  # type: ignore[no-untyped-call]  # torch's
+    return products
+
+
+class _Products(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, source: Tensor, target: Tensor, weight: Tensor, eps: float, dropout: float) -> Tensor:
+        arrays = tuple(_array(part) for part in (source, target, weight))
+        dtype, shape = arrays[0].dtype, (*source.shape[:2], target.shape[1])
+        products, moments = np.empty((*shape, CLASSES), dtype), np.empty((*shape, 2), dtype)
+        drops = _drops(dropout, dtype)
+        _run("forward", *arrays, dtype.type(eps), *drops, products, moments)
+        ctx.arrays = (*arrays, *drops), (products, moments)
+        return torch.from_numpy(products)
+
+    @staticmethod
+    @torch.autograd.function.once_differentiable
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, Tensor, Tensor, None, None]:
+        given, kept = ctx.arrays
+        source, target, weight = given[:3]
+        to_source, to_target = np.zeros_like(source), np.zeros_like(target)
+        to_weight = np.zeros((len(parts_of(len(source))), *weight.shape), weight.dtype)
+        _run("backward", *given, _array(gradient), *kept, to_source, to_target, to_weight)
+        by_source, by_target, by_weight = map(torch.from_numpy, (to_source, to_target, to_weight.sum(0)))
+        return by_source, by_target, by_weight, None, None
+
+
+def _drops(dropout: float, dtype: np.dtype) -> tuple[np.uint32, np.uint32, Any]:
+    """A seed, the number below which features are dropped, and the factor of those that stay."""
+    seed = int(torch.randint(2**31, ())) if dropout else 0
+    return np.uint32(seed), np.uint32(dropout * 2**32), dtype.type(1 / (1 - dropout))
+
+
+def _array(tensor: Tensor) -> Any:
+    return tensor.detach().contiguous().numpy()
+
+
+def _run(name: str, *arrays: Any) -> None:
+    kernel = getattr(_kernels(), name)
+    in_threads(lambda part, first, last: kernel(*arrays, part, first, last), len(arrays[0]))
+
+
+@cache
+def _kernels() -> ModuleType:
+    return import_module("nsed.models.numba_features")

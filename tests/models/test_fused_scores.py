@@ -1,0 +1,74 @@
+"""The compiled scores against the readable ones."""
+
+import pytest
+import torch
+
+from nsed.models.fused_scores import CLASSES, fused_products
+from nsed.models.pair_features import NormedProjection, PairFeatures, pair_scores
+
+EPS = 1e-5
+
+
+def case(batch=3, n=4, m=5, dim=11, dtype=torch.float64, seed=0):
+    generator = torch.Generator().manual_seed(seed)
+    source, target, weight = (
+        torch.randn(shape, dtype=dtype, generator=generator)
+        for shape in ((batch, n, dim), (batch, m, dim), (CLASSES, dim))
+    )
+    return source, target, weight - weight.mean(1, keepdim=True)
+
+
+def readable(source, target, weight):
+    x = (source[:, :, None] + target[:, None]).relu()
+    variance = (x - x.mean(-1, keepdim=True)).square().mean(-1, keepdim=True)
+    return x * torch.rsqrt(variance + EPS) @ weight.T
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize(
+    "shape", [(3, 4, 5, 11), (1, 1, 1, 1), (2, 1, 7, 64), (130, 3, 2, 33), (0, 3, 3, 8), (2, 0, 3, 8)]
+)
+def test_scores_and_gradients_are_the_readable_ones(shape, dtype):
+    inputs = [part.requires_grad_(True) for part in case(*shape, dtype=dtype)]
+    ours, theirs = fused_products(*inputs, eps=EPS), readable(*inputs)
+    close = {"rtol": 1e-4, "atol": 1e-4} if dtype == torch.float32 else {"rtol": 1e-9, "atol": 1e-9}
+    torch.testing.assert_close(ours, theirs, **close)
+    gradient = torch.randn_like(ours)
+    for mine, other in zip(*(torch.autograd.grad(out, inputs, gradient) for out in (ours, theirs)), strict=True):
+        torch.testing.assert_close(mine, other, **close)
+
+
+def test_gradients_with_dropout_are_those_of_the_same_draw():
+    def seeded(*inputs):
+        torch.manual_seed(3)
+        return fused_products(*inputs, eps=EPS, dropout=0.4)
+
+    inputs = [part.requires_grad_(True) for part in case()]
+    assert torch.autograd.gradcheck(seeded, inputs)
+    assert not torch.equal(seeded(*inputs), fused_products(*inputs, eps=EPS))
+
+
+def test_dropout_drops_as_many_as_it_says_and_keeps_the_mean():
+    ones, weight = torch.ones(40, 6, 500, dtype=torch.float64), torch.zeros(CLASSES, 500, dtype=torch.float64)
+    weight[0, 0], weight[0, 1] = 0.5, -0.5
+    torch.manual_seed(0)
+    source = ones.requires_grad_(True)
+    fused_products(source, torch.zeros_like(ones), weight, eps=1e6, dropout=0.3)[..., 0].sum().backward()
+    assert source.grad[..., 2:].abs().max() < 1e-6
+    kept = (source.grad[..., 0] / source.grad[..., 0].max()).mean()
+    assert kept.item() == pytest.approx(0.7, abs=0.05)
+
+
+@pytest.mark.parametrize("classes", [CLASSES, 7])
+def test_either_way_gives_the_same_scores(classes, monkeypatch):
+    torch.manual_seed(1)
+    features, projection = (
+        PairFeatures(8, attention=False, heads=1, interaction=0),
+        NormedProjection(8, classes, attends=False),
+    )
+    source, target, _ = case(dim=8, dtype=torch.float32)
+    factors = features.factors(source, target, torch.ones(3, 4, dtype=torch.bool))
+    dropout = torch.nn.Dropout(0.5).eval()
+    fused = pair_scores(features, projection, dropout, factors)
+    monkeypatch.setattr("nsed.models.pair_features.can_fuse", lambda *_: False)
+    torch.testing.assert_close(fused, pair_scores(features, projection, dropout, factors), rtol=1e-4, atol=1e-5)
