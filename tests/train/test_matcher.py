@@ -8,9 +8,11 @@ from nsed.config import from_mapping
 from nsed.datasets.rule_language import matching_pairs
 from nsed.errors import ArgumentError
 from nsed.evaluate import matching_score
+from nsed.models.matcher import MatcherNetwork
 from nsed.text import Pairs
 from nsed.train.matcher import Matcher
 from nsed.train.matcher_config import MatcherConfig
+from nsed.train.matcher_task import match_log_probs
 
 TRAINING, TEST = matching_pairs(8000, seed=1), matching_pairs(1500, seed=2)
 SEEN = set(TRAINING.sources)
@@ -74,6 +76,17 @@ def test_probabilities_are_calibrated(model):
     assert probability[labels].mean() > 0.9
     assert probability[~labels].mean() < 0.1
     assert ((probability >= 0) & (probability <= 1)).all()
+
+
+def test_scores_too_small_for_a_double_are_right_too(model):
+    unlike = [("A" * 31, "c"), ("C" * 20, "a" * 31), ("A", "a")]
+    long = MatcherNetwork(model.config.encoder, source_symbols=7, target_symbols=7).eval()
+    long.projection.linear.bias.data[3] += 60  # everything looks like no match
+    strange = Matcher(long, model.coders, model.config)
+    scores = strange.score(unlike)
+    assert scores[0] < -1000
+    assert scores[0] == pytest.approx(strange.explain(*unlike[0]).log_prob)
+    assert scores[0] == pytest.approx(match_log_probs(long, strange._data(Pairs.of(unlike)), strange.device)[0])
 
 
 def test_matches_come_with_their_operations(model):

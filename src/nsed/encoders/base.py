@@ -60,6 +60,8 @@ class Encoder(nn.Module, ABC):
 
     needs_positions: bool
     """Whether the symbols' vectors must tell where they stand."""
+    sees_context: bool = True
+    """Whether a symbol's vector depends on other symbols."""
 
     @abstractmethod
     def forward(self, vectors: Vectors, lengths: Lengths) -> Vectors:

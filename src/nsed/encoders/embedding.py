@@ -57,6 +57,14 @@ class SymbolEmbedding(nn.Module):
             vectors = vectors + self.positions.weight[position]
         return torch.as_tensor(self.dropout(vectors))
 
+    def placed(self, symbols: Int[Tensor, " kinds"], positions: Int[Tensor, " kinds"]) -> Float[Tensor, "kinds dim"]:
+        """Vectors of single symbols, each at its own position."""
+        vectors: Tensor = self.symbols(symbols)
+        if self.positions is not None:
+            self.check(int(positions.max()) + 1 if len(positions) else 0)
+            vectors = vectors + self.positions(positions)
+        return torch.as_tensor(self.dropout(vectors))
+
     def _partly_hidden(self, symbols: Int[Tensor, "batch length"]) -> Int[Tensor, "batch length"]:
         if not (self.training and self.hidden):
             return symbols

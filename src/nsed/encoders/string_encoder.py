@@ -49,6 +49,15 @@ class StringEncoder(nn.Module):
         encoded: Tensor = self.encoder(self.embedding(symbols, category), lengths)
         return encoded
 
+    def without_context(
+        self, symbols: Int[Tensor, " kinds"], positions: Int[Tensor, " kinds"]
+    ) -> Float[Tensor, "kinds dim"]:
+        """The vectors of single symbols at given positions; only for an encoder that sees no context."""
+        assert not self.encoder.sees_context
+        vectors = self.embedding.placed(symbols, positions)
+        encoded: Tensor = self.encoder(vectors[:, None], torch.ones_like(symbols))
+        return encoded[:, 0]
+
     @property
     def longest(self) -> int | None:
         """Symbols of a string at most, beside `<s>` or `</s>`; None for any number."""

@@ -10,7 +10,7 @@ from nsed.types import Lengths
 class UnigramEncoder(Encoder):
     """Every symbol stays as it is. Paper: section 4, the context-free encoder."""
 
-    needs_positions = True
+    needs_positions, sees_context = True, False
 
     def __init__(self, config: EncoderConfig, *, causal: bool) -> None:
         super().__init__()

@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from jaxtyping import Int
+from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from nsed.encoders import EncoderConfig, StringEncoder
@@ -52,6 +52,26 @@ class MatcherNetwork(nn.Module):
         self.features = PairFeatures(encoder.dim, attention=False, heads=encoder.heads, interaction=interaction)
         self.projection = NormedProjection(encoder.dim, 4, attends=False)
         self.dropout = nn.Dropout(feature_dropout)
+
+    def projected(self, side: Side, *, is_source: bool) -> Float[Tensor, "batch length dim"]:
+        """The part of the pair features that one string contributes, per symbol, `</s>` included."""
+        encoder, project = self._parts(is_source)
+        vectors = encoder(with_end(side.symbols, side.lengths), side.lengths + 1, side.category)
+        projected: Tensor = project(vectors)
+        return projected
+
+    def projected_symbols(
+        self, symbols: Int[Tensor, " kinds"], positions: Int[Tensor, " kinds"], *, is_source: bool
+    ) -> Float[Tensor, "kinds dim"]:
+        """The same for single symbols at given positions, by an encoder that sees no context."""
+        encoder, project = self._parts(is_source)
+        projected: Tensor = project(encoder.without_context(symbols, positions))
+        return projected
+
+    def _parts(self, is_source: bool) -> tuple[StringEncoder, nn.Linear]:
+        if is_source:
+            return self.source_encoder, self.features.source
+        return self.target_encoder, self.features.target
 
     def forward(self, source: Side, target: Side) -> MatchScores:
         """Log-probabilities of the arcs into each cell, and of non-match."""

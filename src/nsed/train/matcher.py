@@ -1,7 +1,8 @@
 """The Matcher: learns whether two strings belong together, and says which operations make it think so."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict
+from itertools import repeat
 from pathlib import Path
 
 import numpy as np
@@ -12,10 +13,11 @@ from nsed.errors import ArgumentError
 from nsed.evaluate import Calibration, best_threshold, fit_calibration
 from nsed.lattice import EditLattice
 from nsed.models.aligner import Aligner, PairsLike
+from nsed.models.bulk_scores import Strings, bulk_scores, can_score_in_bulk
 from nsed.models.matcher import MatcherNetwork
 from nsed.models.persistence import MODEL_KINDS, SavedModel, read_kind, write_model
 from nsed.models.weights import put_weights, weights_of
-from nsed.text import Coders, PairBatch, Pairs, Vocabulary
+from nsed.text import Coders, PairBatch, Pairs, StringCoder, Vocabulary
 from nsed.text.progress import OnBatch, ignore
 from nsed.train.crew import crew_of
 from nsed.train.fitting import finished, trained
@@ -80,7 +82,27 @@ class Matcher(Aligner):
 
     def score(self, pairs: PairsLike, *, on_batch: OnBatch = ignore) -> np.ndarray:
         """Log alpha_{n,m} of each pair, in the order given: 0 is certain to match."""
-        return match_log_probs(self.network, self._data(Pairs.of(pairs)), self.device, on_batch=on_batch)
+        pairs = Pairs.of(pairs)
+        if not can_score_in_bulk(self.network):
+            return match_log_probs(self.network, self._data(pairs), self.device, on_batch=on_batch)
+        scores = self._bulk_scores(pairs, on_batch)
+        tiny = np.flatnonzero(np.isneginf(scores))  # beyond what a double can hold: as logarithms
+        if len(tiny):
+            scores[tiny] = match_log_probs(self.network, self._data(pairs.chosen(tiny.tolist())), self.device)
+        return scores
+
+    def _bulk_scores(self, pairs: Pairs, on_batch: OnBatch) -> np.ndarray:
+        """Every different string is encoded once."""
+        sources, source_rows = different(pairs.sources, pairs.source_languages if self.languages else None)
+        targets, target_rows = different(pairs.targets, pairs.target_languages if self.languages else None)
+        source, target = self._strings(self.coders.source, sources), self._strings(self.coders.target, targets)
+        return bulk_scores(self.network, source, target, (source_rows, target_rows), on_batch=on_batch)
+
+    def _strings(self, coder: StringCoder, keys: list[tuple[str, str]]) -> Strings:
+        encoded = coder.encode([text for text, _ in keys])
+        if self.languages is None:
+            return Strings(encoded)
+        return Strings(encoded, np.array(self.languages.encode([language for _, language in keys]), dtype=np.int64))
 
     def probability(self, pairs: PairsLike) -> np.ndarray:
         """Calibrated probability that each pair matches."""
@@ -165,6 +187,14 @@ def _languages(pairs: Pairs) -> Vocabulary:
         expected = "pairs with source_languages and target_languages, for `languages: true`"
         raise ArgumentError("pairs", got="no languages", expected=expected)
     return Vocabulary.of([*pairs.source_languages, *pairs.target_languages])
+
+
+def different(texts: Sequence[str], languages: Sequence[str] | None) -> tuple[list[tuple[str, str]], np.ndarray]:
+    """The different strings (with their languages), and for each text which one it is."""
+    keys = zip(texts, languages if languages is not None else repeat(""), strict=False)
+    seen: dict[tuple[str, str], int] = {}
+    rows = np.fromiter((seen.setdefault(key, len(seen)) for key in keys), dtype=np.int64, count=len(texts))
+    return list(seen), rows
 
 
 def _labelled(pairs: Pairs, name: str) -> Pairs:
