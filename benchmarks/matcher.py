@@ -33,7 +33,7 @@ class Model:
     def scores(self) -> Tensor:
         """As the Matcher computes them."""
         real = torch.ones(BATCH, LENGTH + 1, dtype=torch.bool)
-        factors = self.features.factors(self.source, self.target, real)
+        factors = self.features.factors(self.features.of_source(self.source, real), self.target)
         return pair_scores(self.features, self.projection, torch.nn.Dropout(0.0), factors)
 
     def materialised(self) -> Tensor:

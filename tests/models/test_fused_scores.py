@@ -67,7 +67,7 @@ def test_either_way_gives_the_same_scores(classes, monkeypatch):
         NormedProjection(8, classes, attends=False),
     )
     source, target, _ = case(dim=8, dtype=torch.float32)
-    factors = features.factors(source, target, torch.ones(3, 4, dtype=torch.bool))
+    factors = features.factors(features.of_source(source, torch.ones(3, 4, dtype=torch.bool)), target)
     dropout = torch.nn.Dropout(0.5).eval()
     fused = pair_scores(features, projection, dropout, factors)
     monkeypatch.setattr("nsed.models.pair_features.can_fuse", lambda *_: False)

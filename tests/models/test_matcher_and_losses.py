@@ -74,7 +74,7 @@ def test_folded_projection_equals_layer_norm_then_linear(attention):
     torch.nn.init.normal_(projection.norm.weight)
     torch.nn.init.normal_(projection.norm.bias)
     source, target = torch.randn(3, 4, 8).double(), torch.randn(3, 5, 8).double()
-    factors = features.factors(source, target, torch.ones(3, 4, dtype=torch.bool))
+    factors = features.factors(features.of_source(source, torch.ones(3, 4, dtype=torch.bool)), target)
     rectified = features.rectified(factors)
     whole = rectified
     if factors.attended is not None:

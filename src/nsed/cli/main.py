@@ -8,7 +8,7 @@ import warnings
 import typer
 
 from nsed import __version__
-from nsed.cli import align, data, demo, evaluate, explain, match, models, operations, score, train, transduce
+from nsed.cli import align, data, demo, doctor, evaluate, explain, match, models, operations, score, train, transduce
 from nsed.cli.console import complain, show_warning
 from nsed.errors import NsedError
 
@@ -31,6 +31,7 @@ COMMANDS = (
     explain.explain,
     operations.operations,
     models.models,
+    doctor.doctor,
 )
 for command in COMMANDS:
     app.command()(command)

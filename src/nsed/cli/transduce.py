@@ -20,7 +20,9 @@ def transduce(
         list[str] | None, typer.Option(help="A source instead of a file; repeatable.", show_default=False)
     ] = None,
     nbest: Annotated[int, typer.Option(min=1, help="Targets per source, best first, a line each.")] = 1,
-    beam: Annotated[int | None, typer.Option(min=1, help="Prefixes followed at once; wider is slower.")] = None,
+    beam: Annotated[
+        int | None, typer.Option(min=1, help="Prefixes followed at once; 1 is greedy, wider is slower.")
+    ] = None,
     sample: Annotated[
         int | None, typer.Option(min=1, help="Draw so many targets per source by their probability instead.")
     ] = None,

@@ -14,6 +14,7 @@ from nsed.types import Lengths, PerPair
 
 Column = Float[Tensor, "batch src"]
 Written = Float[Tensor, "batch symbols"]
+Rows = Int[Tensor, " rows"]
 Memory = tuple[Tensor, ...]
 """What a column hands on to the next: tensors whose first axis is the batch of hypotheses."""
 
@@ -25,6 +26,12 @@ class Opened(NamedTuple):
     """Log-probability of having written the prefix with i source symbols consumed."""
     written: Written
     """Log-probability of the prefix and each next symbol; with `</s>`, that of the prefix as a whole target."""
+    scores: TargetScores
+    """Of the column's cells, as `close` needs them."""
+
+    def of_symbols(self, rows: Rows, symbols: Rows) -> tuple[Column, Column]:
+        """Insert and substitute scores of one symbol each of chosen hypotheses, in every cell of the column."""
+        return self.scores.insert[rows, :, 0, symbols], self.scores.substitute[rows, :, 0, symbols]
 
 
 class Normalisation(ABC):
@@ -47,10 +54,8 @@ class Normalisation(ABC):
         """A column, from the scores of its cells and what the one before handed on."""
 
     @abstractmethod
-    def close(
-        self, column: TargetScores, opened: Opened, symbols: Int[Tensor, " batch"], source_lengths: Lengths
-    ) -> Memory:
-        """What to hand on when the next symbol is known."""
+    def close(self, opened: Opened, rows: Rows, symbols: Rows) -> Memory:
+        """What to hand on when chosen hypotheses go on with a known symbol each."""
 
 
 def first_column(like: Column) -> Column:

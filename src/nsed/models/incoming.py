@@ -10,9 +10,8 @@ from torch import Tensor
 from torch.nn import functional
 
 from nsed.lattice import NEG, Arcs, EditLattice
-from nsed.models.columns import Column, Memory, Normalisation, Opened, first_column, from_above, with_deletes
+from nsed.models.columns import Column, Memory, Normalisation, Opened, Rows, first_column, from_above, with_deletes
 from nsed.models.op_scores import TargetScores, entered, next_symbol
-from nsed.models.outgoing import chosen
 from nsed.types import Lengths, PerPair, Table
 
 
@@ -45,20 +44,13 @@ class Incoming(Normalisation):
         entering = torch.where(is_first, before, entering).clamp(min=NEG)
         log_alpha = with_deletes(entering, delete - total)
         written = next_symbol_distribution(column, log_alpha[..., None])[:, 0]
-        return Opened(log_alpha, history[:, None] + written)
+        return Opened(log_alpha, history[:, None] + written, column)
 
-    def close(
-        self, column: TargetScores, opened: Opened, symbols: Int[Tensor, " batch"], source_lengths: Lengths
-    ) -> Memory:
+    def close(self, opened: Opened, rows: Rows, symbols: Rows) -> Memory:
         """See `Normalisation.close`."""
-        return (
-            opened.log_alpha,
-            chosen(column.insert, symbols),
-            chosen(column.substitute, symbols),
-            column.insert[:, :, 0].logsumexp(-1),
-            column.substitute[:, :, 0].logsumexp(-1),
-            opened.written.gather(1, symbols[:, None])[:, 0],
-        )
+        any_insert, any_substitute = (part[:, :, 0].logsumexp(-1)[rows] for part in opened.scores[1:])
+        chosen = opened.of_symbols(rows, symbols)
+        return opened.log_alpha[rows], *chosen, any_insert, any_substitute, opened.written[rows, symbols]
 
 
 def next_symbol_distribution(scores: TargetScores, log_alpha: Table) -> Float[Tensor, "batch tgt symbols"]:

@@ -80,7 +80,7 @@ class MatcherNetwork(nn.Module):
             for encoder, side in ((self.source_encoder, source), (self.target_encoder, target))
         )
         real = inside(source.lengths + 1, source_vectors.shape[1])
-        factors = self.features.factors(source_vectors, target_vectors, real)
+        factors = self.features.factors(self.features.of_source(source_vectors, real), target_vectors)
         return match_scores(pair_scores(self.features, self.projection, self.dropout, factors))
 
 

@@ -10,7 +10,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from nsed.lattice import NEG, Arcs, EditLattice
-from nsed.models.columns import Column, Memory, Normalisation, Opened, first_column, from_above, with_deletes
+from nsed.models.columns import Column, Memory, Normalisation, Opened, Rows, first_column, from_above, with_deletes
 from nsed.models.op_scores import TargetScores, entered, is_last_row, next_symbol
 from nsed.text.vocabulary import END, PAD, START
 from nsed.types import Lengths, PerPair
@@ -40,15 +40,12 @@ class Outgoing(Normalisation):
         leaving = leaving_cells(column, source_lengths)
         log_alpha = with_deletes(entering, from_above(leaving.delete[:, :, 0]))
         writing = torch.logaddexp(leaving.insert[:, :, 0], leaving.substitute[:, :, 0])
-        return Opened(log_alpha, (log_alpha[..., None] + writing).logsumexp(1))
+        return Opened(log_alpha, (log_alpha[..., None] + writing).logsumexp(1), leaving)
 
-    def close(
-        self, column: TargetScores, opened: Opened, symbols: Int[Tensor, " batch"], source_lengths: Lengths
-    ) -> Memory:
+    def close(self, opened: Opened, rows: Rows, symbols: Rows) -> Memory:
         """See `Normalisation.close`."""
-        leaving = leaving_cells(column, source_lengths)
-        inserted = opened.log_alpha + chosen(leaving.insert, symbols)
-        substituted = opened.log_alpha + chosen(leaving.substitute, symbols)
+        log_alpha = opened.log_alpha[rows]
+        inserted, substituted = (log_alpha + scores for scores in opened.of_symbols(rows, symbols))
         return (torch.logaddexp(inserted, from_above(substituted)).clamp(min=NEG),)
 
 
@@ -58,14 +55,8 @@ def leaving_cells(scores: TargetScores, source_lengths: Lengths) -> TargetScores
     delete = scores.delete.masked_fill(last, NEG)
     insert = scores.insert.masked_fill(_impossible(scores.insert, last), NEG)
     substitute = scores.substitute.masked_fill(_impossible(scores.substitute, None) | last[..., None], NEG)
-    total = torch.cat([delete[..., None], insert, substitute], dim=-1).logsumexp(-1)
+    total = torch.logaddexp(torch.logaddexp(delete, insert.logsumexp(-1)), substitute.logsumexp(-1))
     return TargetScores(delete - total, insert - total[..., None], substitute - total[..., None])
-
-
-def chosen(scores: Float[Tensor, "batch src 1 symbols"], symbols: Int[Tensor, " batch"]) -> Column:
-    """The scores of one symbol per hypothesis, in every row of a column."""
-    labels = symbols[:, None, None].expand(-1, scores.shape[1], 1)
-    return scores[:, :, 0].gather(-1, labels)[..., 0]
 
 
 def _impossible(

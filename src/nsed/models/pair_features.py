@@ -7,14 +7,30 @@ projection that follows it.
 from typing import NamedTuple
 
 import torch
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
+from torch.nn import functional
 
 from nsed.models.fused_scores import can_fuse, fused_products
 
 SourceVectors = Float[Tensor, "batch src dim"]
 TargetVectors = Float[Tensor, "batch tgt dim"]
 Scores = Float[Tensor, "batch src tgt classes"]
+
+
+class SourceFactors(NamedTuple):
+    """The part of the pair features that belongs to the source, good for any number of targets."""
+
+    projected: SourceVectors
+    similar: Float[Tensor, "batch heads src part"] | None
+    attended: SourceVectors | None
+    """What attention looks at."""
+    padding: Bool[Tensor, "batch src"]
+
+    def reordered(self, rows: Int[Tensor, " chosen"]) -> "SourceFactors":
+        """The same for chosen members of the batch."""
+        similar, attended = (None if part is None else part[rows] for part in (self.similar, self.attended))
+        return SourceFactors(self.projected[rows], similar, attended, self.padding[rows])
 
 
 class Factors(NamedTuple):
@@ -49,14 +65,19 @@ class PairFeatures(nn.Module):
         """Whether the features have a second half, from attention."""
         return self.attention is not None
 
-    def factors(self, source: SourceVectors, target: TargetVectors, real: Bool[Tensor, "batch src"]) -> Factors:
-        """Everything that can be computed per symbol; `real` is False for padding of the source."""
+    def of_source(self, source: SourceVectors, real: Bool[Tensor, "batch src"]) -> SourceFactors:
+        """What can be computed before there is a target; `real` is False for padding."""
+        similar = self._heads(source) if self.interaction else None
+        return SourceFactors(self.source(source), similar, source if self.attends else None, ~real)
+
+    def factors(self, source: SourceFactors, target: TargetVectors) -> Factors:
+        """Everything that can be computed per symbol."""
         attended = None
         if self.attention is not None:
-            attended, _ = self.attention(target, source, source, key_padding_mask=~real, need_weights=False)
-        similar_source = self._heads(source) if self.interaction else None
-        similar_target = self._heads(target) if self.interaction else None
-        return Factors(self.source(source), self.target(target), similar_source, similar_target, attended)
+            seen = source.attended
+            attended, _ = self.attention(target, seen, seen, key_padding_mask=source.padding, need_weights=False)
+        similar = self._heads(target) if self.interaction else None
+        return Factors(source.projected, self.target(target), source.similar, similar, attended)
 
     def rectified(self, factors: Factors) -> Float[Tensor, "batch src tgt dim"]:
         """ReLU features of every cell."""
@@ -92,7 +113,7 @@ class NormedProjection(nn.Module):
         """Scores of all classes in all cells."""
         weight, constant = self.folded()
         dim = rectified.shape[-1]
-        projected = rectified @ weight[:, :dim].T
+        projected = functional.linear(rectified, weight[:, :dim])
         total, squares = _moments(rectified)
         if attended is not None:
             projected = projected + (attended @ weight[:, dim:].T)[:, None]

@@ -11,11 +11,12 @@ from nsed.encoders import Prefix
 from nsed.lattice import NEG
 from nsed.lattice.arcs import REACHABLE
 from nsed.models.columns import Memory, Normalisation, Opened
-from nsed.models.op_scores import TargetScores
 from nsed.models.transducer import EncodedSource, TransducerNetwork
 from nsed.text.vocabulary import END, PAD, START, UNKNOWN
 
 Rows = Int[Tensor, " rows"]
+WORTH_MOVING = 0.85
+"""Share of hypotheses that must be left, at most, for the complete ones to be left behind."""
 
 
 class Found(NamedTuple):
@@ -35,22 +36,11 @@ class Hypotheses(NamedTuple):
     memory: Memory
     symbols: Int[Tensor, "rows length"]
 
-    def reordered(self, rows: Rows) -> "Hypotheses":
-        """Chosen rows, any of them any number of times."""
-        return Hypotheses(
-            self.source.reordered(rows),
-            self.vector[rows],
-            self.prefix.reordered(rows),
-            tuple(part[rows] for part in self.memory),
-            self.symbols[rows],
-        )
-
 
 class Expanded(NamedTuple):
     """Hypotheses with their newest column open: ready to be continued with a symbol."""
 
     hypotheses: Hypotheses
-    column: TargetScores
     opened: Opened
 
     @property
@@ -73,22 +63,24 @@ class Decoder:
         batch = len(source.lengths)
         vector, prefix = self.network.begin(batch)
         symbols = torch.zeros((batch, 0), dtype=torch.long, device=vector.device)
-        return Hypotheses(source, vector, prefix, self.normalisation.begin(source.vectors[:, :, 0]), symbols)
+        return Hypotheses(source, vector, prefix, self.normalisation.begin(source.factors.projected[:, :, 0]), symbols)
 
     def expand(self, hypotheses: Hypotheses) -> Expanded:
         """Compute the one new column of each hypothesis."""
         column = self.network.scores(hypotheses.source, hypotheses.vector[:, None])
         opened = self.normalisation.open(column, hypotheses.memory, hypotheses.source.lengths)
-        return Expanded(hypotheses, column, opened)
+        return Expanded(hypotheses, opened)
 
-    def continued(self, expanded: Expanded, rows: Rows, symbols: Rows) -> Hypotheses:
-        """The chosen hypotheses, each with one symbol more."""
-        column = TargetScores(*(part[rows] for part in expanded.column))
-        opened = Opened(*(part[rows] for part in expanded.opened))
-        chosen = expanded.hypotheses.reordered(rows)
-        memory = self.normalisation.close(column, opened, symbols, chosen.source.lengths)
-        vector, prefix = self.network.target_encoder.step(symbols, chosen.prefix)
-        return Hypotheses(chosen.source, vector, prefix, memory, torch.cat([chosen.symbols, symbols[:, None]], dim=1))
+    def continued(self, expanded: Expanded, rows: Rows, symbols: Rows, *, same_sources: bool = False) -> Hypotheses:
+        """The chosen hypotheses, any of them any number of times, each with one symbol more.
+
+        `same_sources` says that each comes from a row with its own source: then the sources, which are large, stay.
+        """
+        before = expanded.hypotheses
+        source = before.source if same_sources else before.source.reordered(rows)
+        memory = self.normalisation.close(expanded.opened, rows, symbols)
+        vector, prefix = self.network.target_encoder.step(symbols, before.prefix.reordered(rows))
+        return Hypotheses(source, vector, prefix, memory, torch.cat([before.symbols[rows], symbols[:, None]], dim=1))
 
 
 class Finished:
@@ -151,7 +143,8 @@ def beam_search(
             break
         width, alive = written.shape[2], scores > REACHABLE  # a beam wider than the space holds dead prefixes
         rows = places // width + torch.arange(batch, device=places.device)[:, None] * written.shape[1]
-        hypotheses = decoder.continued(expanded, rows.flatten(), (places % width).flatten())
+        stay = rows.shape[1] == written.shape[1]  # as many prefixes per word as before, in the words' order
+        hypotheses = decoder.continued(expanded, rows.flatten(), (places % width).flatten(), same_sources=stay)
     return finished.found()
 
 
@@ -179,22 +172,31 @@ Choose = Callable[[Float[Tensor, "rows symbols"]], Rows]
 
 
 def _one_by_one(decoder: Decoder, source: EncodedSource, longest: int, choose: Choose) -> Found:
-    """One hypothesis per source; what is complete is carried along and changes no more."""
-    batch = len(source.lengths)
-    hypotheses, every = decoder.begin(source), torch.arange(batch, device=source.lengths.device)
-    lengths = torch.full((batch,), longest, device=source.lengths.device)
-    log_prob = hypotheses.vector.new_full((batch,), NEG)
-    done: Bool[Tensor, " batch"] = torch.zeros_like(lengths, dtype=torch.bool)
+    """One hypothesis per source. What is complete is carried along for a while, then left behind with others.
+
+    What is not complete after `longest` symbols ends there.
+    """
+    batch, like = len(source.lengths), source.lengths
+    symbols, lengths = like.new_zeros((batch, 1, longest)), like.new_full((batch, 1), longest)
+    log_prob = source.factors.projected.new_full((batch, 1), NEG)
+    hypotheses, places = decoder.begin(source), torch.arange(batch, device=like.device)
+    going: Bool[Tensor, " rows"] = torch.ones_like(places, dtype=torch.bool)
     for length in range(longest + 1):
         expanded = decoder.expand(hypotheses)
-        symbols = choose(expanded.written)
-        ending = (symbols == END) & ~done
-        lengths = torch.where(ending, length, lengths)
-        log_prob = torch.where(ending, expanded.written[:, END], log_prob)
-        done = done | ending
-        if length == longest or bool(done.all()):
+        chosen = choose(expanded.written)
+        ended = going if length == longest else (chosen == END) & going
+        lengths[places[ended], 0], log_prob[places[ended], 0] = length, expanded.written[ended, END]
+        symbols[places[going], 0, :length] = hypotheses.symbols[going]
+        going = going & ~ended
+        if not bool(going.any()):
             break
-        hypotheses = decoder.continued(expanded, every, symbols)
-    return Found(
-        hypotheses.symbols[:, None], lengths[:, None].clamp(max=hypotheses.symbols.shape[1]), log_prob[:, None]
-    )
+        rows = _remaining(going)
+        hypotheses = decoder.continued(expanded, rows, chosen[rows], same_sources=len(rows) == len(going))
+        places, going = places[rows], going[rows]
+    return Found(symbols, lengths, log_prob)
+
+
+def _remaining(going: Bool[Tensor, " all"]) -> Rows:
+    """All rows, until so many are complete that it is worth moving the others."""
+    left = going.nonzero()[:, 0]
+    return left if len(left) <= WORTH_MOVING * len(going) else torch.arange(len(going), device=going.device)

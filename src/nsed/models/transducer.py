@@ -3,27 +3,26 @@
 from typing import NamedTuple
 
 import torch
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from nsed.encoders import EncoderConfig, Prefix, StringEncoder
 from nsed.encoders.base import inside
 from nsed.models.delimiters import with_end, with_start
 from nsed.models.op_scores import TargetScores
-from nsed.models.pair_features import Factors, NormedProjection, PairFeatures, pair_scores
+from nsed.models.pair_features import NormedProjection, PairFeatures, SourceFactors, pair_scores
 from nsed.types import Lengths
 
 
 class EncodedSource(NamedTuple):
     """A source in context, ready for any number of targets."""
 
-    vectors: Float[Tensor, "batch src dim"]
-    real: Bool[Tensor, "batch src"]
+    factors: SourceFactors
     lengths: Lengths
 
     def reordered(self, rows: Int[Tensor, " chosen"]) -> "EncodedSource":
         """The same for chosen members of the batch."""
-        return EncodedSource(*(part.index_select(0, rows) for part in self))
+        return EncodedSource(self.factors.reordered(rows), self.lengths.index_select(0, rows))
 
 
 class TransducerNetwork(nn.Module):
@@ -52,7 +51,7 @@ class TransducerNetwork(nn.Module):
     def encode(self, source: Int[Tensor, "batch n"], lengths: Lengths) -> EncodedSource:
         """The positions of `s_1 .. s_n </s>`."""
         vectors = self.source_encoder(with_end(source, lengths), lengths + 1)
-        return EncodedSource(vectors, inside(lengths + 1, vectors.shape[1]), lengths)
+        return EncodedSource(self.features.of_source(vectors, inside(lengths + 1, vectors.shape[1])), lengths)
 
     def forward(self, source: EncodedSource, target: Int[Tensor, "batch m"], target_lengths: Lengths) -> TargetScores:
         """Scores in all cells of whole targets."""
@@ -67,5 +66,5 @@ class TransducerNetwork(nn.Module):
 
     def scores(self, source: EncodedSource, target: Float[Tensor, "batch tgt dim"]) -> TargetScores:
         """Scores in the cells of these columns."""
-        factors: Factors = self.features.factors(source.vectors, target, source.real)
+        factors = self.features.factors(source.factors, target)
         return TargetScores.split(pair_scores(self.features, self.projection, self.dropout, factors))

@@ -16,7 +16,7 @@ from nsed.lattice.arcs import REACHABLE
 from nsed.models.aligner import Aligner, PairsLike
 from nsed.models.op_scores import TargetScores
 from nsed.models.persistence import MODEL_KINDS, SavedModel, read_kind, write_model
-from nsed.models.search import Decoder, Found, beam_search, draw
+from nsed.models.search import Decoder, Found, beam_search, draw, greedy_search
 from nsed.models.transducer import EncodedSource, TransducerNetwork
 from nsed.models.weights import put_weights, weights_of
 from nsed.text import Coders, PairBatch, PairBatches, Pairs
@@ -99,7 +99,7 @@ class Transducer(Aligner):
     def transduce(
         self, sources: Iterable[str], *, nbest: int = 1, beam: int | None = None, on_batch: OnBatch = ignore
     ) -> list[list[Transduction]]:
-        """The most probable targets of each source, best first; a wider beam finds better ones, slower."""
+        """The most probable targets of each source, best first; a wider beam finds better ones, slower; 1 is greedy."""
         if isinstance(sources, str):
             raise ArgumentError("sources", got=repr(sources), expected="a list of strings")
         for name, value in (("nbest", nbest), ("beam", beam)):
@@ -198,6 +198,8 @@ class Transducer(Aligner):
 
     def _search(self, encoded: EncodedSource, beam: int, nbest: int) -> Found:
         longest, penalty = longest_output(self.network, self.config), self.config.length_penalty
+        if beam == 1:
+            return greedy_search(self._decoder, encoded, longest=longest)
         return beam_search(self._decoder, encoded, beam=beam, nbest=nbest, longest=longest, length_penalty=penalty)
 
     def _read(self, found: Found) -> Iterator[list[Transduction]]:
