@@ -77,11 +77,11 @@ def test_readme_shows_the_two_commands():
 
 
 def test_readme_figures_are_those_that_were_measured():
-    """Each figure stands between a comment that says where it comes from, `file: keys [%]`, and an end mark."""
-    figures = re.findall(r"<!-- ([\w./-]+): ([\w ]+?)( %)? -->([\d.]+)<!-- end -->", README)
+    """Each figure stands between a comment that says where it comes from, `file: key/key [%]`, and an end mark."""
+    figures = re.findall(r"<!-- ([\w./-]+): ([\w ,/-]+?)( %)? -->([\d.]+)<!-- end -->", README)
     assert len(figures) == README.count("<!-- end -->") >= 5
     for file, keys, percent, shown in figures:
-        value = reduce(_part, keys.split(), json.loads((ROOT / file).read_text())) * (100 if percent else 1)
+        value = reduce(_part, keys.split("/"), json.loads((ROOT / file).read_text())) * (100 if percent else 1)
         decimals = len(shown.partition(".")[2])
         assert shown == f"{value:.{decimals}f}", (file, keys)
 
