@@ -1,18 +1,23 @@
 """Shapes in signatures are checked while the tests run; everywhere else they are documentation."""
 
 import os
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 import torch
 from jaxtyping import install_import_hook
 
+COMPILED = ("numba_", "triton_")
+"""Files whose functions other compilers read: nothing may be wrapped around them."""
 SOURCE = Path(__file__).parent / "src"
 CHECKED = [
     ".".join(path.relative_to(SOURCE).with_suffix("").parts)
     for path in SOURCE.rglob("*.py")
-    if path.name != "__init__.py" and not path.name.startswith("numba_")  # what numba compiles must be left alone
+    if path.name != "__init__.py"
+    and not path.name.startswith(("numba_", "triton_"))  # what is compiled must be left alone
 ]
+collect_ignore_glob = [f"**/{start}*" for start in COMPILED if find_spec(start.rstrip("_")) is None]
 install_import_hook(CHECKED, "beartype.beartype")
 
 torch.set_num_threads(1)  # the tests' tensors are small: more threads only wait for each other

@@ -16,7 +16,7 @@ compiled = njit(nogil=True, cache=True, error_model="numpy", fastmath={"reassoc"
 
 
 @njit(nogil=True, inline="always", error_model="numpy")
-def mixed(number):  # type: ignore[no-untyped-def]
+def mixed(number):
     """A number that looks random, the same one for the same number: shifts and odd factors spread every bit."""
     number = U((number ^ (number >> U(16))) * U(0x7FEB352D))
     number = U((number ^ (number >> U(15))) * U(0x846CA68B))
@@ -24,7 +24,7 @@ def mixed(number):  # type: ignore[no-untyped-def]
 
 
 @njit(nogil=True, inline="always", error_model="numpy")
-def _rectify(source, target, i, j, x, seed, dropped, scale):  # type: ignore[no-untyped-def]
+def _rectify(source, target, i, j, x, seed, dropped, scale):
     """Features of a cell; with dropout each is dropped if its own random number is below `dropped`."""
     zero = source.dtype.type(0)
     if dropped:
@@ -38,7 +38,7 @@ def _rectify(source, target, i, j, x, seed, dropped, scale):  # type: ignore[no-
 
 
 @compiled
-def _forward_pair(source, target, weight, eps, products, moments, x, seed, dropped, scale):  # type: ignore[no-untyped-def]
+def _forward_pair(source, target, weight, eps, products, moments, x, seed, dropped, scale):
     zero, one, size = source.dtype.type(0), source.dtype.type(1), source.dtype.type(source.shape[1])
     for i in range(source.shape[0]):
         for j in range(target.shape[0]):
@@ -59,9 +59,7 @@ def _forward_pair(source, target, weight, eps, products, moments, x, seed, dropp
 
 
 @compiled
-def forward(  # type: ignore[no-untyped-def]
-    source, target, weight, eps, seed, dropped, scale, products, moments, part, first, last
-):
+def forward(source, target, weight, eps, seed, dropped, scale, products, moments, part, first, last):
     """All cells of some pairs; `moments` keeps the mean and the inverse deviation of the features of each."""
     x = np.empty_like(weight[0])
     for pair in range(first, last):
@@ -70,7 +68,7 @@ def forward(  # type: ignore[no-untyped-def]
 
 
 @compiled
-def _backward_pair(  # type: ignore[no-untyped-def]
+def _backward_pair(
     source, target, weight, gradient, products, moments, to_source, to_target, to_weight, x, by_x, seed, dropped, scale
 ):
     zero, size = source.dtype.type(0), source.dtype.type(source.shape[1])
@@ -98,7 +96,7 @@ def _backward_pair(  # type: ignore[no-untyped-def]
 
 
 @compiled
-def backward(  # type: ignore[no-untyped-def]
+def backward(
     source,
     target,
     weight,

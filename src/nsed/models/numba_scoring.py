@@ -17,13 +17,13 @@ LIMIT = np.float32(80)
 
 
 @njit(nogil=True, inline="always", error_model="numpy")
-def odds(score):  # type: ignore[no-untyped-def]
+def odds(score):
     """exp(score), of a score between the limits."""
     return exp_below_zero(min(max(score, -LIMIT), LIMIT))
 
 
 @compiled
-def cell_odds(source, target, weight, constant, eps, rows, columns, n, m, result):  # type: ignore[no-untyped-def]
+def cell_odds(source, target, weight, constant, eps, rows, columns, n, m, result):
     """The exponentials of the four classes' scores in every cell; `rows` and `columns` say where the symbols are."""
     zero, one, size = source.dtype.type(0), source.dtype.type(1), source.dtype.type(source.shape[1])
     for i in range(n + 1):
@@ -47,7 +47,7 @@ def cell_odds(source, target, weight, constant, eps, rows, columns, n, m, result
 
 
 @compiled
-def log_alpha(cells, n, m, before, here):  # type: ignore[no-untyped-def]
+def log_alpha(cells, n, m, before, here):
     """Log alpha[n, m] from odds in the cells that arcs leave: delete, insert, substitute, non-match; row by row."""
     for i in range(n + 1):
         for j in range(m + 1):
@@ -68,7 +68,7 @@ def log_alpha(cells, n, m, before, here):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def by_vectors(  # type: ignore[no-untyped-def]
+def by_vectors(
     rows, columns, source, target, weight, constant, eps, flat_s, starts_s, flat_t, starts_t, result, part, first, last
 ):
     """The score of each pair (row, column) of strings, from the vectors of their symbols."""
@@ -84,7 +84,7 @@ def by_vectors(  # type: ignore[no-untyped-def]
 
 
 @compiled
-def by_table(rows, columns, table, flat_s, starts_s, flat_t, starts_t, result, part, first, last):  # type: ignore[no-untyped-def]
+def by_table(rows, columns, table, flat_s, starts_s, flat_t, starts_t, result, part, first, last):
     """The same from a table of the odds of every pair of symbols."""
     longest_s, longest_t = _longest(starts_s), _longest(starts_t)
     cells = np.empty((longest_s + 1, longest_t + 1, 4), table.dtype)
@@ -103,7 +103,7 @@ def by_table(rows, columns, table, flat_s, starts_s, flat_t, starts_t, result, p
 
 
 @compiled
-def _longest(starts):  # type: ignore[no-untyped-def]
+def _longest(starts):
     longest = 0
     for place in range(starts.size - 1):
         longest = max(longest, starts[place + 1] - starts[place])

@@ -12,6 +12,7 @@ from nsed.lattice.backends.base import Backend
 from nsed.lattice.backends.numba import NumbaBackend
 from nsed.lattice.backends.reference import ReferenceBackend
 from nsed.lattice.backends.torch import TorchBackend
+from nsed.lattice.backends.triton import TritonBackend
 from nsed.registry import Registry
 
 BACKENDS: Registry[Backend] = Registry("backend")
@@ -19,6 +20,8 @@ BACKENDS.register("reference", ReferenceBackend())
 BACKENDS.register("torch", TorchBackend())
 if find_spec("numba") is not None:
     BACKENDS.register("numba", NumbaBackend())
+if find_spec("triton") is not None:
+    BACKENDS.register("triton", TritonBackend())
 
 AUTO = "auto"
 """The name that lets nsed choose."""

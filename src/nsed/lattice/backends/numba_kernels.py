@@ -13,21 +13,21 @@ compiled = njit(nogil=True, cache=True, error_model="numpy")
 
 
 @compiled
-def _log_cell(result, above, left, corner, delete, insert, substitute, lowest):  # type: ignore[no-untyped-def]
+def _log_cell(result, above, left, corner, delete, insert, substitute, lowest):
     for b in range(result.size):
         total = log_sum(above[b] + delete[b], left[b] + insert[b], corner[b] + substitute[b])
         result[b] = max(total, lowest)
 
 
 @compiled
-def _max_cell(result, above, left, corner, delete, insert, substitute, lowest):  # type: ignore[no-untyped-def]
+def _max_cell(result, above, left, corner, delete, insert, substitute, lowest):
     for b in range(result.size):
         best = max(above[b] + delete[b], left[b] + insert[b], corner[b] + substitute[b])
         result[b] = max(best, lowest)
 
 
 @compiled
-def log_forward(weights, alpha, first, last):  # type: ignore[no-untyped-def]
+def log_forward(weights, alpha, first, last):
     """The forward table in logarithms; `alpha` has a border above and to the left."""
     _, rows, columns, _ = weights.shape
     for cell in range(1, rows * columns):
@@ -45,7 +45,7 @@ def log_forward(weights, alpha, first, last):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def max_forward(weights, alpha, first, last):  # type: ignore[no-untyped-def]
+def max_forward(weights, alpha, first, last):
     """The same with maxima instead of sums."""
     _, rows, columns, _ = weights.shape
     for cell in range(1, rows * columns):
@@ -63,13 +63,13 @@ def max_forward(weights, alpha, first, last):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def _add_product(result, ratio, given):  # type: ignore[no-untyped-def]
+def _add_product(result, ratio, given):
     for b in range(result.size):
         result[b] += ratio[b] * given[b]
 
 
 @compiled
-def sweep_down(ratios, solved, first, last):  # type: ignore[no-untyped-def]
+def sweep_down(ratios, solved, first, last):
     """x[c] += ratios of the arcs into c times x where they start; `solved` has a border above and to the left."""
     _, rows, columns, _ = ratios.shape
     for i in range(rows):
@@ -81,7 +81,7 @@ def sweep_down(ratios, solved, first, last):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def sweep_up(ratios, solved, first, last):  # type: ignore[no-untyped-def]
+def sweep_up(ratios, solved, first, last):
     """x[start of arc] += ratio times x[c], from the last cell to the first; the border collects what is nobody's."""
     _, rows, columns, _ = ratios.shape
     for i in range(rows - 1, -1, -1):
@@ -93,7 +93,7 @@ def sweep_up(ratios, solved, first, last):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def _hand_on(start, result, here, alpha_start, alpha, weights, nothing, reachable):  # type: ignore[no-untyped-def]
+def _hand_on(start, result, here, alpha_start, alpha, weights, nothing, reachable):
     """One kind of arc: its gradient, which is also what the cell where it starts gets."""
     for b in range(result.size):
         ratio = exp_below_zero(min(alpha_start[b] + weights[b] - alpha[b], nothing))
@@ -103,7 +103,7 @@ def _hand_on(start, result, here, alpha_start, alpha, weights, nothing, reachabl
 
 
 @compiled
-def add_gradient(weights, alpha, solved, result, first, last):  # type: ignore[no-untyped-def]
+def add_gradient(weights, alpha, solved, result, first, last):
     """Ratios, reverse sweep and their product in one pass; `solved` starts as the injection. Both have a border."""
     _, rows, columns, _ = weights.shape
     zero, reachable = alpha.dtype.type(0), alpha.dtype.type(REACHABLE)

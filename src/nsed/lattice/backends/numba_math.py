@@ -35,7 +35,7 @@ inlined = njit(nogil=True, inline="always", error_model="numpy")
 
 
 @inlined
-def _exp32(x):  # type: ignore[no-untyped-def]
+def _exp32(x):
     x = max(x, LOWEST)
     power = np.floor(x * PER_LN2 + HALF)
     r = x - power * LN2_HIGH - power * LN2_LOW
@@ -45,7 +45,7 @@ def _exp32(x):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def _log_sum32(a, b, c):  # type: ignore[no-untyped-def]
+def _log_sum32(a, b, c):
     top = max(a, b, c)
     total = _exp32(a - top) + _exp32(b - top) + _exp32(c - top)
     large = total > F(1.5)
@@ -57,26 +57,26 @@ def _log_sum32(a, b, c):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def _log_sum64(a, b, c):  # type: ignore[no-untyped-def]
+def _log_sum64(a, b, c):
     top = max(a, b, c)
     return top + math.log(math.exp(a - top) + math.exp(b - top) + math.exp(c - top))
 
 
 @overload(exp_below_zero, inline="always")
-def _exp_for(x):  # type: ignore[no-untyped-def]  # numba compares the names with those of the answer
+def _exp_for(x):  # numba compares the names with those of the answer
     single = x == types.float32
 
-    def exp(x):  # type: ignore[no-untyped-def]
+    def exp(x):
         return _exp32(x) if single else math.exp(x)
 
     return exp
 
 
 @overload(log_sum, inline="always")
-def _log_sum_for(a, b, c):  # type: ignore[no-untyped-def]
+def _log_sum_for(a, b, c):
     single = a == types.float32
 
-    def total(a, b, c):  # type: ignore[no-untyped-def]
+    def total(a, b, c):
         return _log_sum32(a, b, c) if single else _log_sum64(a, b, c)
 
     return total
