@@ -13,22 +13,24 @@ from nsed.lattice import NEG, Arcs, EditLattice
 from nsed.models.columns import Column, Memory, Normalisation, Opened, Rows, first_column, from_above, with_deletes
 from nsed.models.op_scores import TargetScores, entered, is_last_row, next_symbol
 from nsed.text.vocabulary import END, PAD, START
-from nsed.types import Lengths, PerPair
+from nsed.types import Lengths, PerPair, Table
 
 
 class Outgoing(Normalisation):
     """Exact conditional probabilities."""
 
     def arcs(self, scores: TargetScores, target: Int[Tensor, "batch m"], source_lengths: Lengths) -> Arcs:
-        """See `Normalisation.arcs`."""
-        leaving = leaving_cells(scores, source_lengths)
-        return entered(leaving.delete, next_symbol(leaving.insert, target), next_symbol(leaving.substitute, target))
+        """See `Normalisation.arcs`: only the scores of the target's own symbols are normalised."""
+        possible = possible_cells(scores, source_lengths)
+        total = _total(possible)
+        insert, substitute = next_symbol(possible.insert, target), next_symbol(possible.substitute, target)
+        return entered(possible.delete - total, insert - total, substitute - total)
 
     def log_prob(self, lattice: EditLattice, scores: TargetScores, lengths: tuple[Lengths, Lengths]) -> PerPair:
         """`log_alpha[n, m]` plus the log-probability of the end there: exact, and 1 over all targets together."""
         n, m = lengths
-        end = leaving_cells(scores, n).insert[..., END]
-        return lattice.log_prob + end[torch.arange(len(n), device=n.device), n, m]
+        final = scores.insert[torch.arange(len(n), device=n.device), n, m]
+        return lattice.log_prob + final[:, END] - final.masked_fill(_never(final), NEG).logsumexp(1)
 
     def begin(self, like: Column) -> Memory:
         """See `Normalisation.begin`."""
@@ -51,20 +53,39 @@ class Outgoing(Normalisation):
 
 def leaving_cells(scores: TargetScores, source_lengths: Lengths) -> TargetScores:
     """Log-probabilities of everything that can happen in each cell."""
+    possible = possible_cells(scores, source_lengths)
+    total = _total(possible)
+    return TargetScores(
+        possible.delete - total, possible.insert - total[..., None], possible.substitute - total[..., None]
+    )
+
+
+def possible_cells(scores: TargetScores, source_lengths: Lengths) -> TargetScores:
+    """The scores, NEG for what cannot happen in a cell."""
     last = is_last_row(source_lengths, scores.delete.shape[1])[:, :, None]
     delete = scores.delete.masked_fill(last, NEG)
     insert = scores.insert.masked_fill(_impossible(scores.insert, last), NEG)
     substitute = scores.substitute.masked_fill(_impossible(scores.substitute, None) | last[..., None], NEG)
-    total = torch.logaddexp(torch.logaddexp(delete, insert.logsumexp(-1)), substitute.logsumexp(-1))
-    return TargetScores(delete - total, insert - total[..., None], substitute - total[..., None])
+    return TargetScores(delete, insert, substitute)
+
+
+def _total(scores: TargetScores) -> Table:
+    """The logarithm of the sum over all classes."""
+    written = torch.logaddexp(scores.insert.logsumexp(-1), scores.substitute.logsumexp(-1))
+    return torch.logaddexp(scores.delete, written)
 
 
 def _impossible(
     scores: Float[Tensor, "batch src tgt symbols"], end_allowed: Bool[Tensor, "batch src 1"] | None
 ) -> Bool[Tensor, "#batch #src #tgt symbols"]:
     """No operation writes padding or a start; an end is written where it is allowed."""
-    number = torch.arange(scores.shape[-1], device=scores.device)
-    never, end = (number == PAD) | (number == START), number == END
+    never, end = _never(scores), torch.arange(scores.shape[-1], device=scores.device) == END
     if end_allowed is None:
         return (never | end)[None, None, None]
     return never | (end & ~end_allowed[..., None])
+
+
+def _never(scores: Float[Tensor, "*cells symbols"]) -> Bool[Tensor, " symbols"]:
+    """What is never written: made on the device, so that nothing waits for a copy."""
+    number = torch.arange(scores.shape[-1], device=scores.device)
+    return (number == PAD) | (number == START)
