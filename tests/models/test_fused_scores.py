@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from nsed.models.fused_scores import CLASSES, fused_products
+from nsed.models.fused_scores import CLASSES, compiled_features, fused_products
 from nsed.models.pair_features import NormedProjection, PairFeatures, pair_scores
 
 EPS = 1e-5
@@ -36,6 +36,31 @@ def test_scores_and_gradients_are_the_readable_ones(shape, dtype):
     gradient = torch.randn_like(ours)
     for mine, other in zip(*(torch.autograd.grad(out, inputs, gradient) for out in (ours, theirs)), strict=True):
         torch.testing.assert_close(mine, other, **close)
+
+
+@pytest.mark.parametrize("shape", [(3, 4, 5, 11), (1, 1, 1, 1), (130, 3, 2, 33), (0, 3, 3, 8), (2, 0, 3, 8)])
+def test_tables_of_features_are_the_readable_ones(shape):
+    source, target, _ = (part.requires_grad_(True) for part in case(*shape))
+    ours = compiled_features(source, target)
+    x = (source[:, :, None] + target[:, None]).relu()
+    theirs = (x, x.sum(-1), x.square().sum(-1))
+    gradients = [torch.randn_like(part) for part in theirs]
+    for one, other in zip(ours, theirs, strict=True):
+        torch.testing.assert_close(one, other)
+    both = (torch.autograd.grad(made, (source, target), gradients) for made in (ours, theirs))
+    for one, other in zip(*both, strict=True):
+        torch.testing.assert_close(one, other)
+
+
+def test_gradients_of_tables_with_dropout_are_those_of_the_same_draw():
+    def seeded(*inputs):
+        torch.manual_seed(3)
+        return compiled_features(*inputs, dropout=0.4)
+
+    inputs = [part.requires_grad_(True) for part in case()[:2]]
+    assert torch.autograd.gradcheck(seeded, inputs)
+    dropped = (seeded(*inputs).x == 0) & (compiled_features(*inputs).x > 0)
+    assert 0.15 < dropped.double().mean() < 0.25
 
 
 def test_gradients_with_dropout_are_those_of_the_same_draw():

@@ -18,7 +18,7 @@ from nsed.models.losses import (
     real_cells,
 )
 from nsed.models.matcher import MatcherNetwork, Side, lattice_of
-from nsed.models.pair_features import NormedProjection, PairFeatures
+from nsed.models.pair_features import NormedProjection, PairFeatures, pair_scores
 from nsed.text.vocabulary import END
 
 
@@ -80,7 +80,8 @@ def test_folded_projection_equals_layer_norm_then_linear(attention):
     if factors.attended is not None:
         whole = torch.cat([rectified, factors.attended[:, None].expand(-1, 4, -1, -1)], dim=-1)
     expected = projection.linear(projection.norm(whole))
-    torch.testing.assert_close(projection(rectified, factors.attended), expected)
+    scores = pair_scores(features, projection, torch.nn.Dropout(0.5).eval(), factors)
+    torch.testing.assert_close(scores, expected)
 
 
 def random_lattice(seed=0, requires_grad=False):

@@ -1,14 +1,15 @@
-"""Pair features and their scores in one compiled pass on a CPU, for the Matcher's four classes (extra `cpu`).
+"""Pair features in one compiled pass on a CPU (extra `cpu`).
 
-Equal to `PairFeatures.rectified`, dropout and `NormedProjection`, without attention and similarities. Random numbers
-for dropout are made from one seed and the place of a feature, so that the backward pass can make them again.
+With their scores, for the Matcher's four classes, or as a table with its moments, for the Transducer's many. Equal to
+`PairFeatures.rectified` and dropout (and `NormedProjection`), without similarities. Random numbers for dropout are made
+from one seed and the place of a feature, so that the backward pass can make them again.
 """
 
 from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
 from types import ModuleType
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -16,14 +17,20 @@ from jaxtyping import Float
 from torch import Tensor
 
 from nsed.lattice.backends.threads import in_threads, parts_of
+from nsed.types import Table
 
 Classes = Float[Tensor, "batch src tgt classes"]
 CLASSES = 4
 
 
+def can_compile(source: Float[Tensor, "batch src dim"]) -> bool:
+    """Whether there are kernels for the device and type of these."""
+    return source.device.type == "cpu" and source.dtype in (torch.float32, torch.float64) and _has_numba()
+
+
 def can_fuse(source: Float[Tensor, "batch src dim"], weight: Float[Tensor, "classes dim"]) -> bool:
-    """Whether there is a kernel for these."""
-    return source.device.type == "cpu" and len(weight) == CLASSES and _has_numba()
+    """Whether there is a kernel for that many classes too."""
+    return can_compile(source) and len(weight) == CLASSES
 
 
 @cache
@@ -68,6 +75,41 @@ class _Products(torch.autograd.Function):
         _run("backward", *given, _array(gradient), *kept, to_source, to_target, to_weight)
         by_source, by_target, by_weight = map(torch.from_numpy, (to_source, to_target, to_weight.sum(0)))
         return by_source, by_target, by_weight, None, None
+
+
+class Features(NamedTuple):
+    """`x = dropout(relu(source[i] + target[j]))`, its sum and its sum of squares."""
+
+    x: Float[Tensor, "batch src tgt dim"]
+    total: Table
+    squares: Table
+
+
+def compiled_features(
+    source: Float[Tensor, "batch src dim"], target: Float[Tensor, "batch tgt dim"], *, dropout: float = 0.0
+) -> Features:
+    """The features of every cell."""
+    return Features(*_Features.apply(source, target, dropout))  # type: ignore[no-untyped-call]  # torch's apply
+
+
+class _Features(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, source: Tensor, target: Tensor, dropout: float) -> tuple[Tensor, Tensor, Tensor]:
+        sides = _array(source), _array(target)
+        dtype, shape = sides[0].dtype, (*source.shape[:2], target.shape[1])
+        made = np.empty((*shape, source.shape[2]), dtype), np.empty(shape, dtype), np.empty(shape, dtype)
+        drops = _drops(dropout, dtype)
+        _run("table", *sides, *drops, *made)
+        ctx.x, ctx.scale = made[0], drops[2]
+        return torch.from_numpy(made[0]), torch.from_numpy(made[1]), torch.from_numpy(made[2])
+
+    @staticmethod
+    @torch.autograd.function.once_differentiable
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, Tensor, None]:
+        batch, rows, columns, dim = ctx.x.shape
+        to_source, to_target = (np.zeros((batch, size, dim), ctx.x.dtype) for size in (rows, columns))
+        _run("untable", ctx.x, *map(_array, gradients), ctx.scale, to_source, to_target)
+        return torch.from_numpy(to_source), torch.from_numpy(to_target), None
 
 
 def _drops(dropout: float, dtype: np.dtype) -> tuple[np.uint32, np.uint32, Any]:

@@ -11,7 +11,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 from torch.nn import functional
 
-from nsed.models.fused_scores import can_fuse, fused_products
+from nsed.models.fused_scores import Features, can_compile, can_fuse, compiled_features, fused_products
 
 SourceVectors = Float[Tensor, "batch src dim"]
 TargetVectors = Float[Tensor, "batch tgt dim"]
@@ -109,12 +109,12 @@ class NormedProjection(nn.Module):
         self.norm = nn.LayerNorm(2 * dim if attends else dim)
         self.linear = nn.Linear(2 * dim if attends else dim, classes)
 
-    def forward(self, rectified: Float[Tensor, "batch src tgt dim"], attended: TargetVectors | None) -> Scores:
+    def forward(self, features: Features, attended: TargetVectors | None) -> Scores:
         """Scores of all classes in all cells."""
         weight, constant = self.folded()
+        rectified, total, squares = features
         dim = rectified.shape[-1]
         projected = functional.linear(rectified, weight[:, :dim])
-        total, squares = _moments(rectified)
         if attended is not None:
             projected = projected + (attended @ weight[:, dim:].T)[:, None]
             total, squares = (a + b[:, None] for a, b in zip((total, squares), _moments(attended), strict=True))
@@ -134,8 +134,15 @@ def pair_scores(features: PairFeatures, projection: NormedProjection, dropout: n
     if factors.similar_source is None and factors.attended is None and can_fuse(factors.source, weight):
         rate = dropout.p if dropout.training else 0.0
         return fused_products(factors.source, factors.target, weight, eps=projection.norm.eps, dropout=rate) + constant
-    scores: Scores = projection(dropout(features.rectified(factors)), factors.attended)
+    scores: Scores = projection(_features(features, dropout, factors), factors.attended)
     return scores
+
+
+def _features(features: PairFeatures, dropout: nn.Dropout, factors: Factors) -> Features:
+    if factors.similar_source is None and can_compile(factors.source) and torch.is_grad_enabled():
+        return compiled_features(factors.source, factors.target, dropout=dropout.p if dropout.training else 0.0)
+    rectified: Tensor = dropout(features.rectified(factors))
+    return Features(rectified, *_moments(rectified))
 
 
 def _moments(vectors: Float[Tensor, "*cells dim"]) -> tuple[Float[Tensor, "*cells"], Float[Tensor, "*cells"]]:

@@ -178,7 +178,8 @@ def _one_by_one(decoder: Decoder, source: EncodedSource, longest: int, choose: C
     """
     batch, like = len(source.lengths), source.lengths
     symbols, lengths = like.new_zeros((batch, 1, longest)), like.new_full((batch, 1), longest)
-    log_prob = source.factors.projected.new_full((batch, 1), NEG)
+    projected = source.factors.projected
+    log_prob = projected.new_full((batch, 1), NEG, dtype=torch.promote_types(projected.dtype, torch.float32))
     hypotheses, places = decoder.begin(source), torch.arange(batch, device=like.device)
     going: Bool[Tensor, " rows"] = torch.ones_like(places, dtype=torch.bool)
     for length in range(longest + 1):

@@ -119,7 +119,8 @@ class Trainer:
         if not math.isfinite(loss):
             raise NsedError(f"the loss is {loss} at step {self.step}: try a smaller train.learning_rate")
         self.task.network.eval()
-        with torch.no_grad(), self.average.in_use():
+        as_later = torch.autocast(self.crew.device.type, enabled=False)  # models are used in fp32
+        with torch.no_grad(), as_later, self.average.in_use():
             metrics = dict(self.task.validate())
             value = metrics[self.task.metric]
             improved = not self.best_weights or (value - self.best) * self._direction > 0
