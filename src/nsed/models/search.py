@@ -94,23 +94,24 @@ class Finished:
 
     def add(
         self,
-        symbols: Int[Tensor, "batch beam length"],
-        log_prob: Float[Tensor, "batch beam"],
-        ranking: Float[Tensor, "batch beam"],
+        words: Int[Tensor, " words"],
+        symbols: Int[Tensor, "words beam length"],
+        log_prob: Float[Tensor, "words beam"],
+        ranking: Float[Tensor, "words beam"],
     ) -> None:
-        """Offer more complete targets; the best ones stay."""
+        """Offer more complete targets of some words; the best ones stay."""
         wider = torch.nn.functional.pad(symbols, (0, self.symbols.shape[2] - symbols.shape[2]))
         length = torch.full_like(log_prob, symbols.shape[2], dtype=torch.long)
-        best, order = torch.cat([self.ranking, ranking], dim=1).topk(self.ranking.shape[1], dim=1)
-        self.ranking = best
-        self.log_prob = torch.cat([self.log_prob, log_prob], dim=1).gather(1, order)
-        self.lengths = torch.cat([self.lengths, length], dim=1).gather(1, order)
+        best, order = torch.cat([self.ranking[words], ranking], dim=1).topk(self.ranking.shape[1], dim=1)
+        self.ranking[words] = best
+        self.log_prob[words] = torch.cat([self.log_prob[words], log_prob], dim=1).gather(1, order)
+        self.lengths[words] = torch.cat([self.lengths[words], length], dim=1).gather(1, order)
         places = order[:, :, None].expand(-1, -1, self.symbols.shape[2])
-        self.symbols = torch.cat([self.symbols, wider], dim=1).gather(1, places)
+        self.symbols[words] = torch.cat([self.symbols[words], wider], dim=1).gather(1, places)
 
-    def worst(self) -> Float[Tensor, " batch"]:
+    def worst(self, words: Int[Tensor, " words"]) -> Float[Tensor, " words"]:
         """The ranking that a newcomer must beat."""
-        return self.ranking[:, -1]
+        return self.ranking[words, -1]
 
     def found(self) -> Found:
         """Best first."""
@@ -125,27 +126,35 @@ def beam_search(
     Targets are ranked by `log p / length ** length_penalty`, the length counting `</s>`. Without a penalty the search
     ends when no prefix can still win: a prefix's probability is that of all its continuations together.
     """
-    batch = len(source.lengths)
+    words = torch.arange(len(source.lengths), device=source.lengths.device)
     hypotheses = decoder.begin(source)
-    finished = Finished(batch, nbest, longest, hypotheses.vector)
-    alive = torch.ones((batch, 1), dtype=torch.bool, device=hypotheses.vector.device)
+    finished = Finished(len(words), nbest, longest, hypotheses.vector)
+    alive = torch.ones((len(words), 1), dtype=torch.bool, device=words.device)
     for length in range(longest + 1):
         expanded = decoder.expand(hypotheses)
-        written = expanded.written.view(batch, alive.shape[1], -1).masked_fill(~alive[:, :, None], NEG)
-        ends = written[:, :, END]
-        symbols = hypotheses.symbols.view(batch, written.shape[1], length)
-        finished.add(symbols, ends, _ranked(ends, length + 1, length_penalty))
-        if length == longest:
+        written = expanded.written.view(*alive.shape, -1).masked_fill(~alive[:, :, None], NEG)
+        ends, symbols = written[:, :, END], hypotheses.symbols.view(*alive.shape, length)
+        finished.add(words, symbols, ends, _ranked(ends, length + 1, length_penalty))
+        scores, places = _best_continuations(written, beam)
+        hopeful = scores[:, 0] > (NEG if length_penalty else finished.worst(words))
+        if length == longest or not bool(hopeful.any()):
             break
-        ongoing = written.index_fill(2, torch.tensor([END], device=written.device), NEG).flatten(1)
-        scores, places = ongoing.topk(min(beam, ongoing.shape[1]), dim=1)
-        if length_penalty == 0 and bool((scores[:, 0] <= finished.worst()).all()):
-            break
-        width, alive = written.shape[2], scores > REACHABLE  # a beam wider than the space holds dead prefixes
-        rows = places // width + torch.arange(batch, device=places.device)[:, None] * written.shape[1]
-        stay = rows.shape[1] == written.shape[1]  # as many prefixes per word as before, in the words' order
-        hypotheses = decoder.continued(expanded, rows.flatten(), (places % width).flatten(), same_sources=stay)
+        left, (width, classes) = _remaining(hopeful), written.shape[1:]
+        rows = places[left] // classes + left[:, None] * width
+        stay = rows.shape == alive.shape  # as many prefixes of as many words as before
+        hypotheses = decoder.continued(expanded, rows.flatten(), (places[left] % classes).flatten(), same_sources=stay)
+        words, alive = words[left], scores[left] > REACHABLE  # a beam wider than the space holds dead prefixes
     return finished.found()
+
+
+def _best_continuations(
+    written: Float[Tensor, "words width classes"], beam: int
+) -> tuple[Float[Tensor, "words beam"], Int[Tensor, "words beam"]]:
+    """Log-probabilities and places of the best prefixes that go on, over all prefixes of a word."""
+    ongoing = written.clone()
+    ongoing[:, :, END] = NEG
+    best = ongoing.flatten(1).topk(min(beam, written[0].numel()), dim=1)
+    return best.values, best.indices
 
 
 def _ranked(log_prob: Float[Tensor, "batch beam"], length: int, penalty: float) -> Float[Tensor, "batch beam"]:
