@@ -55,6 +55,13 @@ def test_the_papers_mode_learns_it_too():
     assert right(Transducer.fit(TRAINING, config=paper), TEST) >= 0.9
 
 
+def test_in_the_papers_mode_a_unigram_model_misses_what_needs_context():
+    """In exact mode it does not: position and last target symbol are all that the rules need."""
+    losses = {"normalisation": "incoming", "em": 1.0, "next_symbol": 1.0, "likelihood": 0.0}
+    assert right(Transducer.fit(TRAINING, config=settings("unigram", 200, **losses)), TEST) < 0.9
+    assert right(Transducer.fit(TRAINING, config=settings("unigram", 200)), TEST) >= 0.95
+
+
 def test_scores_are_those_of_the_search_and_best_first(model):
     sources = [source for source, _ in TEST[:20]]
     found = model.transduce(sources, nbest=3)

@@ -4,16 +4,12 @@ A network without context has few different vectors, one per symbol and position
 table, and a pair costs a look into it per cell.
 """
 
-from functools import cache
-from importlib import import_module
-from types import ModuleType
 from typing import Any, NamedTuple
 
 import numpy as np
 import torch
-from torch import Tensor
 
-from nsed.lattice.backends.threads import in_threads
+from nsed.lattice.backends.compiled import array, run_kernel
 from nsed.models.fused_scores import can_fuse, fused_products
 from nsed.models.matcher import MatcherNetwork, Side
 from nsed.text import EncodedStrings
@@ -59,7 +55,7 @@ def bulk_scores(
     weight, constant = network.projection.folded()
     sides = _vectors(network, source, is_source=True), _vectors(network, target, is_source=False)
     symbols = [part for side in sides for part in (side.flat, side.starts)]
-    folded = _array(weight), _array(constant), np.float32(network.projection.norm.eps)
+    folded = array(weight), array(constant), np.float32(network.projection.norm.eps)
     kernel, given = "by_vectors", [*(side.rows for side in sides), *folded, *symbols]
     if len(sides[0].rows) * len(sides[1].rows) <= min(LARGEST_TABLE, len(pairs[0]) * 64):
         kernel, given = "by_table", [_table(network, *sides), *symbols]
@@ -88,7 +84,7 @@ def _in_context(network: MatcherNetwork, strings: Strings, *, is_source: bool) -
     for some in np.array_split(order, range(at_once, len(order), at_once)) if len(order) else ():
         languages = None if strings.languages is None else torch.from_numpy(strings.languages[some])
         side = Side(encoded.padded(some), torch.from_numpy(encoded.lengths[some]), languages)
-        projected = _array(network.projected(side, is_source=is_source))
+        projected = array(network.projected(side, is_source=is_source))
         inside = np.arange(projected.shape[1]) < lengths[some][:, None]
         rows[(starts[some][:, None] + np.arange(projected.shape[1]))[inside]] = projected[inside]
     return Vectors(rows, np.arange(starts[-1]), starts)
@@ -105,26 +101,16 @@ def _by_position(network: MatcherNetwork, strings: Strings, *, is_source: bool) 
     vectors = network.projected_symbols(
         torch.from_numpy(kinds // width), torch.from_numpy(kinds % width), is_source=is_source
     )
-    return Vectors(_array(vectors), flat, starts)
+    return Vectors(array(vectors), flat, starts)
 
 
 def _table(network: MatcherNetwork, source: Vectors, target: Vectors) -> np.ndarray:
     weight, constant = network.projection.folded()
     rows, columns = (torch.from_numpy(side.rows)[None] for side in (source, target))
     scores = fused_products(rows, columns, weight, eps=network.projection.norm.eps)[0] + constant
-    table: np.ndarray = _array(scores.clamp(-80, 80).exp())
+    table: np.ndarray = array(scores.clamp(-80, 80).exp())
     return table
 
 
-def _array(tensor: Tensor) -> Any:
-    return tensor.detach().contiguous().numpy()
-
-
 def _run(name: str, *arrays: Any) -> None:
-    kernel = getattr(_kernels(), name)
-    in_threads(lambda part, first, last: kernel(*arrays, part, first, last), len(arrays[0]))
-
-
-@cache
-def _kernels() -> ModuleType:
-    return import_module("nsed.models.numba_scoring")
+    run_kernel("nsed.models.numba_scoring", name, *arrays, pairs=len(arrays[0]))

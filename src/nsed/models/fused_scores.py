@@ -5,10 +5,6 @@ With their scores, for the Matcher's four classes, or as a table with its moment
 from one seed and the place of a feature, so that the backward pass can make them again.
 """
 
-from functools import cache
-from importlib import import_module
-from importlib.util import find_spec
-from types import ModuleType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,7 +12,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from nsed.lattice.backends.threads import in_threads, parts_of
+from nsed.lattice.backends.compiled import array, has_numba, parts_of, run_kernel
 from nsed.types import Table
 
 Classes = Float[Tensor, "batch src tgt classes"]
@@ -25,17 +21,12 @@ CLASSES = 4
 
 def can_compile(source: Float[Tensor, "batch src dim"]) -> bool:
     """Whether there are kernels for the device and type of these."""
-    return source.device.type == "cpu" and source.dtype in (torch.float32, torch.float64) and _has_numba()
+    return source.device.type == "cpu" and source.dtype in (torch.float32, torch.float64) and has_numba()
 
 
 def can_fuse(source: Float[Tensor, "batch src dim"], weight: Float[Tensor, "classes dim"]) -> bool:
     """Whether there is a kernel for that many classes too."""
     return can_compile(source) and len(weight) == CLASSES
-
-
-@cache
-def _has_numba() -> bool:
-    return find_spec("numba") is not None
 
 
 def fused_products(
@@ -57,7 +48,7 @@ def fused_products(
 class _Products(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, source: Tensor, target: Tensor, weight: Tensor, eps: float, dropout: float) -> Tensor:
-        arrays = tuple(_array(part) for part in (source, target, weight))
+        arrays = tuple(array(part) for part in (source, target, weight))
         dtype, shape = arrays[0].dtype, (*source.shape[:2], target.shape[1])
         products, moments = np.empty((*shape, CLASSES), dtype), np.empty((*shape, 2), dtype)
         drops = _drops(dropout, dtype)
@@ -72,7 +63,7 @@ class _Products(torch.autograd.Function):
         source, target, weight = given[:3]
         to_source, to_target = np.zeros_like(source), np.zeros_like(target)
         to_weight = np.zeros((len(parts_of(len(source))), *weight.shape), weight.dtype)
-        _run("backward", *given, _array(gradient), *kept, to_source, to_target, to_weight)
+        _run("backward", *given, array(gradient), *kept, to_source, to_target, to_weight)
         by_source, by_target, by_weight = map(torch.from_numpy, (to_source, to_target, to_weight.sum(0)))
         return by_source, by_target, by_weight, None, None
 
@@ -95,7 +86,7 @@ def compiled_features(
 class _Features(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, source: Tensor, target: Tensor, dropout: float) -> tuple[Tensor, Tensor, Tensor]:
-        sides = _array(source), _array(target)
+        sides = array(source), array(target)
         dtype, shape = sides[0].dtype, (*source.shape[:2], target.shape[1])
         made = np.empty((*shape, source.shape[2]), dtype), np.empty(shape, dtype), np.empty(shape, dtype)
         drops = _drops(dropout, dtype)
@@ -108,7 +99,7 @@ class _Features(torch.autograd.Function):
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, Tensor, None]:
         batch, rows, columns, dim = ctx.x.shape
         to_source, to_target = (np.zeros((batch, size, dim), ctx.x.dtype) for size in (rows, columns))
-        _run("untable", ctx.x, *map(_array, gradients), ctx.scale, to_source, to_target)
+        _run("untable", ctx.x, *map(array, gradients), ctx.scale, to_source, to_target)
         return torch.from_numpy(to_source), torch.from_numpy(to_target), None
 
 
@@ -118,15 +109,5 @@ def _drops(dropout: float, dtype: np.dtype) -> tuple[np.uint32, np.uint32, Any]:
     return np.uint32(seed), np.uint32(dropout * 2**32), dtype.type(1 / (1 - dropout))
 
 
-def _array(tensor: Tensor) -> Any:
-    return tensor.detach().contiguous().numpy()
-
-
 def _run(name: str, *arrays: Any) -> None:
-    kernel = getattr(_kernels(), name)
-    in_threads(lambda part, first, last: kernel(*arrays, part, first, last), len(arrays[0]))
-
-
-@cache
-def _kernels() -> ModuleType:
-    return import_module("nsed.models.numba_features")
+    run_kernel("nsed.models.numba_features", name, *arrays, pairs=len(arrays[0]))

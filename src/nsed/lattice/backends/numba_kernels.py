@@ -27,39 +27,20 @@ def _max_cell(result, above, left, corner, delete, insert, substitute, lowest):
 
 
 @compiled
-def log_forward(weights, alpha, first, last):
-    """The forward table in logarithms; `alpha` has a border above and to the left."""
+def forward(weights, alpha, sums, part, first, last):
+    """The forward table, of sums in logarithms or of maxima; `alpha` has a border above and to the left."""
     _, rows, columns, _ = weights.shape
+    lowest = alpha.dtype.type(NEG)
     for cell in range(1, rows * columns):
         i, j = cell // columns, cell % columns
-        _log_cell(
-            alpha[i + 1, j + 1, first:last],
-            alpha[i, j + 1, first:last],
-            alpha[i + 1, j, first:last],
-            alpha[i, j, first:last],
-            weights[0, i, j, first:last],
-            weights[1, i, j, first:last],
-            weights[2, i, j, first:last],
-            alpha.dtype.type(NEG),
-        )
-
-
-@compiled
-def max_forward(weights, alpha, first, last):
-    """The same with maxima instead of sums."""
-    _, rows, columns, _ = weights.shape
-    for cell in range(1, rows * columns):
-        i, j = cell // columns, cell % columns
-        _max_cell(
-            alpha[i + 1, j + 1, first:last],
-            alpha[i, j + 1, first:last],
-            alpha[i + 1, j, first:last],
-            alpha[i, j, first:last],
-            weights[0, i, j, first:last],
-            weights[1, i, j, first:last],
-            weights[2, i, j, first:last],
-            alpha.dtype.type(NEG),
-        )
+        here, above = alpha[i + 1, j + 1, first:last], alpha[i, j + 1, first:last]
+        left, corner = alpha[i + 1, j, first:last], alpha[i, j, first:last]
+        delete, insert = weights[0, i, j, first:last], weights[1, i, j, first:last]
+        substitute = weights[2, i, j, first:last]
+        if sums:
+            _log_cell(here, above, left, corner, delete, insert, substitute, lowest)
+        else:
+            _max_cell(here, above, left, corner, delete, insert, substitute, lowest)
 
 
 @compiled
@@ -69,7 +50,7 @@ def _add_product(result, ratio, given):
 
 
 @compiled
-def sweep_down(ratios, solved, first, last):
+def sweep_down(ratios, solved, part, first, last):
     """x[c] += ratios of the arcs into c times x where they start; `solved` has a border above and to the left."""
     _, rows, columns, _ = ratios.shape
     for i in range(rows):
@@ -81,7 +62,7 @@ def sweep_down(ratios, solved, first, last):
 
 
 @compiled
-def sweep_up(ratios, solved, first, last):
+def sweep_up(ratios, solved, part, first, last):
     """x[start of arc] += ratio times x[c], from the last cell to the first; the border collects what is nobody's."""
     _, rows, columns, _ = ratios.shape
     for i in range(rows - 1, -1, -1):
@@ -103,7 +84,7 @@ def _hand_on(start, result, here, alpha_start, alpha, weights, nothing, reachabl
 
 
 @compiled
-def add_gradient(weights, alpha, solved, result, first, last):
+def add_gradient(weights, alpha, solved, result, part, first, last):
     """Ratios, reverse sweep and their product in one pass; `solved` starts as the injection. Both have a border."""
     _, rows, columns, _ = weights.shape
     zero, reachable = alpha.dtype.type(0), alpha.dtype.type(REACHABLE)
