@@ -43,8 +43,8 @@ def published_loss(network: TransducerNetwork, batch: PairBatch) -> Tensor:
     bias = network.features.source.bias
     features = torch.nn.functional.linear(torch.cat([rows, columns], dim=-1), weight, bias).relu()
     scores = network.projection.linear(network.projection.norm(network.dropout(features)))
-    leaving = leaving_cells(TargetScores.split(scores), batch.source_lengths)
-    insert, substitute = (next_symbol(part, batch.target) for part in leaving[1:])
+    leaving = leaving_cells(TargetScores(scores), batch.source_lengths)
+    insert, substitute = (next_symbol(part, batch.target) for part in (leaving.insert, leaving.substitute))
     end = leaving.insert[:, N, M, END]
     return -(cell_loop.log_prob(entered(leaving.delete, insert, substitute)) + end)
 

@@ -40,9 +40,9 @@ def score(made, normalisation, source, targets):
     encoded = made.encode(symbols, lengths).reordered(torch.zeros(len(targets), dtype=torch.long))
     target, target_lengths = batch_of(targets)
     scores = made(encoded, target, target_lengths)
-    arcs = normalisation.arcs(scores, target, encoded.lengths)
+    arcs, end = normalisation.weigh(scores, target, (encoded.lengths, target_lengths))
     lattice = EditLattice(*arcs, encoded.lengths, target_lengths)
-    return normalisation.log_prob(lattice, scores, (encoded.lengths, target_lengths)), lattice, scores
+    return lattice.log_prob + end, lattice, scores
 
 
 def all_targets(longest, letters=LETTERS):

@@ -5,6 +5,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from nsed.encoders.base import Vectors
+from nsed.encoders.lookup import looked_up
 from nsed.errors import TooLongError
 from nsed.text.vocabulary import END, PAD, UNKNOWN
 
@@ -41,7 +42,7 @@ class SymbolEmbedding(nn.Module):
 
     def forward(self, symbols: Int[Tensor, "batch length"], category: Int[Tensor, " batch"] | None = None) -> Vectors:
         """Vectors of whole strings. Raises `TooLongError` beyond the last position."""
-        vectors: Tensor = self.symbols(self._partly_hidden(symbols))
+        vectors = looked_up(self.symbols, self._partly_hidden(symbols))
         if self.positions is not None:
             self.check(symbols.shape[1])
             vectors = vectors + self.positions.weight[: symbols.shape[1]]

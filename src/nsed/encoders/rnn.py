@@ -5,6 +5,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from nsed.encoders.base import Encoder, EncoderConfig, State, Vectors
+from nsed.encoders.recurrence import read_all
 from nsed.types import Lengths
 
 
@@ -50,7 +51,7 @@ class OneWayLayer(nn.Module):
 
     def forward(self, vectors: Vectors, back: Int[Tensor, "batch length"]) -> Vectors:
         """Each symbol with everything to its left."""
-        read, _ = self.gru(vectors)
+        (read,) = read_all([self.gru], [vectors])
         normed: Tensor = self.norm(vectors + self.dropout(read))
         return normed
 
@@ -78,9 +79,8 @@ class TwoWayLayer(nn.Module):
 
         The string is turned round by its own length, so that the second GRU begins at the last symbol, not at padding.
         """
-        onward, _ = self.onward(vectors)
         places = back[:, :, None].expand_as(vectors)
-        backward, _ = self.backward_(vectors.gather(1, places))
+        onward, backward = read_all([self.onward, self.backward_], [vectors, vectors.gather(1, places)])
         both = torch.cat([onward, backward.gather(1, places)], dim=-1)
         normed: Tensor = self.norm(vectors + self.dropout(self.merge(both)))
         return normed

@@ -88,7 +88,8 @@ def incoming(alpha: Cells, weights: Stack) -> Stack:
 
 def final_cell(cells: Cells, source_lengths: Lengths, target_lengths: Lengths) -> PerPair:
     """The value at each pair's own (n, m)."""
-    return cells[source_lengths, target_lengths, torch.arange(cells.shape[2], device=cells.device)]
+    places = source_lengths * cells.shape[1] + target_lengths
+    return cells.flatten(0, 1).gather(0, places[None])[0]  # an index with three parts would sort in its gradient
 
 
 def one_hot_final(like: Cells, source_lengths: Lengths, target_lengths: Lengths) -> Cells:

@@ -8,7 +8,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 from torch.nn import functional
 
-from nsed.lattice import NEG, Arcs, EditLattice
+from nsed.lattice import NEG, Arcs
 from nsed.models.op_scores import TargetScores
 from nsed.types import Lengths, PerPair
 
@@ -34,16 +34,21 @@ class Opened(NamedTuple):
         return self.scores.insert[rows, :, 0, symbols], self.scores.substitute[rows, :, 0, symbols]
 
 
+class Weighed(NamedTuple):
+    """Lattices of given targets, with what happens after their last cell."""
+
+    arcs: Arcs
+    """Log-probabilities."""
+    end: PerPair
+    """Log-probability of the target's end when all is consumed and written."""
+
+
 class Normalisation(ABC):
     """Which operations compete with each other: how scores become arcs, for whole targets or column by column."""
 
     @abstractmethod
-    def arcs(self, scores: TargetScores, target: Int[Tensor, "batch m"], source_lengths: Lengths) -> Arcs:
-        """Log-probabilities of the arcs of given targets."""
-
-    @abstractmethod
-    def log_prob(self, lattice: EditLattice, scores: TargetScores, lengths: tuple[Lengths, Lengths]) -> PerPair:
-        """Log-probability of given targets."""
+    def weigh(self, scores: TargetScores, target: Int[Tensor, "batch m"], lengths: tuple[Lengths, Lengths]) -> Weighed:
+        """The lattices of given targets."""
 
     @abstractmethod
     def begin(self, like: Column) -> Memory:

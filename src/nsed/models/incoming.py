@@ -9,25 +9,35 @@ from jaxtyping import Float, Int
 from torch import Tensor
 from torch.nn import functional
 
-from nsed.lattice import NEG, Arcs, EditLattice
-from nsed.models.columns import Column, Memory, Normalisation, Opened, Rows, first_column, from_above, with_deletes
+from nsed.lattice import NEG
+from nsed.models.columns import (
+    Column,
+    Memory,
+    Normalisation,
+    Opened,
+    Rows,
+    Weighed,
+    first_column,
+    from_above,
+    with_deletes,
+)
 from nsed.models.op_scores import TargetScores, entered, next_symbol
-from nsed.types import Lengths, PerPair, Table
+from nsed.types import Lengths, Table
 
 
 class Incoming(Normalisation):
     """The paper's: alpha is a mixture of its predecessors and stays between 0 and 1."""
 
-    def arcs(self, scores: TargetScores, target: Int[Tensor, "batch m"], source_lengths: Lengths) -> Arcs:
-        """See `Normalisation.arcs`. Paper: Equation 3, with one insert and substitute class per target symbol."""
+    def weigh(self, scores: TargetScores, target: Int[Tensor, "batch m"], lengths: tuple[Lengths, Lengths]) -> Weighed:
+        """See `Normalisation.weigh`: no target has an end of its own.
+
+        `log_alpha[n, m]` is between 0 and 1, but no probability over targets. Paper: Equation 3, with one insert and
+        substitute class per target symbol.
+        """
         picked = entered(scores.delete, next_symbol(scores.insert, target), next_symbol(scores.substitute, target))
         rivals = entered(scores.delete, scores.insert.logsumexp(-1), scores.substitute.logsumexp(-1))
         total = torch.stack(list(rivals)).logsumexp(0)
-        return picked.map(lambda table: (table - total).clamp(min=NEG))
-
-    def log_prob(self, lattice: EditLattice, scores: TargetScores, lengths: tuple[Lengths, Lengths]) -> PerPair:
-        """`log_alpha[n, m]`: between 0 and 1, but no probability over targets."""
-        return lattice.log_prob
+        return Weighed(picked.map(lambda table: (table - total).clamp(min=NEG)), total.new_zeros(len(total)))
 
     def begin(self, like: Column) -> Memory:
         """See `Normalisation.begin`: alpha, chosen insert and substitute scores, and those of all symbols; history."""
@@ -48,7 +58,9 @@ class Incoming(Normalisation):
 
     def close(self, opened: Opened, rows: Rows, symbols: Rows) -> Memory:
         """See `Normalisation.close`."""
-        any_insert, any_substitute = (part[:, :, 0].logsumexp(-1)[rows] for part in opened.scores[1:])
+        any_insert, any_substitute = (
+            part[:, :, 0].logsumexp(-1)[rows] for part in (opened.scores.insert, opened.scores.substitute)
+        )
         chosen = opened.of_symbols(rows, symbols)
         return opened.log_alpha[rows], *chosen, any_insert, any_substitute, opened.written[rows, symbols]
 

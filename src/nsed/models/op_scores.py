@@ -12,6 +12,8 @@ from torch import Tensor
 from torch.nn import functional
 
 from nsed.lattice import NEG, Arcs
+from nsed.lattice.arcs import batch_first
+from nsed.models.gpu_arcs import can_run, match_arcs
 from nsed.types import Lengths, Table
 
 ClassScores = Float[Tensor, "batch src tgt classes"]
@@ -40,6 +42,14 @@ def match_scores(scores: ClassScores) -> MatchScores:
 
     Paper: Equation 3 and section 3.1.
     """
+    if not can_run(scores):
+        return competing(scores)
+    delete, insert, substitute, non_match = map(batch_first, match_arcs(scores))
+    return MatchScores(Arcs(delete, insert, substitute), non_match)
+
+
+def competing(scores: ClassScores) -> MatchScores:
+    """The same, operation by operation, on any device."""
     delete, insert, substitute, non_match = scores.unbind(-1)
     arcs = entered(delete, insert, substitute)
     rows, columns = (torch.arange(size, device=scores.device).sub(1).clamp(min=0) for size in scores.shape[1:3])
@@ -51,15 +61,28 @@ def match_scores(scores: ClassScores) -> MatchScores:
 class TargetScores(NamedTuple):
     """The inventory `per_target`: one delete class, and one insert and one substitute class per target symbol."""
 
-    delete: Table
-    insert: ClassScores
-    substitute: ClassScores
+    classes: ClassScores
+    """In this order: delete, inserts, substitutes."""
 
-    @classmethod
-    def split(cls, scores: ClassScores) -> "TargetScores":
-        """Take the classes apart: delete, inserts, substitutes."""
-        symbols = (scores.shape[-1] - 1) // 2
-        return cls(scores[..., 0], scores[..., 1 : 1 + symbols], scores[..., 1 + symbols :])
+    @property
+    def symbols(self) -> int:
+        """How many target symbols there are."""
+        return (self.classes.shape[-1] - 1) // 2
+
+    @property
+    def delete(self) -> Table:
+        """Of deleting the next source symbol."""
+        return self.classes[..., 0]
+
+    @property
+    def insert(self) -> ClassScores:
+        """Of inserting each target symbol."""
+        return self.classes[..., 1 : 1 + self.symbols]
+
+    @property
+    def substitute(self) -> ClassScores:
+        """Of writing each target symbol for the next source symbol."""
+        return self.classes[..., 1 + self.symbols :]
 
 
 def next_symbol(scores: ClassScores, target: Int[Tensor, "batch m"]) -> Table:

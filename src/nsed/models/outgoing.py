@@ -6,31 +6,37 @@ next-symbol distribution needs no approximation.
 """
 
 import torch
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Int
 from torch import Tensor
 
-from nsed.lattice import NEG, Arcs, EditLattice
-from nsed.models.columns import Column, Memory, Normalisation, Opened, Rows, first_column, from_above, with_deletes
+from nsed.lattice import NEG
+from nsed.lattice.arcs import final_cell, unstacked
+from nsed.models.columns import (
+    Column,
+    Memory,
+    Normalisation,
+    Opened,
+    Rows,
+    Weighed,
+    first_column,
+    from_above,
+    with_deletes,
+)
+from nsed.models.gpu_arcs import can_run, outgoing_arcs
 from nsed.models.op_scores import TargetScores, entered, is_last_row, next_symbol
 from nsed.text.vocabulary import END, PAD, START
-from nsed.types import Lengths, PerPair, Table
+from nsed.types import Lengths
 
 
 class Outgoing(Normalisation):
     """Exact conditional probabilities."""
 
-    def arcs(self, scores: TargetScores, target: Int[Tensor, "batch m"], source_lengths: Lengths) -> Arcs:
-        """See `Normalisation.arcs`: only the scores of the target's own symbols are normalised."""
-        possible = possible_cells(scores, source_lengths)
-        total = _total(possible)
-        insert, substitute = next_symbol(possible.insert, target), next_symbol(possible.substitute, target)
-        return entered(possible.delete - total, insert - total, substitute - total)
-
-    def log_prob(self, lattice: EditLattice, scores: TargetScores, lengths: tuple[Lengths, Lengths]) -> PerPair:
-        """`log_alpha[n, m]` plus the log-probability of the end there: exact, and 1 over all targets together."""
-        n, m = lengths
-        final = scores.insert[torch.arange(len(n), device=n.device), n, m]
-        return lattice.log_prob + final[:, END] - final.masked_fill(_never(final), NEG).logsumexp(1)
+    def weigh(self, scores: TargetScores, target: Int[Tensor, "batch m"], lengths: tuple[Lengths, Lengths]) -> Weighed:
+        """See `Normalisation.weigh`: with the end, `log_alpha[n, m]` is exact, and 1 over all targets together."""
+        if can_run(scores.classes):
+            arcs, end, _ = outgoing_arcs(scores.classes, target, *lengths)
+            return Weighed(unstacked(arcs), end)
+        return weighed(scores, target, lengths)
 
     def begin(self, like: Column) -> Memory:
         """See `Normalisation.begin`."""
@@ -51,41 +57,30 @@ class Outgoing(Normalisation):
         return (torch.logaddexp(inserted, from_above(substituted)).clamp(min=NEG),)
 
 
+def weighed(scores: TargetScores, target: Int[Tensor, "batch m"], lengths: tuple[Lengths, Lengths]) -> Weighed:
+    """Only the scores of the target's own symbols, and in the last cell of the end, are normalised."""
+    n, m = lengths
+    possible = possible_cells(scores, n)
+    total = possible.classes.logsumexp(-1)
+    insert, substitute = next_symbol(possible.insert, target), next_symbol(possible.substitute, target)
+    end = possible.insert[..., END] - total
+    arcs = entered(possible.delete - total, insert - total, substitute - total)
+    return Weighed(arcs, final_cell(end.permute(1, 2, 0), n, m))
+
+
 def leaving_cells(scores: TargetScores, source_lengths: Lengths) -> TargetScores:
     """Log-probabilities of everything that can happen in each cell."""
-    possible = possible_cells(scores, source_lengths)
-    total = _total(possible)
-    return TargetScores(
-        possible.delete - total, possible.insert - total[..., None], possible.substitute - total[..., None]
-    )
+    return TargetScores(possible_cells(scores, source_lengths).classes.log_softmax(-1))
 
 
 def possible_cells(scores: TargetScores, source_lengths: Lengths) -> TargetScores:
-    """The scores, NEG for what cannot happen in a cell."""
-    last = is_last_row(source_lengths, scores.delete.shape[1])[:, :, None]
-    delete = scores.delete.masked_fill(last, NEG)
-    insert = scores.insert.masked_fill(_impossible(scores.insert, last), NEG)
-    substitute = scores.substitute.masked_fill(_impossible(scores.substitute, None) | last[..., None], NEG)
-    return TargetScores(delete, insert, substitute)
+    """The scores, NEG for what cannot happen in a cell.
 
-
-def _total(scores: TargetScores) -> Table:
-    """The logarithm of the sum over all classes."""
-    written = torch.logaddexp(scores.insert.logsumexp(-1), scores.substitute.logsumexp(-1))
-    return torch.logaddexp(scores.delete, written)
-
-
-def _impossible(
-    scores: Float[Tensor, "batch src tgt symbols"], end_allowed: Bool[Tensor, "batch src 1"] | None
-) -> Bool[Tensor, "#batch #src #tgt symbols"]:
-    """No operation writes padding or a start; an end is written where it is allowed."""
-    never, end = _never(scores), torch.arange(scores.shape[-1], device=scores.device) == END
-    if end_allowed is None:
-        return (never | end)[None, None, None]
-    return never | (end & ~end_allowed[..., None])
-
-
-def _never(scores: Float[Tensor, "*cells symbols"]) -> Bool[Tensor, " symbols"]:
-    """What is never written: made on the device, so that nothing waits for a copy."""
-    number = torch.arange(scores.shape[-1], device=scores.device)
-    return (number == PAD) | (number == START)
+    Nothing writes padding or a start; the end is an insert where the source is consumed, and only inserts are there.
+    """
+    last = is_last_row(source_lengths, scores.classes.shape[1])[:, :, None, None]
+    number = torch.arange(scores.classes.shape[-1], device=last.device)  # made there, so that nothing waits for a copy
+    is_insert, symbol = (number > 0) & (number <= scores.symbols), (number - 1) % scores.symbols
+    written = (number == 0) | ((symbol != PAD) & (symbol != START) & (symbol != END))
+    possible = torch.where(last, is_insert & (written | (symbol == END)), written)
+    return TargetScores(scores.classes.masked_fill(~possible, NEG))

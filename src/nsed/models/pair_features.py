@@ -12,6 +12,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from nsed.models.fused_scores import Features, can_compile, can_fuse, compiled_features, fused_products
+from nsed.models.gpu_scores import can_run, gpu_scores
 
 SourceVectors = Float[Tensor, "batch src dim"]
 TargetVectors = Float[Tensor, "batch tgt dim"]
@@ -131,9 +132,12 @@ class NormedProjection(nn.Module):
 def pair_scores(features: PairFeatures, projection: NormedProjection, dropout: nn.Dropout, factors: Factors) -> Scores:
     """Scores of all classes in all cells, by whatever way is fastest here."""
     weight, constant = projection.folded()
-    if factors.similar_source is None and factors.attended is None and can_fuse(factors.source, weight):
-        rate = dropout.p if dropout.training else 0.0
-        return fused_products(factors.source, factors.target, weight, eps=projection.norm.eps, dropout=rate) + constant
+    if factors.similar_source is None and factors.attended is None:
+        sides, rate = (factors.source, factors.target), dropout.p if dropout.training else 0.0
+        if can_run(*sides, len(weight)):
+            return gpu_scores(*sides, weight, constant, eps=projection.norm.eps, dropout=rate)
+        if can_fuse(factors.source, weight):
+            return fused_products(*sides, weight, eps=projection.norm.eps, dropout=rate) + constant
     scores: Scores = projection(_features(features, dropout, factors), factors.attended)
     return scores
 

@@ -67,4 +67,4 @@ class TransducerNetwork(nn.Module):
     def scores(self, source: EncodedSource, target: Float[Tensor, "batch tgt dim"]) -> TargetScores:
         """Scores in the cells of these columns."""
         factors = self.features.factors(source.factors, target)
-        return TargetScores.split(pair_scores(self.features, self.projection, self.dropout, factors))
+        return TargetScores(pair_scores(self.features, self.projection, self.dropout, factors))

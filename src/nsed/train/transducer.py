@@ -14,7 +14,6 @@ from nsed.errors import ArgumentError, CutOutputWarning
 from nsed.lattice import EditLattice
 from nsed.lattice.arcs import REACHABLE
 from nsed.models.aligner import Aligner, PairsLike
-from nsed.models.op_scores import TargetScores
 from nsed.models.persistence import MODEL_KINDS, SavedModel, read_kind, write_model
 from nsed.models.search import Decoder, Found, beam_search, draw, greedy_search
 from nsed.models.transducer import EncodedSource, TransducerNetwork
@@ -27,6 +26,7 @@ from nsed.train.preparation import split, unseen
 from nsed.train.progress import OnStep, OnValidation
 from nsed.train.transducer_config import TransducerConfig
 from nsed.train.transducer_task import NORMALISATIONS, TransducerTask, longest_output
+from nsed.types import PerPair
 
 KIND = "transducer"
 BATCH_CELLS, MAX_CELLS, BATCH_WORDS = 2**17, 2**22, 512
@@ -138,10 +138,8 @@ class Transducer(Aligner):
         """Log p(target | source) of each pair, in the order given; in paper mode log alpha."""
         pairs = Pairs.of(pairs)
         scores = np.empty(len(pairs))
-        for batch, lattice, found in self._scored(pairs):
-            lengths = (batch.source_lengths, batch.target_lengths)
-            log_prob = NORMALISATIONS[self.config.normalisation].log_prob(lattice, found, lengths)
-            scores[batch.rows.cpu().numpy()] = log_prob.double().cpu().numpy()
+        for batch, lattice, end in self._weighed(pairs):
+            scores[batch.rows.cpu().numpy()] = (lattice.log_prob + end).double().cpu().numpy()
             on_batch(len(batch.rows))
         return np.where(scores > REACHABLE, scores, -np.inf)
 
@@ -217,17 +215,18 @@ class Transducer(Aligner):
 
     def lattices(self, pairs: Pairs) -> Iterator[tuple[PairBatch, EditLattice]]:
         """See `Aligner.lattices`."""
-        return ((batch, lattice) for batch, lattice, _ in self._scored(pairs))
+        return ((batch, lattice) for batch, lattice, _ in self._weighed(pairs))
 
-    def _scored(self, pairs: Pairs) -> Iterator[tuple[PairBatch, EditLattice, TargetScores]]:
+    def _weighed(self, pairs: Pairs) -> Iterator[tuple[PairBatch, EditLattice, PerPair]]:
         sides = self.coders.encode(pairs)
         normalisation = NORMALISATIONS[self.config.normalisation]
         for batch in PairBatches(*sides, batch_cells=BATCH_CELLS, max_cells=MAX_CELLS):
             here = batch.to(self.device)
             encoded = self.network.encode(here.source, here.source_lengths)
             scores = self.network(encoded, here.target, here.target_lengths)
-            arcs = normalisation.arcs(scores, here.target, here.source_lengths)
-            yield here, EditLattice(*arcs, here.source_lengths, here.target_lengths), scores
+            lengths = (here.source_lengths, here.target_lengths)
+            arcs, end = normalisation.weigh(scores, here.target, lengths)
+            yield here, EditLattice(*arcs, *lengths), end
 
 
 def _network(config: TransducerConfig, coders: Coders) -> TransducerNetwork:

@@ -71,12 +71,12 @@ def transducer_loss(network: TransducerNetwork, config: TransducerConfig, batch:
     normalisation = NORMALISATIONS[config.normalisation]
     lengths = (batch.source_lengths, batch.target_lengths)
     scores = network(network.encode(batch.source, batch.source_lengths), batch.target, batch.target_lengths)
-    arcs = normalisation.arcs(scores, batch.target, batch.source_lengths)
+    arcs, end = normalisation.weigh(scores, batch.target, lengths)
     lattice = EditLattice(*arcs, *lengths, validate=False)
     cells = real_cells(*lengths, arcs.delete)
     total = torch.zeros_like(lattice.log_prob)
     if config.likelihood:
-        total = total + config.likelihood * likelihood_loss(normalisation.log_prob(lattice, scores, lengths))
+        total = total + config.likelihood * likelihood_loss(lattice.log_prob + end)
     if config.em:
         total = total + config.em * em_loss(arcs, lattice, cells)
     if config.next_symbol:

@@ -28,8 +28,9 @@ AUTO = "auto"
 
 
 def fastest_backend(device: Device) -> str:
-    """The name of the fastest backend for a device: `numba` for a CPU where it is installed, else `torch`."""
-    return "numba" if device.type == "cpu" and "numba" in BACKENDS else "torch"
+    """The name of the fastest backend for a device: `numba` for a CPU, `triton` for a GPU, else `torch`."""
+    name = {"cpu": "numba", "cuda": "triton"}.get(device.type, "torch")
+    return name if name in BACKENDS else "torch"
 
 
 def choose_backend(name: str, device: Device) -> Backend:

@@ -1,17 +1,14 @@
 """The backend for GPUs: log-sums and their gradient as Triton kernels; everything else as torch does it."""
 
-import os
-from functools import cache
-from importlib import import_module
-from types import ModuleType
-
 import torch
 
 from nsed.lattice.backends.base import Backend
+from nsed.lattice.backends.gpu import kernels, power_of_two, runs_triton
 from nsed.lattice.backends.torch import TorchBackend
 from nsed.lattice.semiring import LOG, Semiring
 from nsed.types import Cells, Stack
 
+KERNELS = "nsed.lattice.backends.triton_kernels"
 WIDEST, LANES = 1024, 256
 """Columns of a table at most, and cells that a program works on at once, unless a row needs more."""
 
@@ -30,7 +27,9 @@ class TritonBackend(Backend):
         _, rows, columns, batch = stack.shape
         alpha = stack.new_empty((rows, columns, batch))
         width, pairs = _block(columns)
-        _kernels().log_forward[(-(-batch // pairs),)](stack, alpha, rows, columns, batch, WIDTH=width, PAIRS=pairs)
+        kernels(KERNELS).log_forward[(-(-batch // pairs),)](
+            stack, alpha, rows, columns, batch, WIDTH=width, PAIRS=pairs
+        )
         return alpha
 
     def sweep(self, injection: Cells, ratios: Stack, reverse: bool) -> Cells:
@@ -45,23 +44,18 @@ class TritonBackend(Backend):
         result = torch.empty_like(tensors[0])
         _, rows, columns, batch = result.shape
         width, pairs = _block(columns)
-        _kernels().log_gradient[(-(-batch // pairs),)](*tensors, result, rows, columns, batch, WIDTH=width, PAIRS=pairs)
+        kernels(KERNELS).log_gradient[(-(-batch // pairs),)](
+            *tensors, result, rows, columns, batch, WIDTH=width, PAIRS=pairs
+        )
         return result
 
 
 def _can_run(weights: Stack, semiring: Semiring) -> bool:
-    here = weights.is_cuda or os.environ.get("TRITON_INTERPRET") == "1"
     fits = 0 < weights.shape[2] <= WIDEST and weights.shape[3] > 0
-    return here and semiring is LOG and weights.dtype == torch.float32 and fits
+    return runs_triton(weights) and semiring is LOG and weights.dtype == torch.float32 and fits
 
 
 def _block(columns: int) -> tuple[int, int]:
     """Cells of a row and pairs that a program works on: powers of two."""
-    width = max(2, 1 << (columns - 1).bit_length())
+    width = power_of_two(columns, least=2)
     return width, max(1, LANES // width)
-
-
-@cache
-def _kernels() -> ModuleType:
-    """Compiled when first used; importing nsed does not import Triton."""
-    return import_module("nsed.lattice.backends.triton_kernels")

@@ -33,7 +33,7 @@ def then_linear(factor, value, next_factor, next_value):
 
 
 @triton.jit
-def log_forward(weights, alpha, rows, columns, batch, WIDTH: tl.constexpr, PAIRS: tl.constexpr):  # noqa: N803  # constants of the compiler are written so
+def log_forward(weights, alpha, rows, columns, batch, WIDTH: tl.constexpr, PAIRS: tl.constexpr):
     """The forward table; `weights` is [3, rows, columns, batch], `alpha` [rows, columns, batch]."""
     pair = tl.program_id(0) * PAIRS + tl.arange(0, PAIRS)[None, :]
     column = tl.arange(0, WIDTH)[:, None]
@@ -63,7 +63,7 @@ def share(start, weight, end):
 
 
 @triton.jit
-def log_gradient(weights, alpha, injection, result, rows, columns, batch, WIDTH: tl.constexpr, PAIRS: tl.constexpr):  # noqa: N803  # constants of the compiler are written so
+def log_gradient(weights, alpha, injection, result, rows, columns, batch, WIDTH: tl.constexpr, PAIRS: tl.constexpr):
     """The gradient by the weights, from the last row to the first; lanes run from the last column to the first."""
     pair = tl.program_id(0) * PAIRS + tl.arange(0, PAIRS)[None, :]
     column = columns - 1 - tl.arange(0, WIDTH)[:, None]

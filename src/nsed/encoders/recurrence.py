@@ -1,0 +1,69 @@
+"""Gated recurrent units over whole strings: torch's, and on a GPU several directions in the same steps.
+
+On a GPU a step is one product for all directions and one kernel; torch's own does a direction after the other, and
+takes longer for the biases' gradient than for the recurrence.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from nsed.lattice.backends.gpu import kernels, power_of_two, runs_triton
+
+KERNELS = "nsed.encoders.triton_gru"
+Strings = Float[Tensor, "batch length dim"]
+
+
+def read_all(units: Sequence[nn.GRU], strings: Sequence[Strings]) -> list[Strings]:
+    """What each unit makes of its strings, from left to right; all strings have the same size."""
+    if not runs_triton(strings[0]) or strings[0].numel() == 0 or strings[0].dtype == torch.float64:
+        return [unit(one)[0] for unit, one in zip(units, strings, strict=True)]
+    by_step = torch.stack([one.transpose(0, 1) for one in strings])
+    parts = [torch.stack([getattr(unit, name) for unit in units]) for name in PARAMETERS]
+    hidden: Tensor = _Recurrence.apply(by_step, *parts)  # type: ignore[no-untyped-call]  # torch's apply
+    return [one.transpose(0, 1) for one in hidden]
+
+
+PARAMETERS = ("weight_ih_l0", "weight_hh_l0", "bias_ih_l0", "bias_hh_l0")
+
+
+class _Recurrence(torch.autograd.Function):
+    """Strings [directions, steps, batch, dim], weights [directions, 3 * dim, dim], biases [directions, 3 * dim]."""
+
+    @staticmethod
+    @torch.amp.custom_fwd(device_type="cuda", cast_inputs=torch.float32)  # type: ignore[untyped-decorator]  # torch's own
+    def forward(ctx: Any, strings: Tensor, of_input: Tensor, of_hidden: Tensor, *biases: Tensor) -> Tensor:
+        directions, steps, batch, dim = strings.shape
+        gates = torch.baddbmm(biases[0][:, None], strings.flatten(1, 2), of_input.mT)
+        hidden, kept = strings.new_empty(directions, steps + 1, batch, dim), torch.empty_like(strings)
+        hidden[:, 0] = 0
+        run, sizes = kernels(KERNELS).step_forward[batch, directions], _sizes(dim)
+        for step in range(steps):
+            recurrent = torch.bmm(hidden[:, step], of_hidden.mT)
+            run(gates, recurrent, biases[1], hidden, kept, step, steps, batch, **sizes)
+        ctx.save_for_backward(strings, of_input, of_hidden, gates, hidden, kept)
+        return hidden[:, 1:].clone()
+
+    @staticmethod
+    @torch.autograd.function.once_differentiable
+    @torch.amp.custom_bwd(device_type="cuda")  # type: ignore[untyped-decorator]  # torch's own
+    def backward(ctx: Any, gradient: Tensor) -> Any:  # type: ignore[override]  # torch's decorators hide its arguments
+        strings, of_input, of_hidden, gates, hidden, kept = ctx.saved_tensors
+        directions, steps, batch, dim = strings.shape
+        carried, to_input = torch.zeros_like(hidden[:, 0]), torch.empty_like(gates)
+        to_recurrent, given = gates.new_empty(directions, steps, batch, 3 * dim), gradient.contiguous()
+        run, sizes = kernels(KERNELS).step_backward[batch, directions], _sizes(dim)
+        for step in range(steps - 1, -1, -1):
+            run(gates, hidden, kept, given, carried, to_input, to_recurrent, step, steps, batch, **sizes)
+            carried = carried.baddbmm_(to_recurrent[:, step], of_hidden)
+        to_recurrent = to_recurrent.flatten(1, 2)
+        to_strings = torch.bmm(to_input, of_input).view_as(strings)
+        by_weights = to_input.mT @ strings.flatten(1, 2), to_recurrent.mT @ hidden[:, :-1].flatten(1, 2)
+        return to_strings, *by_weights, to_input.sum(1), to_recurrent.sum(1)
+
+
+def _sizes(dim: int) -> dict[str, int]:
+    return {"DIM": dim, "BLOCK": power_of_two(dim, least=16)}

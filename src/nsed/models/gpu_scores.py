@@ -1,0 +1,115 @@
+"""Scores of all classes in every cell, by Triton's kernels: an operation that torch knows, with its gradient."""
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from nsed.lattice.backends.gpu import kernels, power_of_two, runs_triton
+
+KERNELS = "nsed.models.triton_scores"
+LONGEST, MOST_CLASSES = 64, 512
+"""Symbols of a string with its end, and classes, at most: what a program can hold."""
+PROGRAMS = 132
+"""Programs that share the pairs in the gradient, per block of dimensions."""
+
+
+def can_run(source: Float[Tensor, "batch src dim"], target: Float[Tensor, "batch tgt dim"], classes: int) -> bool:
+    """Whether the kernels do strings of these sizes, here."""
+    fits = 0 < max(source.shape[1], target.shape[1]) <= LONGEST and classes <= MOST_CLASSES and len(source) > 0
+    return fits and runs_triton(source) and source.dtype in (torch.float32, torch.bfloat16)
+
+
+def gpu_scores(
+    source: Float[Tensor, "batch src dim"],
+    target: Float[Tensor, "batch tgt dim"],
+    weight: Float[Tensor, "classes dim"],
+    constant: Float[Tensor, " classes"],
+    *,
+    eps: float,
+    dropout: float = 0.0,
+) -> Float[Tensor, "batch src tgt classes"]:
+    """`weight @ x` over the deviation of x, plus constant, where `x = dropout(relu(source[i] + target[j]))`.
+
+    The rows of `weight` must have mean 0. Dropout draws one seed from torch's generator.
+    """
+    seed = torch.randint(2**31, (1,), device=source.device) if dropout else source.new_zeros(1, dtype=torch.long)
+    columns = weight.float().T.contiguous()
+    scores: Tensor = pair_scores(source.float(), target.float(), columns, constant.float(), seed, eps, dropout)[0]
+    return scores
+
+
+@torch.library.custom_op("nsed::pair_scores", mutates_args=())
+def pair_scores(
+    source: Tensor, target: Tensor, weight: Tensor, constant: Tensor, seed: Tensor, eps: float, dropout: float
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Scores `[batch, n, m, classes]`, and the mean and inverse deviation of each cell's features."""
+    source, target, weight, constant = (part.contiguous() for part in (source, target, weight, constant))
+    scores, means, inverses = _empty(source, target, constant)
+    cells, classes = means.numel(), len(constant)
+    block = power_of_two(classes, least=16)
+    at_once = 64 if block <= 128 else 32
+    kernels(KERNELS).scores_forward[(-(-cells // at_once),)](
+        source, target, weight, constant, seed, scores, means, inverses,
+        source.shape[1], target.shape[1], cells, classes, eps,
+        DIM=source.shape[2], DROPOUT=dropout, CELLS=at_once, CLASSES=block, CHUNK=_chunk(source.shape[2], 32),
+        PRECISION=_precision(), num_warps=4 if block <= 128 else 8,
+    )  # fmt: skip
+    return scores, means, inverses
+
+
+@torch.library.custom_op("nsed::pair_scores_backward", mutates_args=())
+def pair_scores_backward(
+    source: Tensor, target: Tensor, weight: Tensor, constant: Tensor, seed: Tensor, scores: Tensor, means: Tensor,
+    inverses: Tensor, gradient: Tensor, dropout: float,
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:  # fmt: skip
+    """Gradients by source, target, weight and constant."""
+    given = [part.contiguous() for part in (source, target, weight, constant, seed, scores, means, inverses, gradient)]
+    (batch, n, dim), m, classes = source.shape, target.shape[1], len(constant)
+    block, programs = power_of_two(classes, least=16), min(batch, PROGRAMS)
+    chunk = _chunk(dim, 64 if block <= 128 else 32)
+    sides = torch.empty_like(given[0]), torch.empty_like(given[1])
+    parts = source.new_empty(programs, dim, classes), source.new_empty(programs, classes)
+    kernels(KERNELS).scores_backward[(programs, -(-dim // chunk))](
+        *given, *sides, *parts, n, m, batch, classes,
+        DIM=dim, DROPOUT=dropout, CELLS=32, CLASSES=block, CHUNK=chunk,
+        ROWS=power_of_two(n, least=16), COLUMNS=power_of_two(m, least=16),
+        PRECISION=_precision(), num_warps=4 if block <= 64 else 8,
+    )  # fmt: skip
+    return *sides, parts[0].sum(0), parts[1].sum(0)
+
+
+def _empty(source: Tensor, target: Tensor, constant: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    cells = (*source.shape[:2], target.shape[1])
+    return source.new_empty(*cells, len(constant)), source.new_empty(cells), source.new_empty(cells)
+
+
+def _chunk(dim: int, most: int) -> int:
+    """Dimensions that are done at once."""
+    return min(power_of_two(dim, least=16), most)
+
+
+def _precision() -> str:
+    """Of products, as torch computes its own."""
+    return "ieee" if torch.get_float32_matmul_precision() == "highest" else "tf32"
+
+
+@pair_scores.register_fake
+def _(source: Tensor, target: Tensor, weight: Tensor, constant: Tensor, seed: Tensor, eps: float, dropout: float):  # type: ignore[no-untyped-def]  # torch's form
+    return _empty(source, target, constant)
+
+
+@pair_scores_backward.register_fake
+def _(source, target, weight, constant, *_):  # type: ignore[no-untyped-def]  # torch's form
+    return tuple(torch.empty_like(part) for part in (source, target, weight, constant))
+
+
+def _keep(ctx, inputs, output) -> None:  # type: ignore[no-untyped-def]  # torch's form
+    *tensors, _, ctx.dropout = inputs
+    ctx.save_for_backward(*tensors, *output)
+
+
+def _gradient(ctx, gradient, *_):  # type: ignore[no-untyped-def]  # torch's form
+    return *pair_scores_backward(*ctx.saved_tensors, gradient, ctx.dropout), None, None, None
+
+
+pair_scores.register_autograd(_gradient, setup_context=_keep)
