@@ -21,7 +21,7 @@ def tanh(x):
     return tl.where(x >= 0, 1.0, -1.0) * (1.0 - e) / (1.0 + e)
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["step", "steps", "batch"])
 def step_forward(gates, recurrent, bias, hidden, kept, step, steps, batch, DIM: tl.constexpr, BLOCK: tl.constexpr):
     """`gates` holds what the input says, and then the gates; `hidden[step]` is read, `hidden[step + 1]` written."""
     direction, row, k = tl.program_id(1), tl.program_id(0), tl.arange(0, BLOCK)
@@ -43,7 +43,7 @@ def step_forward(gates, recurrent, bias, hidden, kept, step, steps, batch, DIM: 
     tl.store(hidden + before + batch * DIM, after, mask=inside)
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["step", "steps", "batch"])
 def step_backward(
     gates, hidden, kept, gradient, carried, to_input, to_recurrent, step, steps, batch,
     DIM: tl.constexpr, BLOCK: tl.constexpr,

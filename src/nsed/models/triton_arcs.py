@@ -25,13 +25,7 @@ def possible(label, symbols, is_last):
     return inserts | (others[None, :] & ~is_last[:, None])
 
 
-@triton.jit
-def picked(values, label, chosen):
-    """The value of one class in each cell."""
-    return tl.sum(tl.where(label[None, :] == chosen[:, None], values, 0.0), 1)
-
-
-@triton.jit
+@triton.jit(do_not_specialize=["n", "m", "batch", "symbols"])
 def outgoing_forward(
     scores, target, source_lengths, target_lengths, arcs, ends, totals, n, m, batch, symbols,
     CELLS: tl.constexpr, CLASSES: tl.constexpr,
@@ -50,8 +44,10 @@ def outgoing_forward(
     highest = tl.max(z, 1)
     total = highest + tl.log(tl.sum(tl.exp(z - highest[:, None]), 1))
     symbol = tl.load(target + pair * (m - 1) + j, mask=is_cell & (j < m - 1), other=0).to(tl.int32)
-    delete = picked(z, label, tl.zeros_like(symbol)) - total
-    insert, substitute = picked(z, label, 1 + symbol) - total, picked(z, label, 1 + symbols + symbol) - total
+    first, written = scores + cell * classes, is_cell & (symbol != NOTHING) & (symbol != FIRST) & (symbol != LAST)
+    delete = tl.load(first, mask=is_cell, other=LOWEST) - total
+    insert = tl.load(first + 1 + symbol, mask=written, other=LOWEST) - total
+    substitute = tl.load(first + 1 + symbols + symbol, mask=written, other=LOWEST) - total
     down, right, table = (i + 1) % n, (j + 1) % m, n * m * batch
     kept = tl.where((i < rows) & (j <= columns), tl.maximum(delete, LOWEST), LOWEST)
     tl.store(arcs + (down * m + j) * batch + pair, kept, mask=is_cell)
@@ -59,12 +55,12 @@ def outgoing_forward(
     tl.store(arcs + table + (i * m + right) * batch + pair, kept, mask=is_cell)
     kept = tl.where((i < rows) & (j < columns), tl.maximum(substitute, LOWEST), LOWEST)
     tl.store(arcs + 2 * table + (down * m + right) * batch + pair, kept, mask=is_cell)
-    end = picked(z, label, tl.full((CELLS,), 1 + LAST, tl.int32)) - total
-    tl.store(ends + pair, end, mask=is_cell & (i == rows) & (j == columns))
+    is_end = is_cell & (i == rows) & (j == columns)
+    tl.store(ends + pair, tl.load(first + 1 + LAST, mask=is_end, other=LOWEST) - total, mask=is_end)
     tl.store(totals + cell, total, mask=is_cell)
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["n", "m", "batch", "symbols"])
 def outgoing_backward(
     scores, target, source_lengths, target_lengths, totals, to_arcs, to_ends, result, n, m, batch, symbols,
     CELLS: tl.constexpr, CLASSES: tl.constexpr,
@@ -96,7 +92,7 @@ def outgoing_backward(
     tl.store(result + place, given, mask=known)
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["n", "m", "batch"])
 def match_forward(scores, arcs, n, m, batch, BLOCK: tl.constexpr):
     """The Matcher's four classes, normalised over what enters a cell; NEG where no arc enters."""
     place = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
@@ -126,7 +122,7 @@ def given_back(arcs, to_arcs, place, kind, table, mask):
     return tl.load(to_arcs + kind * table + place, mask=mask, other=0.0) - share * total
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["n", "m", "batch"])
 def match_backward(arcs, to_arcs, result, n, m, batch, BLOCK: tl.constexpr):
     """The gradient by the scores: of each class, from the cells whose arcs it weighs."""
     place = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)

@@ -23,7 +23,7 @@ def features(source, target, s_row, t_row, k, inside, seed, cell, DIM: tl.conste
     return summed * factor, factor
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["n", "m", "cells", "classes"])
 def scores_forward(
     source, target, weight, constant, seeds, scores, means, inverses, n, m, cells, classes, eps,
     DIM: tl.constexpr, DROPOUT: tl.constexpr, CELLS: tl.constexpr, CLASSES: tl.constexpr, CHUNK: tl.constexpr,
@@ -56,7 +56,7 @@ def scores_forward(
     tl.store(inverses + cell, inverse, mask=is_cell)
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["n", "m", "batch", "classes"])
 def scores_backward(
     source, target, weight, constant, seeds, scores, means, inverses, gradient,
     to_source, to_target, to_weight, to_constant, n, m, batch, classes,

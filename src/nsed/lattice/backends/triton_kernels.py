@@ -32,7 +32,7 @@ def then_linear(factor, value, next_factor, next_value):
     return factor * next_factor, value * next_factor + next_value
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["rows", "columns", "batch"])
 def log_forward(weights, alpha, rows, columns, batch, WIDTH: tl.constexpr, PAIRS: tl.constexpr):
     """The forward table; `weights` is [3, rows, columns, batch], `alpha` [rows, columns, batch]."""
     pair = tl.program_id(0) * PAIRS + tl.arange(0, PAIRS)[None, :]
@@ -62,7 +62,7 @@ def share(start, weight, end):
     return tl.where(end > REACHED, tl.exp(tl.minimum(start + weight - end, 0.0)), 0.0)
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["rows", "columns", "batch"])
 def log_gradient(weights, alpha, injection, result, rows, columns, batch, WIDTH: tl.constexpr, PAIRS: tl.constexpr):
     """The gradient by the weights, from the last row to the first; lanes run from the last column to the first."""
     pair = tl.program_id(0) * PAIRS + tl.arange(0, PAIRS)[None, :]
