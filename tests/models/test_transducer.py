@@ -34,10 +34,14 @@ def batch_of(strings):
     return symbols, lengths
 
 
-def score(made, normalisation, source, targets):
-    """Log-probabilities of many targets of one source, through whole lattices."""
+def encode(made, source, padding=0):
     symbols, lengths = batch_of([source])
-    encoded = made.encode(symbols, lengths).reordered(torch.zeros(len(targets), dtype=torch.long))
+    return made.encode(torch.nn.functional.pad(symbols, (0, padding)), lengths)
+
+
+def score(made, normalisation, source, targets, *, padding=0):
+    """Log-probabilities of many targets of one source, through whole lattices."""
+    encoded = encode(made, source, padding).reordered(torch.zeros(len(targets), dtype=torch.long))
     target, target_lengths = batch_of(targets)
     scores = made(encoded, target, target_lengths)
     arcs = normalisation.arcs(scores, target, encoded.lengths)
@@ -174,16 +178,17 @@ def test_paper_mode_keeps_alpha_between_zero_and_one(kind):
     assert (reachable <= 1e-12).all()
 
 
+@pytest.mark.parametrize(("whole_padding", "padding"), [(0, 0), (3, 0), (0, 3)])
 @pytest.mark.parametrize("kind", KINDS)
-def test_paper_mode_decodes_the_alpha_of_the_whole_lattice(kind):
+def test_paper_mode_decodes_the_alpha_of_the_whole_lattice_whatever_the_padding(kind, whole_padding, padding):
     made, source, target = network(kind), [4, 6, 5], [5, 4, 4]
-    _, lattice, scores = score(made, Incoming(), source, [target])
-    distribution = next_symbol_distribution(scores, lattice.log_alpha)
-    decoder, (symbols, lengths) = Decoder(made, Incoming()), batch_of([source])
-    hypotheses, history = decoder.begin(made.encode(symbols, lengths)), 0.0
+    _, lattice, scores = score(made, Incoming(), source, [target], padding=whole_padding)
+    distribution = next_symbol_distribution(scores, lattice.log_alpha, torch.tensor([3]))
+    decoder = Decoder(made, Incoming())
+    hypotheses, history = decoder.begin(encode(made, source, padding)), 0.0
     for place, symbol in enumerate([*target, END]):
         expanded = decoder.expand(hypotheses)
-        torch.testing.assert_close(expanded.opened.log_alpha[0], lattice.log_alpha[0, :, place])
+        torch.testing.assert_close(expanded.opened.log_alpha[0, :4], lattice.log_alpha[0, :4, place])
         torch.testing.assert_close(expanded.opened.written[0] - history, distribution[0, place])
         history = expanded.opened.written[0, symbol]
         hypotheses = decoder.continued(expanded, torch.tensor([0]), torch.tensor([symbol]))

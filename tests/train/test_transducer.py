@@ -51,7 +51,7 @@ def test_other_encoders_learn_it_too(kind):
 
 
 def test_the_papers_mode_learns_it_too():
-    paper = settings("rnn", 200, normalisation="incoming", attention=True, em=1.0, next_symbol=1.0, likelihood=0.0)
+    paper = settings("rnn", 300, normalisation="incoming", attention=True, em=1.0, next_symbol=1.0, likelihood=0.0)
     assert right(Transducer.fit(TRAINING, config=paper), TEST) >= 0.9
 
 
