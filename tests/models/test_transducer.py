@@ -14,13 +14,21 @@ from nsed.models.transducer import TransducerNetwork
 from nsed.text.vocabulary import END, UNKNOWN
 
 LETTERS = (4, 5)
-KINDS = ["unigram", "cnn", "rnn", "transformer"]
+ATTENDING = "rnn, looking at the source"
+KINDS = ["unigram", "cnn", "rnn", "transformer", ATTENDING]
 
 
 def network(kind="rnn", *, attention=False, interaction=0, seed=0):
     torch.manual_seed(seed)
-    config = EncoderConfig(kind=kind, dim=8, layers=1, heads=2, max_length=20)
-    made = TransducerNetwork(config, source_symbols=7, target_symbols=6, attention=attention, interaction=interaction)
+    attends, name = kind == ATTENDING, kind.partition(",")[0]
+    made = TransducerNetwork(
+        EncoderConfig(kind=name, dim=8, layers=1 + attends, heads=2, max_length=20),
+        source_symbols=7,
+        target_symbols=6,
+        attention=attention,
+        target_attention=attends,
+        interaction=interaction,
+    )
     for parameter in made.parameters():
         torch.nn.init.normal_(parameter, std=0.5)
     return made.double().eval().requires_grad_(False)
@@ -74,10 +82,11 @@ def prefix_mass(made, source, length, letters):
     return decoder.expand(hypotheses).opened.written[:, list(letters)].exp().sum()
 
 
+@pytest.mark.parametrize("kind", ["rnn", ATTENDING])
 @pytest.mark.parametrize("attention", [False, True])
 @pytest.mark.parametrize("interaction", [0, 2])
-def test_options_keep_the_model_exact(attention, interaction):
-    made = network(attention=attention, interaction=interaction)
+def test_options_keep_the_model_exact(kind, attention, interaction):
+    made = network(kind, attention=attention, interaction=interaction)
     log_prob, _, _ = score(made, Outgoing(), [4, 6], all_targets(4, (UNKNOWN, *LETTERS)))
     longer = prefix_mass(made, [4, 6], 5, (UNKNOWN, *LETTERS))
     assert float(log_prob.exp().sum() + longer) == pytest.approx(1.0, abs=1e-9)
@@ -120,8 +129,9 @@ def random_sources(count, seed=0):
 
 @pytest.mark.parametrize("normalisation", [Outgoing(), Incoming()])
 @pytest.mark.parametrize(("how", "penalty"), [("greedy", 0.0), ("beam", 0.0), ("beam", 1.0)])
-def test_batch_size_and_padding_change_no_output(normalisation, how, penalty):
-    made, sources = network("rnn", seed=5), random_sources(512)
+@pytest.mark.parametrize("kind", ["rnn", ATTENDING])
+def test_batch_size_and_padding_change_no_output(kind, normalisation, how, penalty):
+    made, sources = network(kind, seed=5), random_sources(512)
     made.projection.linear.bias[[1 + END, 1 + 6 + END]] -= 3  # not every target shall be empty
     decoder = Decoder(made, normalisation)
 
@@ -156,8 +166,9 @@ def test_length_penalty_prefers_longer_targets():
     assert float(longer.log_prob) < float(plain.log_prob)
 
 
-def test_drawn_targets_have_their_probability():
-    made, source, draws = network(seed=3), [4, 5], 3000
+@pytest.mark.parametrize("kind", ["rnn", ATTENDING])
+def test_drawn_targets_have_their_probability(kind):
+    made, source, draws = network(kind, seed=3), [4, 5], 3000
     symbols, lengths = batch_of([source] * draws)
     found = draw(
         Decoder(made, Outgoing()),
