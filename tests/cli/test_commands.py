@@ -252,6 +252,11 @@ def test_a_trained_model_is_not_lost_by_accident(model, pairs):
 WRONG = {
     "no such model kind": (["train", "--model", "matchr", "--print-config"], UnknownNameError, "--model: got 'matchr'"),
     "no folder": (["train", "x.tsv"], ArgumentError, "PAIRS and OUTPUT: got one of them, expected a file"),
+    "attention": (
+        ["train", "--model=transducer", "--set=target_attention=true", "--set=encoder.kind=cnn", "--print-config"],
+        ConfigError,
+        "target_attention: got True, expected False with encoder.kind cnn; rnn can",
+    ),
     "settings": (["train", "--set", "iteration=3", "--print-config"], ConfigError, "did you mean 'iterations'"),
     "model": (["score", "nowhere", "--pair", "a", "b"], ModelFileError, "nowhere: no saved model here"),
     "tab": (

@@ -1,19 +1,34 @@
-"""Every encoder: padding, order, causality, and the cached step against the whole string."""
+"""Every encoder: padding, order, causality, the cached step against the whole string, looking at another string."""
 
 import pytest
 import torch
 
-from nsed.encoders import ENCODERS, EncoderConfig, StringEncoder
+from nsed.encoders import ENCODERS, Attended, EncoderConfig, StringEncoder
+from nsed.encoders.attention import CrossAttention
 from nsed.errors import ConfigError, TooLongError
 
 KINDS = sorted(ENCODERS)
-SETTINGS = [(kind, norm) for kind in KINDS for norm in (("pre", "post") if kind == "transformer" else ("pre",))]
+OPTIONS = {
+    **{kind: {"kind": kind} for kind in KINDS},
+    "transformer-post": {"kind": "transformer", "norm": "post"},
+    "rnn-attends": {"kind": "rnn", "attends": True},
+}
+BOTH_WAYS = [(name, causal) for name in OPTIONS for causal in (False, True) if causal or name != "rnn-attends"]
 
 
-def make(kind, norm="pre", *, causal, layers=2, categories=0):
+def make(kind, norm="pre", *, causal, layers=2, categories=0, attends=False):
     torch.manual_seed(0)
     config = EncoderConfig(kind=kind, dim=8, layers=layers, heads=2, norm=norm, max_length=12)
-    return StringEncoder(config, symbols=9, causal=causal, categories=categories).double().eval()
+    made = StringEncoder(config, symbols=9, causal=causal, categories=categories, attends=attends)
+    return made.double().eval()
+
+
+def another(batch=5, width=6, seed=2):
+    """Vectors of other strings to look at; encoders that do not attend take no notice of them."""
+    generator = torch.Generator().manual_seed(seed)
+    lengths = torch.tensor([1, width, *torch.randint(1, width, (batch - 2,), generator=generator).tolist()])
+    vectors = torch.randn(batch, width, 8, dtype=torch.float64, generator=generator)
+    return Attended(vectors, torch.arange(width) >= lengths[:, None])
 
 
 def strings(batch=5, width=7, seed=1):
@@ -23,36 +38,71 @@ def strings(batch=5, width=7, seed=1):
     return symbols * (torch.arange(width) < lengths[:, None]), lengths
 
 
-@pytest.mark.parametrize("causal", [False, True])
-@pytest.mark.parametrize(("kind", "norm"), SETTINGS)
-def test_padding_and_order_change_nothing(kind, norm, causal):
-    encoder, (symbols, lengths) = make(kind, norm, causal=causal), strings()
-    encoded = encoder(symbols, lengths)
-    wider = torch.nn.functional.pad(symbols, (0, 4), value=7)
+def padded(symbols, attended):
+    pad = torch.nn.functional.pad
+    vectors, padding = pad(attended.vectors, (0, 0, 0, 3), value=7.0), pad(attended.padding, (0, 3), value=True)
+    return pad(symbols, (0, 4), value=7), Attended(vectors, padding)
+
+
+def chosen(attended, rows):
+    return Attended(*(part[rows] for part in attended))
+
+
+@pytest.mark.parametrize(("name", "causal"), BOTH_WAYS)
+def test_padding_and_order_change_nothing(name, causal):
+    encoder, (symbols, lengths), attended = make(**OPTIONS[name], causal=causal), strings(), another()
+    encoded = encoder(symbols, lengths, attended=attended)
+    wider, wider_attended = padded(symbols, attended)
     order = torch.tensor([3, 0, 4, 2, 1])
     for row, length in enumerate(lengths.tolist()):
-        torch.testing.assert_close(encoder(wider, lengths)[row, :length], encoded[row, :length])
-        shuffled = encoder(symbols[order], lengths[order])[order.tolist().index(row), :length]
-        torch.testing.assert_close(shuffled, encoded[row, :length])
+        unpadded = encoder(wider, lengths, attended=wider_attended)[row, :length]
+        torch.testing.assert_close(unpadded, encoded[row, :length])
+        shuffled = encoder(symbols[order], lengths[order], attended=chosen(attended, order))
+        torch.testing.assert_close(shuffled[order.tolist().index(row), :length], encoded[row, :length])
 
 
-@pytest.mark.parametrize(("kind", "norm"), SETTINGS)
-def test_steps_give_the_vectors_of_the_whole_string(kind, norm):
-    encoder, (symbols, lengths) = make(kind, norm, causal=True), strings()
-    whole, prefix = encoder(symbols, torch.full_like(lengths, 7)), encoder.begin(5)
+@pytest.mark.parametrize("name", OPTIONS)
+def test_steps_give_the_vectors_of_the_whole_string(name):
+    encoder, (symbols, lengths), attended = make(**OPTIONS[name], causal=True), strings(), another()
+    whole, prefix = encoder(symbols, torch.full_like(lengths, 7), attended=attended), encoder.begin(5)
     for position in range(7):
-        vector, prefix = encoder.step(symbols[:, position], prefix)
+        vector, prefix = encoder.step(symbols[:, position], prefix, attended)
         torch.testing.assert_close(vector, whole[:, position])
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_states_follow_their_strings(kind):
-    encoder, (symbols, _) = make(kind, causal=True), strings()
+@pytest.mark.parametrize("name", OPTIONS)
+def test_states_follow_their_strings(name):
+    encoder, (symbols, _), attended = make(**OPTIONS[name], causal=True), strings(), another()
     rows = torch.tensor([4, 4, 0])
-    _, prefix = encoder.step(symbols[:, 0], encoder.begin(5))
-    there, _ = encoder.step(symbols[rows, 1], prefix.reordered(rows))
-    here, _ = encoder.step(symbols[:, 1], prefix)
+    _, prefix = encoder.step(symbols[:, 0], encoder.begin(5), attended)
+    there, _ = encoder.step(symbols[rows, 1], prefix.reordered(rows), chosen(attended, rows))
+    here, _ = encoder.step(symbols[:, 1], prefix, attended)
     torch.testing.assert_close(there, here[rows])
+
+
+@pytest.mark.parametrize("name", OPTIONS)
+def test_only_those_that_attend_look_at_the_other_string_and_at_all_of_it(name):
+    encoder, (symbols, lengths), attended = make(**OPTIONS[name], causal=True), strings(), another()
+    encoded = encoder(symbols, lengths, attended=attended)
+    for place in range(6):
+        vectors = attended.vectors.clone()
+        vectors[:, place] += 1.0
+        changed = encoder(symbols, lengths, attended=attended._replace(vectors=vectors))
+        differs = (changed != encoded).any(-1)
+        assert (differs == (encoder.attends & ~attended.padding[:, place, None])).all()
+
+
+def test_attention_without_keys_and_values_is_multi_head_attention():
+    torch.manual_seed(0)
+    ours = CrossAttention(EncoderConfig(dim=8, heads=2)).double().eval()
+    theirs = torch.nn.MultiheadAttention(8, 2, batch_first=True).double().eval()
+    with torch.no_grad():
+        theirs.in_proj_weight.copy_(torch.cat([ours.query.weight, ours.key.weight, ours.value.weight]))
+        theirs.in_proj_bias.copy_(torch.cat([ours.query.bias, torch.randn(8), torch.zeros(8)]))
+        theirs.out_proj.load_state_dict(ours.merge.state_dict())
+    asking, (vectors, padding) = torch.randn(5, 7, 8, dtype=torch.float64), another()
+    found, _ = theirs(asking, vectors, vectors, key_padding_mask=padding)
+    torch.testing.assert_close(ours(asking, Attended(vectors, padding)), ours.norm(asking + found))
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -14,13 +14,21 @@ from nsed.models.transducer import TransducerNetwork
 from nsed.text.vocabulary import END, UNKNOWN
 
 LETTERS = (4, 5)
-KINDS = ["unigram", "cnn", "rnn", "transformer"]
+ATTENDING = "rnn, looking at the source"
+KINDS = ["unigram", "cnn", "rnn", "transformer", ATTENDING]
 
 
 def network(kind="rnn", *, attention=False, interaction=0, seed=0):
     torch.manual_seed(seed)
-    config = EncoderConfig(kind=kind, dim=8, layers=1, heads=2, max_length=20)
-    made = TransducerNetwork(config, source_symbols=7, target_symbols=6, attention=attention, interaction=interaction)
+    attends, name = kind == ATTENDING, kind.partition(",")[0]
+    made = TransducerNetwork(
+        EncoderConfig(kind=name, dim=8, layers=1 + attends, heads=2, max_length=20),
+        source_symbols=7,
+        target_symbols=6,
+        attention=attention,
+        target_attention=attends,
+        interaction=interaction,
+    )
     for parameter in made.parameters():
         torch.nn.init.normal_(parameter, std=0.5)
     return made.double().eval().requires_grad_(False)
@@ -34,10 +42,14 @@ def batch_of(strings):
     return symbols, lengths
 
 
-def score(made, normalisation, source, targets):
-    """Log-probabilities of many targets of one source, through whole lattices."""
+def encode(made, source, padding=0):
     symbols, lengths = batch_of([source])
-    encoded = made.encode(symbols, lengths).reordered(torch.zeros(len(targets), dtype=torch.long))
+    return made.encode(torch.nn.functional.pad(symbols, (0, padding)), lengths)
+
+
+def score(made, normalisation, source, targets, *, padding=0):
+    """Log-probabilities of many targets of one source, through whole lattices."""
+    encoded = encode(made, source, padding).reordered(torch.zeros(len(targets), dtype=torch.long))
     target, target_lengths = batch_of(targets)
     scores = made(encoded, target, target_lengths)
     arcs, end = normalisation.weigh(scores, target, (encoded.lengths, target_lengths))
@@ -70,10 +82,11 @@ def prefix_mass(made, source, length, letters):
     return decoder.expand(hypotheses).opened.written[:, list(letters)].exp().sum()
 
 
+@pytest.mark.parametrize("kind", ["rnn", ATTENDING])
 @pytest.mark.parametrize("attention", [False, True])
 @pytest.mark.parametrize("interaction", [0, 2])
-def test_options_keep_the_model_exact(attention, interaction):
-    made = network(attention=attention, interaction=interaction)
+def test_options_keep_the_model_exact(kind, attention, interaction):
+    made = network(kind, attention=attention, interaction=interaction)
     log_prob, _, _ = score(made, Outgoing(), [4, 6], all_targets(4, (UNKNOWN, *LETTERS)))
     longer = prefix_mass(made, [4, 6], 5, (UNKNOWN, *LETTERS))
     assert float(log_prob.exp().sum() + longer) == pytest.approx(1.0, abs=1e-9)
@@ -116,8 +129,9 @@ def random_sources(count, seed=0):
 
 @pytest.mark.parametrize("normalisation", [Outgoing(), Incoming()])
 @pytest.mark.parametrize(("how", "penalty"), [("greedy", 0.0), ("beam", 0.0), ("beam", 1.0)])
-def test_batch_size_and_padding_change_no_output(normalisation, how, penalty):
-    made, sources = network("rnn", seed=5), random_sources(512)
+@pytest.mark.parametrize("kind", ["rnn", ATTENDING])
+def test_batch_size_and_padding_change_no_output(kind, normalisation, how, penalty):
+    made, sources = network(kind, seed=5), random_sources(512)
     made.projection.linear.bias[[1 + END, 1 + 6 + END]] -= 3  # not every target shall be empty
     decoder = Decoder(made, normalisation)
 
@@ -152,8 +166,9 @@ def test_length_penalty_prefers_longer_targets():
     assert float(longer.log_prob) < float(plain.log_prob)
 
 
-def test_drawn_targets_have_their_probability():
-    made, source, draws = network(seed=3), [4, 5], 3000
+@pytest.mark.parametrize("kind", ["rnn", ATTENDING])
+def test_drawn_targets_have_their_probability(kind):
+    made, source, draws = network(kind, seed=3), [4, 5], 3000
     symbols, lengths = batch_of([source] * draws)
     found = draw(
         Decoder(made, Outgoing()),
@@ -174,16 +189,17 @@ def test_paper_mode_keeps_alpha_between_zero_and_one(kind):
     assert (reachable <= 1e-12).all()
 
 
+@pytest.mark.parametrize(("whole_padding", "padding"), [(0, 0), (3, 0), (0, 3)])
 @pytest.mark.parametrize("kind", KINDS)
-def test_paper_mode_decodes_the_alpha_of_the_whole_lattice(kind):
+def test_paper_mode_decodes_the_alpha_of_the_whole_lattice_whatever_the_padding(kind, whole_padding, padding):
     made, source, target = network(kind), [4, 6, 5], [5, 4, 4]
-    _, lattice, scores = score(made, Incoming(), source, [target])
-    distribution = next_symbol_distribution(scores, lattice.log_alpha)
-    decoder, (symbols, lengths) = Decoder(made, Incoming()), batch_of([source])
-    hypotheses, history = decoder.begin(made.encode(symbols, lengths)), 0.0
+    _, lattice, scores = score(made, Incoming(), source, [target], padding=whole_padding)
+    distribution = next_symbol_distribution(scores, lattice.log_alpha, torch.tensor([3]))
+    decoder = Decoder(made, Incoming())
+    hypotheses, history = decoder.begin(encode(made, source, padding)), 0.0
     for place, symbol in enumerate([*target, END]):
         expanded = decoder.expand(hypotheses)
-        torch.testing.assert_close(expanded.opened.log_alpha[0], lattice.log_alpha[0, :, place])
+        torch.testing.assert_close(expanded.opened.log_alpha[0, :4], lattice.log_alpha[0, :4, place])
         torch.testing.assert_close(expanded.opened.written[0] - history, distribution[0, place])
         history = expanded.opened.written[0, symbol]
         hypotheses = decoder.continued(expanded, torch.tensor([0]), torch.tensor([symbol]))

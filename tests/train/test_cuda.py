@@ -11,9 +11,14 @@ from nsed.train.config import TrainConfig
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
 
 
+ATTENDING = "rnn, looking at the source"
+
+
 def _config(kind, **others):
     train = TrainConfig(steps=40, batch_pairs=64, validate_every=20, warmup=5, precision="fp32", **others)
-    return {"feature_dropout": 0.0, "encoder": EncoderConfig(kind=kind, dim=32, layers=1, dropout=0.0), "train": train}
+    encoder = EncoderConfig(kind=kind.partition(",")[0], dim=32, layers=1, dropout=0.0)
+    options = {"target_attention": True} if kind == ATTENDING else {}
+    return {"feature_dropout": 0.0, "encoder": encoder, "train": train, **options}
 
 
 TASKS = {
@@ -22,8 +27,9 @@ TASKS = {
 }
 
 
-@pytest.mark.parametrize("task", TASKS)
-@pytest.mark.parametrize("kind", list(ENCODERS))
+@pytest.mark.parametrize(
+    ("kind", "task"), [*((kind, task) for kind in ENCODERS for task in TASKS), (ATTENDING, "transducer")]
+)
 def test_recorded_training_is_that_of_single_operations(kind, task):
     fit, config, pairs = TASKS[task]
     losses = {True: [], False: []}

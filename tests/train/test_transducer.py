@@ -36,6 +36,11 @@ def model():
     return Transducer.fit(TRAINING, config=settings())
 
 
+@pytest.fixture(scope="module")
+def attending():
+    return Transducer.fit(TRAINING, config=settings("rnn", steps=200, target_attention=True))
+
+
 def right(model, pairs):
     outputs = model.transduce([source for source, _ in pairs])
     return np.mean(["".join(best[0].symbols) == target for best, (_, target) in zip(outputs, pairs, strict=True)])
@@ -50,8 +55,13 @@ def test_other_encoders_learn_it_too(kind):
     assert right(Transducer.fit(TRAINING, config=settings(kind, steps=200)), TEST) >= 0.995
 
 
+def test_a_target_that_looks_at_the_source_learns_it_too(attending):
+    assert right(attending, TEST) >= 0.995
+    assert [len(found) for found in attending.sample(["BAAC", ""], count=3)] == [3, 3]
+
+
 def test_the_papers_mode_learns_it_too():
-    paper = settings("rnn", 200, normalisation="incoming", attention=True, em=1.0, next_symbol=1.0, likelihood=0.0)
+    paper = settings("rnn", 300, normalisation="incoming", attention=True, em=1.0, next_symbol=1.0, likelihood=0.0)
     assert right(Transducer.fit(TRAINING, config=paper), TEST) >= 0.9
 
 
@@ -62,7 +72,9 @@ def test_in_the_papers_mode_a_unigram_model_misses_what_needs_context():
     assert right(Transducer.fit(TRAINING, config=settings("unigram", 200)), TEST) >= 0.95
 
 
-def test_scores_are_those_of_the_search_and_best_first(model):
+@pytest.mark.parametrize("which", ["model", "attending"])
+def test_scores_are_those_of_the_search_and_best_first(which, request):
+    model = request.getfixturevalue(which)
     sources = [source for source, _ in TEST[:20]]
     found = model.transduce(sources, nbest=3)
     for source, best in zip(sources, found, strict=True):
@@ -85,7 +97,9 @@ def test_empty_strings_and_unknown_symbols(model):
         assert len(model.transduce(["AX"])[0]) == 1
 
 
-def test_saved_model_is_the_same_model(model, tmp_path):
+@pytest.mark.parametrize("which", ["model", "attending"])
+def test_saved_model_is_the_same_model(which, request, tmp_path):
+    model = request.getfixturevalue(which)
     model.save(tmp_path)
     for again in (nsed.load(tmp_path), Transducer.load(tmp_path)):
         assert (again.score(TEST[:50]) == model.score(TEST[:50])).all()
@@ -141,10 +155,22 @@ def test_settings_that_cannot_work_are_named(model):
         settings(encoder={"kind": "transformer", "dim": 16, "heads": 3})
     with pytest.raises(ConfigError, match="likelihood, em, next_symbol: got 0"):
         settings(likelihood=0.0)
+    with pytest.raises(ConfigError) as several:
+        settings("cnn", target_attention=True, likelihood=0.0)
+    assert several.value.faults == (
+        "target_attention: got True, expected False with encoder.kind cnn; rnn can",
+        "likelihood, em, next_symbol: got 0, expected one above 0",
+    )
     with pytest.raises(ArgumentError, match="beam: got 0, expected at least 1"):
         model.transduce(["A"], beam=0)
     with pytest.raises(ArgumentError, match="validation: got no pairs, expected at least one"):
         Transducer.fit(TRAINING, validation=[], config=settings())
+
+
+@pytest.mark.parametrize("kind", ["attention", "target_attention"])
+def test_heads_of_any_attention_divide_the_vectors(kind):
+    with pytest.raises(ConfigError, match=r"encoder\.heads: got 3, expected a divisor of encoder\.dim \(16\)"):
+        settings(**{kind: True}, encoder={"kind": "rnn", "dim": 16, "heads": 3})
 
 
 def test_outputs_stop_where_positions_end():

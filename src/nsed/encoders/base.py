@@ -1,9 +1,8 @@
 """The interface of an encoder: vectors of symbols in, vectors of symbols in context out."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import torch
 from jaxtyping import Bool, Float, Int
@@ -18,8 +17,15 @@ Vectors = Float[Tensor, "batch length dim"]
 State = tuple[Tensor, ...]
 """What a left-to-right encoder remembers of a prefix: tensors whose first axis is the batch."""
 
-ENCODERS: "Registry[Callable[..., Encoder]]" = Registry("encoder.kind")
+ENCODERS: "Registry[type[Encoder]]" = Registry("encoder.kind")
 """All encoders by name; `registry.py` fills it."""
+
+
+class Attended(NamedTuple):
+    """Another string that a string may look at: its symbols in context, and where there is only padding."""
+
+    vectors: Float[Tensor, "batch seen dim"]
+    padding: Bool[Tensor, "batch seen"]
 
 
 @dataclass(frozen=True)
@@ -35,7 +41,7 @@ class EncoderConfig(Config):
     kernel: int = bounded(3, low=1)
     """Symbols that a cnn layer sees at once."""
     heads: int = bounded(4, low=1)
-    """Attention heads of the transformer."""
+    """Attention heads of the transformer, and where the target or a cell looks at the source."""
     norm: Literal["pre", "post"] = "pre"
     """Layer normalisation of the transformer: before its blocks, or after them as in BERT."""
     dropout: float = bounded(0.1, low=0, high=1)
@@ -55,16 +61,19 @@ class Encoder(nn.Module, ABC):
     """Puts each symbol's vector into context; padding after a string never changes it.
 
     A `causal` encoder sees only what stands to the left, and can go symbol by symbol: `begin` and then `step` give, one
-    by one, the vectors that `forward` gives for the whole string.
+    by one, the vectors that `forward` gives for the whole string. One that `can_attend`, made with `attends=True`, also
+    looks at another string, the same in every call; others take no notice of it.
     """
 
     needs_positions: bool
     """Whether the symbols' vectors must tell where they stand."""
     sees_context: bool = True
     """Whether a symbol's vector depends on other symbols."""
+    can_attend: bool = False
+    """Whether a causal one can be made to look at another string."""
 
     @abstractmethod
-    def forward(self, vectors: Vectors, lengths: Lengths) -> Vectors:
+    def forward(self, vectors: Vectors, lengths: Lengths, attended: Attended | None = None) -> Vectors:
         """The vectors of whole strings."""
 
     @abstractmethod
@@ -72,7 +81,9 @@ class Encoder(nn.Module, ABC):
         """What is known before the first symbol."""
 
     @abstractmethod
-    def step(self, vector: Float[Tensor, "batch dim"], state: State) -> tuple[Float[Tensor, "batch dim"], State]:
+    def step(
+        self, vector: Float[Tensor, "batch dim"], state: State, attended: Attended | None = None
+    ) -> tuple[Float[Tensor, "batch dim"], State]:
         """The next symbol's vector in context, and what to remember."""
 
 

@@ -5,7 +5,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional
 
-from nsed.encoders.base import Encoder, EncoderConfig, State, Vectors, inside
+from nsed.encoders.base import Attended, Encoder, EncoderConfig, State, Vectors, inside
 from nsed.types import Lengths
 
 
@@ -18,7 +18,7 @@ class CnnEncoder(Encoder):
         super().__init__()
         self.layers = nn.ModuleList(GatedConvolution(config, causal=causal) for _ in range(config.layers))
 
-    def forward(self, vectors: Vectors, lengths: Lengths) -> Vectors:
+    def forward(self, vectors: Vectors, lengths: Lengths, attended: Attended | None = None) -> Vectors:
         """See `Encoder.forward`."""
         mask = inside(lengths, vectors.shape[1])[:, :, None].to(vectors.dtype)
         for layer in self.layers:
@@ -29,7 +29,9 @@ class CnnEncoder(Encoder):
         """See `Encoder.begin`: for each layer, its last inputs."""
         return tuple(like.new_zeros(len(like), layer.kernel - 1, like.shape[1]) for layer in self._layers())
 
-    def step(self, vector: Float[Tensor, "batch dim"], state: State) -> tuple[Float[Tensor, "batch dim"], State]:
+    def step(
+        self, vector: Float[Tensor, "batch dim"], state: State, attended: Attended | None = None
+    ) -> tuple[Float[Tensor, "batch dim"], State]:
         """See `Encoder.step`."""
         remembered = []
         for layer, past in zip(self._layers(), state, strict=True):

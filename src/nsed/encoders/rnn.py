@@ -4,38 +4,47 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from nsed.encoders.base import Encoder, EncoderConfig, State, Vectors
+from nsed.encoders.attention import CrossAttention
+from nsed.encoders.base import Attended, Encoder, EncoderConfig, State, Vectors
 from nsed.encoders.recurrence import read_all
 from nsed.types import Lengths
 
 
 class RnnEncoder(Encoder):
-    """GRU layers with residual connections and layer normalisation. Paper: appendix, following Chen et al. 2018."""
+    """GRU layers with residual connections and layer normalisation. Paper: appendix, following Chen et al. 2018.
 
-    needs_positions = False
+    With `attends`, what a layer found in the other string goes into the next layer, and the last layer's into the
+    result; theirs comes from the first layer and goes into all others.
+    """
 
-    def __init__(self, config: EncoderConfig, *, causal: bool) -> None:
+    needs_positions, can_attend = False, True
+
+    def __init__(self, config: EncoderConfig, *, causal: bool, attends: bool = False) -> None:
         super().__init__()
-        make = OneWayLayer if causal else TwoWayLayer
+        assert causal or not attends
+        one_way = AttendingLayer if attends else OneWayLayer
+        make = one_way if causal else TwoWayLayer
         self.layers = nn.ModuleList(make(config) for _ in range(config.layers))
 
-    def forward(self, vectors: Vectors, lengths: Lengths) -> Vectors:
+    def forward(self, vectors: Vectors, lengths: Lengths, attended: Attended | None = None) -> Vectors:
         """See `Encoder.forward`."""
         back = _reversal(lengths, vectors.shape[1])
         for layer in self.layers:
-            vectors = layer(vectors, back)
+            vectors = layer(vectors, back, attended)
         return vectors
 
     def begin(self, like: Float[Tensor, "batch dim"]) -> State:
         """See `Encoder.begin`: each layer's hidden state."""
         return tuple(torch.zeros_like(like) for _ in self.layers)
 
-    def step(self, vector: Float[Tensor, "batch dim"], state: State) -> tuple[Float[Tensor, "batch dim"], State]:
+    def step(
+        self, vector: Float[Tensor, "batch dim"], state: State, attended: Attended | None = None
+    ) -> tuple[Float[Tensor, "batch dim"], State]:
         """See `Encoder.step`."""
         remembered = []
         for layer, hidden in zip(self.layers, state, strict=True):
-            assert isinstance(layer, OneWayLayer)
-            vector, after = layer.step(vector, hidden)
+            assert isinstance(layer, OneWayLayer | AttendingLayer)
+            vector, after = layer.step(vector, hidden, attended)
             remembered.append(after)
         return vector, tuple(remembered)
 
@@ -49,18 +58,41 @@ class OneWayLayer(nn.Module):
         self.norm = nn.LayerNorm(config.dim)
         self.dropout = nn.Dropout(config.dropout)
 
-    def forward(self, vectors: Vectors, back: Int[Tensor, "batch length"]) -> Vectors:
+    def forward(self, vectors: Vectors, back: Int[Tensor, "batch length"], attended: Attended | None) -> Vectors:
         """Each symbol with everything to its left."""
         (read,) = read_all([self.gru], [vectors])
         normed: Tensor = self.norm(vectors + self.dropout(read))
         return normed
 
     def step(
-        self, vector: Float[Tensor, "batch dim"], hidden: Float[Tensor, "batch dim"]
+        self, vector: Float[Tensor, "batch dim"], hidden: Float[Tensor, "batch dim"], attended: Attended | None
     ) -> tuple[Float[Tensor, "batch dim"], Float[Tensor, "batch dim"]]:
         """One more symbol."""
         read, after = self.gru(vector[:, None], hidden[None].contiguous())
         return self.norm(vector + self.dropout(read[:, 0])), after[0]
+
+
+class AttendingLayer(nn.Module):
+    """A GRU from left to right whose symbols then look at another string."""
+
+    def __init__(self, config: EncoderConfig) -> None:
+        super().__init__()
+        self.reading = OneWayLayer(config)
+        self.looking = CrossAttention(config)
+
+    def forward(self, vectors: Vectors, back: Int[Tensor, "batch length"], attended: Attended | None) -> Vectors:
+        """Each symbol with everything to its left, and with the other string."""
+        assert attended is not None
+        looked: Tensor = self.looking(self.reading(vectors, back, None), attended)
+        return looked
+
+    def step(
+        self, vector: Float[Tensor, "batch dim"], hidden: Float[Tensor, "batch dim"], attended: Attended | None
+    ) -> tuple[Float[Tensor, "batch dim"], Float[Tensor, "batch dim"]]:
+        """One more symbol."""
+        assert attended is not None
+        read, after = self.reading.step(vector, hidden, None)
+        return self.looking(read[:, None], attended)[:, 0], after
 
 
 class TwoWayLayer(nn.Module):
@@ -74,7 +106,7 @@ class TwoWayLayer(nn.Module):
         self.norm = nn.LayerNorm(config.dim)
         self.dropout = nn.Dropout(config.dropout)
 
-    def forward(self, vectors: Vectors, back: Int[Tensor, "batch length"]) -> Vectors:
+    def forward(self, vectors: Vectors, back: Int[Tensor, "batch length"], attended: Attended | None) -> Vectors:
         """Each symbol with everything around it.
 
         The string is turned round by its own length, so that the second GRU begins at the last symbol, not at padding.

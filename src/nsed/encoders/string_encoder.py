@@ -6,7 +6,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from nsed.encoders.base import EncoderConfig, State, Vectors, reordered
+from nsed.encoders.base import Attended, EncoderConfig, State, Vectors, reordered
 from nsed.encoders.embedding import SymbolEmbedding
 from nsed.encoders.registry import ENCODERS
 from nsed.types import Lengths
@@ -24,11 +24,17 @@ class Prefix(NamedTuple):
 
 
 class StringEncoder(nn.Module):
-    """One side of a model; `causal` reads from left to right only, and can go symbol by symbol."""
+    """One side of a model; `causal` reads from left to right only, and can go symbol by symbol.
 
-    def __init__(self, config: EncoderConfig, symbols: int, *, causal: bool, categories: int = 0) -> None:
+    With `attends` it looks at another string, which `forward` and `step` then must be given.
+    """
+
+    def __init__(
+        self, config: EncoderConfig, symbols: int, *, causal: bool, categories: int = 0, attends: bool = False
+    ) -> None:
         super().__init__()
-        self.encoder = ENCODERS[config.kind](config, causal=causal)
+        self.attends, kind = attends, ENCODERS[config.kind]
+        self.encoder = kind(config, causal=causal, attends=True) if attends else kind(config, causal=causal)
         positions = config.max_length + 1 if self.encoder.needs_positions else 0  # one more for <s> or </s>
         self.embedding = SymbolEmbedding(
             symbols,
@@ -44,9 +50,11 @@ class StringEncoder(nn.Module):
         symbols: Int[Tensor, "batch length"],
         lengths: Lengths,
         category: Int[Tensor, " batch"] | None = None,
+        *,
+        attended: Attended | None = None,
     ) -> Vectors:
         """The vectors of whole strings."""
-        encoded: Tensor = self.encoder(self.embedding(symbols, category), lengths)
+        encoded: Tensor = self.encoder(self.embedding(symbols, category), lengths, attended)
         return encoded
 
     def without_context(
@@ -69,8 +77,10 @@ class StringEncoder(nn.Module):
         weight = self.embedding.symbols.weight
         return Prefix(0, self.encoder.begin(weight.new_zeros(batch, weight.shape[1])))
 
-    def step(self, symbols: Int[Tensor, " batch"], prefix: Prefix) -> tuple[Float[Tensor, "batch dim"], Prefix]:
+    def step(
+        self, symbols: Int[Tensor, " batch"], prefix: Prefix, attended: Attended | None = None
+    ) -> tuple[Float[Tensor, "batch dim"], Prefix]:
         """One more symbol of each string, all at the same position."""
         vector = self.embedding.at(symbols, prefix.position)
-        encoded, state = self.encoder.step(vector, prefix.state)
+        encoded, state = self.encoder.step(vector, prefix.state, attended)
         return torch.as_tensor(encoded), Prefix(prefix.position + 1, state)

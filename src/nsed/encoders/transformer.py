@@ -5,7 +5,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor, nn
 from torch.nn import functional
 
-from nsed.encoders.base import Encoder, EncoderConfig, State, Vectors, inside
+from nsed.encoders.base import Attended, Encoder, EncoderConfig, State, Vectors, inside
 from nsed.types import Lengths
 
 
@@ -20,7 +20,7 @@ class TransformerEncoder(Encoder):
         self.layers = nn.ModuleList(SelfAttentionLayer(config) for _ in range(config.layers))
         self.final = nn.LayerNorm(config.dim) if config.norm == "pre" else nn.Identity()
 
-    def forward(self, vectors: Vectors, lengths: Lengths) -> Vectors:
+    def forward(self, vectors: Vectors, lengths: Lengths, attended: Attended | None = None) -> Vectors:
         """See `Encoder.forward`."""
         width = vectors.shape[1]
         seen = inside(lengths, width)[:, None, None, :]
@@ -36,7 +36,9 @@ class TransformerEncoder(Encoder):
         """See `Encoder.begin`: each layer's inputs so far, after its first normalisation."""
         return tuple(like.new_zeros(len(like), 0, like.shape[1]) for _ in self.layers)
 
-    def step(self, vector: Float[Tensor, "batch dim"], state: State) -> tuple[Float[Tensor, "batch dim"], State]:
+    def step(
+        self, vector: Float[Tensor, "batch dim"], state: State, attended: Attended | None = None
+    ) -> tuple[Float[Tensor, "batch dim"], State]:
         """See `Encoder.step`."""
         vectors, remembered = vector[:, None], []
         for layer, past in zip(self.layers, state, strict=True):

@@ -3,7 +3,7 @@
 from jaxtyping import Float
 from torch import Tensor
 
-from nsed.encoders.base import Encoder, EncoderConfig, State, Vectors
+from nsed.encoders.base import Attended, Encoder, EncoderConfig, State, Vectors
 from nsed.types import Lengths
 
 
@@ -15,7 +15,7 @@ class UnigramEncoder(Encoder):
     def __init__(self, config: EncoderConfig, *, causal: bool) -> None:
         super().__init__()
 
-    def forward(self, vectors: Vectors, lengths: Lengths) -> Vectors:
+    def forward(self, vectors: Vectors, lengths: Lengths, attended: Attended | None = None) -> Vectors:
         """See `Encoder.forward`."""
         return vectors
 
@@ -23,6 +23,8 @@ class UnigramEncoder(Encoder):
         """See `Encoder.begin`."""
         return ()
 
-    def step(self, vector: Float[Tensor, "batch dim"], state: State) -> tuple[Float[Tensor, "batch dim"], State]:
+    def step(
+        self, vector: Float[Tensor, "batch dim"], state: State, attended: Attended | None = None
+    ) -> tuple[Float[Tensor, "batch dim"], State]:
         """See `Encoder.step`."""
         return vector, state

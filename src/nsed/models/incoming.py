@@ -9,6 +9,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 from torch.nn import functional
 
+from nsed.encoders.base import inside
 from nsed.lattice import NEG
 from nsed.models.columns import (
     Column,
@@ -53,7 +54,7 @@ class Incoming(Normalisation):
         is_first = (any_insert <= NEG).all(1, keepdim=True)
         entering = torch.where(is_first, before, entering).clamp(min=NEG)
         log_alpha = with_deletes(entering, delete - total)
-        written = next_symbol_distribution(column, log_alpha[..., None])[:, 0]
+        written = next_symbol_distribution(column, log_alpha[..., None], source_lengths)[:, 0]
         return Opened(log_alpha, history[:, None] + written, column)
 
     def close(self, opened: Opened, rows: Rows, symbols: Rows) -> Memory:
@@ -65,18 +66,24 @@ class Incoming(Normalisation):
         return opened.log_alpha[rows], *chosen, any_insert, any_substitute, opened.written[rows, symbols]
 
 
-def next_symbol_distribution(scores: TargetScores, log_alpha: Table) -> Float[Tensor, "batch tgt symbols"]:
+def next_symbol_distribution(
+    scores: TargetScores, log_alpha: Table, source_lengths: Lengths
+) -> Float[Tensor, "batch tgt symbols"]:
     """Log-probabilities of the next target symbol after each prefix, rows weighted by the prefix's alpha.
 
     Insertions leave (i, j) with weight alpha[i, j]; the substitution beside it, into the same cell (i, j + 1), leaves
-    (i - 1, j) with weight alpha[i - 1, j].
+    (i - 1, j) with weight alpha[i - 1, j]. Rows beyond a source's own length count for nothing.
 
     Paper: Equations 6 and 7. Ours weights rows with the alpha of the prefix before the symbol, and is normalised.
     """
     above = functional.pad(scores.substitute[:, :-1], (0, 0, 0, 0, 1, 0), value=NEG)
     total = torch.logaddexp(scores.insert.logsumexp(-1), above.logsumexp(-1))[..., None]
-    alpha_above = functional.pad(log_alpha[:, :-1], (0, 0, 1, 0), value=NEG)
-    inserted = scores.insert - total + log_alpha[..., None]
+    padding = ~inside(source_lengths + 1, log_alpha.shape[1])[:, :, None]
+    beside, alpha_above = (
+        alpha.masked_fill(padding, NEG)
+        for alpha in (log_alpha, functional.pad(log_alpha[:, :-1], (0, 0, 1, 0), value=NEG))
+    )
+    inserted = scores.insert - total + beside[..., None]
     substituted = (above - total).clamp(min=NEG) + alpha_above[..., None]
     written = torch.logaddexp(inserted, substituted).logsumexp(1)
     return written - written.logsumexp(-1, keepdim=True)

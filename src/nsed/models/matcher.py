@@ -12,7 +12,7 @@ from nsed.encoders.base import inside
 from nsed.lattice import EditLattice
 from nsed.models.delimiters import with_end
 from nsed.models.op_scores import MatchScores, match_scores
-from nsed.models.pair_features import NormedProjection, PairFeatures, pair_scores
+from nsed.models.pair_features import NormedProjection, PairFeatures, SourceVectors, TargetVectors, pair_scores
 from nsed.text.vocabulary import PAD
 from nsed.types import Lengths
 
@@ -83,7 +83,7 @@ class MatcherNetwork(nn.Module):
         factors = self.features.factors(self.features.of_source(source_vectors, real), target_vectors)
         return match_scores(pair_scores(self.features, self.projection, self.dropout, factors))
 
-    def _encoded(self, source: Side, target: Side) -> tuple[Vectors, Vectors]:
+    def _encoded(self, source: Side, target: Side) -> tuple[SourceVectors, TargetVectors]:
         """The vectors of both sides; one encoder reads both at once."""
         if self.target_encoder is self.source_encoder:
             both = read_by(self.source_encoder, together(source, target))

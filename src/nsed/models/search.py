@@ -61,7 +61,7 @@ class Decoder:
     def begin(self, source: EncodedSource) -> Hypotheses:
         """One empty prefix per source."""
         batch = len(source.lengths)
-        vector, prefix = self.network.begin(batch)
+        vector, prefix = self.network.begin(source)
         symbols = torch.zeros((batch, 0), dtype=torch.long, device=vector.device)
         return Hypotheses(source, vector, prefix, self.normalisation.begin(source.factors.projected[:, :, 0]), symbols)
 
@@ -79,7 +79,7 @@ class Decoder:
         before = expanded.hypotheses
         source = before.source if same_sources else before.source.reordered(rows)
         memory = self.normalisation.close(expanded.opened, rows, symbols)
-        vector, prefix = self.network.target_encoder.step(symbols, before.prefix.reordered(rows))
+        vector, prefix = self.network.target_encoder.step(symbols, before.prefix.reordered(rows), source.attended)
         return Hypotheses(source, vector, prefix, memory, torch.cat([before.symbols[rows], symbols[:, None]], dim=1))
 
 

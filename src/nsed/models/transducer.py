@@ -6,7 +6,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from nsed.encoders import EncoderConfig, Prefix, StringEncoder
+from nsed.encoders import Attended, EncoderConfig, Prefix, StringEncoder
 from nsed.encoders.base import inside
 from nsed.models.delimiters import with_end, with_start
 from nsed.models.op_scores import TargetScores
@@ -20,6 +20,12 @@ class EncodedSource(NamedTuple):
     factors: SourceFactors
     lengths: Lengths
 
+    @property
+    def attended(self) -> Attended | None:
+        """What the target's encoder may look at."""
+        vectors = self.factors.attended
+        return None if vectors is None else Attended(vectors, self.factors.padding)
+
     def reordered(self, rows: Int[Tensor, " chosen"]) -> "EncodedSource":
         """The same for chosen members of the batch."""
         return EncodedSource(self.factors.reordered(rows), self.lengths.index_select(0, rows))
@@ -28,7 +34,8 @@ class EncodedSource(NamedTuple):
 class TransducerNetwork(nn.Module):
     """Two encoders, pair features and scores of `1 + 2 * target_symbols` classes: delete, inserts, substitutes.
 
-    Paper: section 3.2 and Equation 5. `attention=False` makes the lattice the only way from source to target.
+    Paper: section 3.2 and Equation 5. Without `attention` (of a cell) and `target_attention` (of the target's encoder)
+    the lattice is the only way from source to target.
     """
 
     def __init__(
@@ -38,12 +45,13 @@ class TransducerNetwork(nn.Module):
         source_symbols: int,
         target_symbols: int,
         attention: bool = False,
+        target_attention: bool = False,
         interaction: int = 0,
         feature_dropout: float = 0.0,
     ) -> None:
         super().__init__()
         self.source_encoder = StringEncoder(encoder, source_symbols, causal=False)
-        self.target_encoder = StringEncoder(encoder, target_symbols, causal=True)
+        self.target_encoder = StringEncoder(encoder, target_symbols, causal=True, attends=target_attention)
         self.features = PairFeatures(encoder.dim, attention=attention, heads=encoder.heads, interaction=interaction)
         self.projection = NormedProjection(encoder.dim, 1 + 2 * target_symbols, attends=attention)
         self.dropout = nn.Dropout(feature_dropout)
@@ -51,18 +59,20 @@ class TransducerNetwork(nn.Module):
     def encode(self, source: Int[Tensor, "batch n"], lengths: Lengths) -> EncodedSource:
         """The positions of `s_1 .. s_n </s>`."""
         vectors = self.source_encoder(with_end(source, lengths), lengths + 1)
-        return EncodedSource(self.features.of_source(vectors, inside(lengths + 1, vectors.shape[1])), lengths)
+        factors = self.features.of_source(vectors, inside(lengths + 1, vectors.shape[1]))
+        if self.target_encoder.attends:
+            factors = factors._replace(attended=vectors)
+        return EncodedSource(factors, lengths)
 
     def forward(self, source: EncodedSource, target: Int[Tensor, "batch m"], target_lengths: Lengths) -> TargetScores:
         """Scores in all cells of whole targets."""
-        vectors = self.target_encoder(with_start(target), target_lengths + 1)
+        vectors = self.target_encoder(with_start(target), target_lengths + 1, attended=source.attended)
         return self.scores(source, vectors)
 
-    def begin(self, batch: int) -> tuple[Float[Tensor, "batch dim"], Prefix]:
+    def begin(self, source: EncodedSource) -> tuple[Float[Tensor, "batch dim"], Prefix]:
         """The vector of `<s>`, where every target starts."""
-        weight = self.target_encoder.embedding.symbols.weight
-        start = with_start(torch.zeros((batch, 0), dtype=torch.long, device=weight.device))[:, 0]
-        return self.target_encoder.step(start, self.target_encoder.begin(batch))
+        start = with_start(source.lengths.new_zeros((len(source.lengths), 0), dtype=torch.long))[:, 0]
+        return self.target_encoder.step(start, self.target_encoder.begin(len(start)), source.attended)
 
     def scores(self, source: EncodedSource, target: Float[Tensor, "batch tgt dim"]) -> TargetScores:
         """Scores in the cells of these columns."""

@@ -235,6 +235,7 @@ def _network(config: TransducerConfig, coders: Coders) -> TransducerNetwork:
         source_symbols=len(coders.source.vocabulary),
         target_symbols=len(coders.target.vocabulary),
         attention=config.attention,
+        target_attention=config.target_attention,
         interaction=config.interaction,
         feature_dropout=config.feature_dropout,
     )

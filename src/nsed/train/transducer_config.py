@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from nsed.config import bounded
-from nsed.encoders import EncoderConfig
+from nsed.encoders import ENCODERS, EncoderConfig
 from nsed.errors import ConfigError
 from nsed.text import StringConfig
 from nsed.train.config import TrainConfig
@@ -25,7 +25,9 @@ class TransducerConfig(StringConfig):
     normalisation: Literal["outgoing", "incoming"] = "outgoing"
     """outgoing: exact conditional probabilities; incoming: as in the paper."""
     attention: bool = False
-    """Whether a cell also sees the whole source; without, the lattice is the only way from source to target."""
+    """Whether a cell also sees the whole source; without any attention, the lattice is the only way to the target."""
+    target_attention: bool = False
+    """Whether the target's recurrent layers look at the source; rnn only."""
     interaction: int = bounded(0, low=0)
     """Similarity heads between source and target symbols."""
     feature_dropout: float = bounded(0.1, low=0, high=1)
@@ -49,5 +51,17 @@ class TransducerConfig(StringConfig):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        faults = self._attention_faults()
         if not self.likelihood + self.em + self.next_symbol:
-            raise ConfigError("TransducerConfig", ["likelihood, em, next_symbol: got 0, expected one above 0"])
+            faults.append("likelihood, em, next_symbol: got 0, expected one above 0")
+        if faults:
+            raise ConfigError("TransducerConfig", faults)
+
+    def _attention_faults(self) -> list[str]:
+        faults, encoder = [], self.encoder
+        if self.target_attention and not ENCODERS[encoder.kind].can_attend:
+            able = ", ".join(kind for kind in ENCODERS if ENCODERS[kind].can_attend)
+            faults.append(f"target_attention: got True, expected False with encoder.kind {encoder.kind}; {able} can")
+        if (self.attention or self.target_attention) and encoder.dim % encoder.heads:
+            faults.append(f"encoder.heads: got {encoder.heads}, expected a divisor of encoder.dim ({encoder.dim})")
+        return faults

@@ -80,7 +80,7 @@ def transducer_loss(network: TransducerNetwork, config: TransducerConfig, batch:
     if config.em:
         total = total + config.em * em_loss(arcs, lattice, cells)
     if config.next_symbol:
-        distribution = next_symbol_distribution(scores, lattice.log_alpha)
+        distribution = next_symbol_distribution(scores, lattice.log_alpha, batch.source_lengths)
         total = total + config.next_symbol * next_symbol_nll(distribution, batch.target, batch.target_lengths)
     if config.distortion:
         total = total + config.distortion * distortion_loss(lattice, *lengths, cells)

@@ -1,0 +1,58 @@
+"""A string that looks at another: attention of the target's symbols over the source."""
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+from torch.nn import functional
+
+from nsed.encoders.base import Attended, EncoderConfig, Vectors
+
+
+class CrossAttention(nn.Module):
+    """Multi-head scaled dot-product attention over another string, residual and normalised.
+
+    Keys and values are never made: `q (W_k s) = (q W_k) s`, and a mix of `W_v s` is W_v of the mix. So the queries of
+    all heads go to where the vectors are, and one more symbol costs nothing that grows with n * dim * dim, although
+    nothing is remembered of the other string.
+    """
+
+    def __init__(self, config: EncoderConfig) -> None:
+        super().__init__()
+        self.heads, self.part, self.rate = config.heads, config.dim // config.heads, config.dropout
+        self.query = nn.Linear(config.dim, config.dim)
+        # A key's bias adds the same to all scores of a query, a value's adds a constant to what `merge` gets.
+        self.key = nn.Linear(config.dim, config.dim, bias=False)
+        self.value = nn.Linear(config.dim, config.dim, bias=False)
+        self.merge = nn.Linear(config.dim, config.dim)
+        self.norm = nn.LayerNorm(config.dim)
+        self.dropout = nn.Dropout(config.dropout)
+
+    def forward(self, asking: Vectors, attended: Attended) -> Vectors:
+        """Each symbol with what it looked for."""
+        mixed = self._mixed(self._asked(asking), attended)
+        values = torch.einsum("blhd,hpd->blhp", mixed, self._per_head(self.value))
+        normed: Tensor = self.norm(asking + self.dropout(self.merge(values.flatten(2))))
+        return normed
+
+    def _asked(self, asking: Vectors) -> Float[Tensor, "batch length heads dim"]:
+        """What each head looks for, to be compared with the vectors themselves."""
+        query = self.query(asking).view(*asking.shape[:2], self.heads, self.part)
+        return torch.einsum("blhp,hpd->blhd", query, self._per_head(self.key))
+
+    def _mixed(
+        self, asked: Float[Tensor, "batch length heads dim"], attended: Attended
+    ) -> Float[Tensor, "batch length heads dim"]:
+        """Each head's mix of the vectors: for the kernel one head, whose symbols are the heads of all symbols."""
+        vectors, seen = attended.vectors[:, None], ~attended.padding[:, None, None]
+        mixed: Tensor = functional.scaled_dot_product_attention(
+            asked.flatten(1, 2)[:, None],
+            vectors,
+            vectors,
+            attn_mask=seen,
+            dropout_p=self.rate if self.training else 0.0,
+            scale=self.part**-0.5,
+        )
+        return mixed.view(asked.shape)
+
+    def _per_head(self, projection: nn.Linear) -> Float[Tensor, "heads part dim"]:
+        return projection.weight.view(self.heads, self.part, -1)
