@@ -28,9 +28,12 @@ class Line(Task):
     def sizes(self):
         return np.arange(103) % 7
 
-    def batch(self, rows, *, multiple=1):
+    def widths(self, rows, *, multiple=1):
+        return ()
+
+    def batch(self, rows, widths):
         self.seen.append(rows.tolist())
-        return (self.x[torch.from_numpy(rows)],)
+        return (self.x[rows],)
 
     def loss(self, batch):
         (x,) = batch
@@ -90,7 +93,8 @@ def test_averaged_weights_are_the_running_average():
     average, values = WeightAverage(network, 0.75), [3.0, 5.0, 9.0, 1.0, 2.0]
     for step, value in enumerate(values, start=1):
         nn.init.constant_(network.weight, value)
-        average.update(step)
+        average.now(step)
+        average.update()
     expected = np.mean(values[:4]) * 0.75 + 2.0 * 0.25
     with average.in_use():
         assert float(network.weight.detach()) == pytest.approx(expected)

@@ -45,14 +45,15 @@ class EncodedStrings:
         """Whether some symbol is not in the vocabulary."""
         return bool((self.flat == UNKNOWN).any())
 
-    def padded(self, rows: np.ndarray, *, multiple: int = 1) -> Int[Tensor, "batch width"]:
-        """The chosen strings, filled up with PAD to the longest of them.
+    def width(self, rows: np.ndarray, *, multiple: int = 1) -> int:
+        """Of the longest of the chosen strings: a `multiple` of a number, or as long as the longest string of all."""
+        rounded = -(-int(self.lengths[rows].max(initial=0)) // multiple) * multiple
+        return min(rounded, self.longest)
 
-        The width is a `multiple` of a number, so that few widths occur, or that of the longest string of all.
-        """
+    def padded(self, rows: np.ndarray) -> Int[Tensor, "batch width"]:
+        """The chosen strings, filled up with PAD to the longest of them."""
         lengths = self.lengths[rows]
-        rounded = -(-lengths.max(initial=0) // multiple) * multiple
-        places = np.arange(min(rounded, self.longest))
+        places = np.arange(self.width(rows))
         inside = places < lengths[:, None]
         at = np.where(inside, self.starts[rows][:, None] + places, 0)
         taken = self.flat[at] if len(self.flat) else np.zeros_like(at)
@@ -74,12 +75,12 @@ class PairBatch(NamedTuple):
         return PairBatch(*(part.to(device, non_blocking=True) for part in self))
 
 
-def batch_of(source: EncodedStrings, target: EncodedStrings, rows: np.ndarray, *, multiple: int = 1) -> PairBatch:
-    """The chosen pairs as tensors, padded as `EncodedStrings.padded` says."""
+def batch_of(source: EncodedStrings, target: EncodedStrings, rows: np.ndarray) -> PairBatch:
+    """The chosen pairs as tensors."""
     return PairBatch(
         torch.from_numpy(rows),
-        source.padded(rows, multiple=multiple),
-        target.padded(rows, multiple=multiple),
+        source.padded(rows),
+        target.padded(rows),
         torch.from_numpy(source.lengths[rows]),
         torch.from_numpy(target.lengths[rows]),
     )

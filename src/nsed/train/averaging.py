@@ -15,17 +15,23 @@ class WeightAverage:
 
     def __init__(self, network: nn.Module, decay: float) -> None:
         self._network, self._decay = network, decay
+        self._share = next(network.parameters()).new_ones(())
         self.weights: dict[str, Tensor] = {}
         if decay:
             self.weights = {name: value.detach().clone() for name, value in network.state_dict().items()}
 
+    def now(self, step: int) -> None:
+        """The next update is number 1, 2, ..."""
+        self._share.fill_(max(1 - self._decay, 1 / step))
+
     @torch.no_grad()
-    def update(self, step: int) -> None:
-        """After step 1, 2, ..."""
+    def update(self) -> None:
+        """After every step; the same kernels whatever its number."""
         if self.weights:
-            share = max(1 - self._decay, 1 / step)
-            current = self._network.state_dict()
-            torch._foreach_lerp_(list(self.weights.values()), [current[name] for name in self.weights], share)
+            current, averaged = self._network.state_dict(), list(self.weights.values())
+            change = torch._foreach_sub([current[name] for name in self.weights], averaged)
+            torch._foreach_mul_(change, self._share)
+            torch._foreach_add_(averaged, change)
 
     @contextmanager
     def in_use(self) -> Iterator[None]:

@@ -12,9 +12,10 @@ from torch import Tensor, nn
 
 from nsed.errors import ArgumentError
 from nsed.train.config import TrainConfig
-from nsed.train.gradients import Eager, Gradients, Graphed
+from nsed.train.gradients import Eager, Gradients, Graphed, batch_of
 from nsed.train.preparation import chosen_device
-from nsed.train.task import Batch, Task
+from nsed.train.recording import Recorder
+from nsed.train.task import Task
 
 
 class Crew(ABC):
@@ -25,8 +26,11 @@ class Crew(ABC):
     """The number of this process; only the first, 0, writes and talks."""
     count: int
 
+    recorder: Recorder | None = None
+    """Makes CUDA graphs, where they are wanted."""
+
     @abstractmethod
-    def gradients(self, task: Task, config: TrainConfig) -> Gradients:
+    def gradients(self, task: Task) -> Gradients:
         """How this process gets the gradient of the whole batch."""
 
     @abstractmethod
@@ -51,11 +55,12 @@ class Alone(Crew):
 
     def __init__(self, config: TrainConfig) -> None:
         self.device = chosen_device(config)
+        if config.cuda_graph and self.device.type == "cuda":
+            self.recorder = Recorder(self.device)
 
-    def gradients(self, task: Task, config: TrainConfig) -> Gradients:
+    def gradients(self, task: Task) -> Gradients:
         """See `Crew.gradients`."""
-        graphed = config.cuda_graph and self.device.type == "cuda"
-        return Graphed(task, self.device) if graphed else Eager(task, self.device)
+        return Eager(task, self.device) if self.recorder is None else Graphed(task, self.recorder)
 
     def wait(self) -> None:
         """See `Crew.wait`."""
@@ -74,7 +79,7 @@ class Together(Crew):
         self._fabric.launch()
         self.device, self.rank, self.count = self._fabric.device, self._fabric.global_rank, self._fabric.world_size
 
-    def gradients(self, task: Task, config: TrainConfig) -> Gradients:
+    def gradients(self, task: Task) -> Gradients:
         """See `Crew.gradients`."""
         return Averaged(task, self._fabric)
 
@@ -99,14 +104,12 @@ class Objective(nn.Module):
 class Averaged(Gradients):
     """The gradient of each process' rows, averaged over the processes while it is computed."""
 
-    multiple = 1
-
     def __init__(self, task: Task, fabric: Any) -> None:
-        self._fabric, self._objective = fabric, fabric.setup_module(Objective(task))
+        self._task, self._fabric, self._objective = task, fabric, fabric.setup_module(Objective(task))
 
-    def add(self, batch: Batch, share: float) -> Tensor:
+    def add(self, rows: np.ndarray, share: float) -> Tensor:
         """See `Gradients.add`."""
-        loss: Tensor = self._objective(*(part.to(self._fabric.device) for part in batch))
+        loss: Tensor = self._objective(*batch_of(self._task, rows, self._fabric.device))
         self._fabric.backward(loss * share)
         return loss.detach()
 

@@ -1,88 +1,75 @@
 """The gradient of a batch, added to the gradients of the network: operation by operation, or as a CUDA graph."""
 
 from abc import ABC, abstractmethod
+from functools import partial
 from typing import NamedTuple
 
+import numpy as np
 import torch
 from torch import Tensor
 
+from nsed.train.recording import Recorder, Recording
 from nsed.train.task import Batch, Task
 
 
 class Gradients(ABC):
     """How the gradient of a batch is computed."""
 
-    multiple: int
-    """What batches should be padded to a multiple of."""
-
     @abstractmethod
-    def add(self, batch: Batch, share: float) -> Tensor:
-        """Add `share` times the gradient to that of the network; the batch's loss comes back."""
+    def add(self, rows: np.ndarray, share: float) -> Tensor:
+        """Add `share` times the gradient of these rows to that of the network; their loss comes back."""
 
 
 class Eager(Gradients):
     """One operation after the other, on any device."""
 
-    multiple = 1
-
     def __init__(self, task: Task, device: torch.device) -> None:
         self._task, self._device = task, device
 
-    def add(self, batch: Batch, share: float) -> Tensor:
+    def add(self, rows: np.ndarray, share: float) -> Tensor:
         """See `Gradients.add`."""
-        return backpropagated(self._task, moved(batch, self._device), share)
+        return backpropagated(self._task, batch_of(self._task, rows, self._device), share)
 
 
-class Recorded(NamedTuple):
-    """A graph with the places of its input and of its result."""
+class Shape(NamedTuple):
+    """What batches of the same graph have in common."""
 
-    graph: torch.cuda.CUDAGraph
-    batch: Batch
-    loss: Tensor
+    pairs: int
+    widths: tuple[int, ...]
+    share: float
 
 
 class Graphed(Gradients):
-    """One CUDA graph per shape of a batch, recorded when the shape comes for the second time.
+    """One CUDA graph per shape of a batch; strings are padded to an even number of symbols, so that there are fewer.
 
-    Small kernels are over before the next one is launched; a graph launches them all at once. It writes into the
-    gradients that are there when it is recorded, so these must be set to zero between updates, never dropped.
+    A graph writes into the gradients that are there when it is recorded, so these must be set to zero between updates,
+    never dropped.
     """
 
-    multiple = 2
+    def __init__(self, task: Task, recorder: Recorder) -> None:
+        self._task, self._recorder = task, recorder
+        self._made: dict[Shape, tuple[Tensor, Recording]] = {}
 
-    def __init__(self, task: Task, device: torch.device) -> None:
-        self._task, self._device = task, device
-        self._stream = torch.cuda.Stream(device)  # type: ignore[no-untyped-call]  # torch's own
-        self._pool = torch.cuda.graph_pool_handle()
-        self._recorded: dict[tuple[torch.Size, ...], Recorded | None] = {}
-
-    def add(self, batch: Batch, share: float) -> Tensor:
+    def add(self, rows: np.ndarray, share: float) -> Tensor:
         """See `Gradients.add`."""
-        shape = tuple(part.shape for part in batch)
-        if shape not in self._recorded:
-            self._recorded[shape] = None
-            return self._aside(batch, share)
-        recorded = self._recorded[shape] or self._record(batch, share)
-        self._recorded[shape] = recorded
-        for place, part in zip(recorded.batch, batch, strict=True):
-            place.copy_(part, non_blocking=True)
-        recorded.graph.replay()
-        return recorded.loss.clone()
+        shape = Shape(len(rows), self._task.widths(rows, multiple=2), share)
+        if shape not in self._made:
+            self._made[shape] = self._make(shape)
+        place, recording = self._made[shape]
+        place.copy_(torch.from_numpy(rows).pin_memory(), non_blocking=True)
+        return recording().clone()
 
-    def _aside(self, batch: Batch, share: float) -> Tensor:
-        """As graphs are recorded, on a stream of its own, so that everything is warm for the recording."""
-        current = torch.cuda.current_stream(self._device)
-        self._stream.wait_stream(current)
-        with torch.cuda.stream(self._stream):
-            loss = backpropagated(self._task, moved(batch, self._device), share)
-        current.wait_stream(self._stream)
-        return loss
+    def _make(self, shape: Shape) -> tuple[Tensor, Recording]:
+        place = torch.zeros(shape.pairs, dtype=torch.long, device=self._recorder.device)
+        return place, self._recorder.recorded(partial(self._work, place, shape))
 
-    def _record(self, batch: Batch, share: float) -> Recorded:
-        graph, places = torch.cuda.CUDAGraph(), tuple(part.to(self._device, copy=True) for part in batch)
-        with torch.cuda.graph(graph, pool=self._pool, stream=self._stream):
-            loss = backpropagated(self._task, places, share)
-        return Recorded(graph, places, loss)
+    def _work(self, place: Tensor, shape: Shape) -> Tensor:
+        return backpropagated(self._task, self._task.batch(place, shape.widths), shape.share)
+
+
+def batch_of(task: Task, rows: np.ndarray, device: torch.device) -> Batch:
+    """The training pairs of these rows, no wider than they must be."""
+    return task.batch(torch.from_numpy(rows).to(device), task.widths(rows))
 
 
 def backpropagated(task: Task, batch: Batch, share: float) -> Tensor:
@@ -90,8 +77,3 @@ def backpropagated(task: Task, batch: Batch, share: float) -> Tensor:
     loss = task.loss(batch)
     (loss * share).backward()  # type: ignore[no-untyped-call]  # torch's own
     return loss.detach()
-
-
-def moved(batch: Batch, device: torch.device) -> Batch:
-    """The same on another device."""
-    return tuple(part.to(device, non_blocking=True) for part in batch)

@@ -13,8 +13,8 @@ from nsed.lattice import EditLattice
 from nsed.models.losses import distortion_loss, em_loss, match_loss, non_match_loss, real_cells
 from nsed.models.matcher import MatcherNetwork, Side, lattice_of
 from nsed.text import EncodedStrings, PairBatch, PairBatches
-from nsed.text.batch import batch_of
 from nsed.text.progress import OnBatch, ignore
+from nsed.text.string_table import StringTable, pairs_from
 from nsed.train.matcher_config import MatcherConfig
 from nsed.train.task import Batch, Task
 from nsed.types import PerPair
@@ -49,6 +49,8 @@ class MatcherTask(Task):
     ) -> None:
         self.network, self.config, self.device = network, config, device
         self.training, self.validation = training, validation
+        self._sides = StringTable.of(training.source, device), StringTable.of(training.target, device)
+        self._extra = torch.from_numpy(training.labels).to(device), torch.from_numpy(training.languages).to(device)
 
     @property
     def sizes(self) -> np.ndarray:
@@ -56,11 +58,14 @@ class MatcherTask(Task):
         sizes: np.ndarray = self.training.source.lengths + self.training.target.lengths
         return sizes
 
-    def batch(self, rows: np.ndarray, *, multiple: int = 1) -> Batch:
+    def widths(self, rows: np.ndarray, *, multiple: int = 1) -> tuple[int, int]:
+        """See `Task.widths`."""
+        source, target = self.training.source, self.training.target
+        return source.width(rows, multiple=multiple), target.width(rows, multiple=multiple)
+
+    def batch(self, rows: Int[Tensor, " batch"], widths: tuple[int, ...]) -> Batch:
         """See `Task.batch`."""
-        pairs = batch_of(self.training.source, self.training.target, rows, multiple=multiple)
-        extra = (self.training.labels[rows], self.training.languages[rows])
-        return (*pairs, *map(torch.from_numpy, extra))
+        return (*pairs_from(self._sides, rows, widths), *(extra[rows] for extra in self._extra))
 
     def loss(self, batch: Batch) -> Tensor:
         """See `Task.loss`."""

@@ -4,6 +4,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 
 import numpy as np
+from jaxtyping import Int
 from torch import Tensor, nn
 
 Batch = tuple[Tensor, ...]
@@ -24,8 +25,12 @@ class Task(ABC):
         """How long each training pair is, for batches of similar length."""
 
     @abstractmethod
-    def batch(self, rows: np.ndarray, *, multiple: int = 1) -> Batch:
-        """Some training pairs, padded to a multiple of so many symbols; not yet on any device."""
+    def widths(self, rows: np.ndarray, *, multiple: int = 1) -> tuple[int, ...]:
+        """How wide a batch of these training pairs is, on each side; a `multiple` of a number, so that few occur."""
+
+    @abstractmethod
+    def batch(self, rows: Int[Tensor, " batch"], widths: tuple[int, ...]) -> Batch:
+        """These training pairs, padded to these widths, where the rows and the network are; nothing waits."""
 
     @abstractmethod
     def loss(self, batch: Batch) -> Tensor:

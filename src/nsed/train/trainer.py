@@ -10,7 +10,6 @@ import torch
 from torch import Tensor
 
 from nsed.errors import NsedError
-from nsed.train.averaging import WeightAverage
 from nsed.train.bucketing import epoch_batches
 from nsed.train.checkpoint import load_checkpoint, save_checkpoint
 from nsed.train.config import TrainConfig
@@ -19,6 +18,7 @@ from nsed.train.precision import products_in
 from nsed.train.progress import OnStep, OnValidation, Validation
 from nsed.train.schedule import Schedule
 from nsed.train.task import Task
+from nsed.train.updates import Updates
 
 
 class Trainer:
@@ -38,11 +38,9 @@ class Trainer:
         identity: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
         self.task, self.config, self.folder, self.identity = task, config, folder, identity
-        self.optimiser = _optimiser(task, config)
         self.crew = crew or Alone(config)
-        self.gradients = self.crew.gradients(task, config)
+        self.gradients, self.updates = self.crew.gradients(task), Updates(task.network, config, self.crew.recorder)
         self.schedule = Schedule(config)
-        self.average = WeightAverage(task.network, config.average)
         self.step, self.best_step, self.best = 0, 0, float("nan")
         self.best_weights: dict[str, Tensor] = {}
         self.validations: list[Validation] = []
@@ -52,12 +50,12 @@ class Trainer:
         """Go on from the folder's checkpoint, if there is one."""
         if self.folder is None:
             return False
-        found = load_checkpoint(self.folder, self.task.network, self.optimiser, identity=self.identity)
+        found = load_checkpoint(self.folder, self.task.network, self.updates.optimiser, identity=self.identity)
         if found is None:
             return False
         self.best_weights, averaged, record = found
         device = next(self.task.network.parameters()).device
-        self.average.weights = {name: value.to(device) for name, value in averaged.items()}
+        self.updates.average.weights = {name: value.to(device) for name, value in averaged.items()}
         self.step, self.best_step, self.best = record["step"], record["best_step"], record["best"]
         self.schedule.decays, self.schedule.waiting = record["decays"], record["waiting"]
         self.validations = [Validation(*values) for values in record["validations"]]
@@ -90,20 +88,14 @@ class Trainer:
 
     def _update(self) -> Tensor:
         self.task.network.train()
-        for group in self.optimiser.param_groups:
-            group["lr"] = self.config.learning_rate * self.schedule.factor(self.step)
-        self.optimiser.zero_grad(set_to_none=False)
         first, count = (self.step - 1) * self.config.accumulate, self.config.accumulate
-        total = [self._add_gradient(number) / count for number in range(first, first + count)]
-        torch.nn.utils.clip_grad_norm_(self.task.network.parameters(), self.config.clip)
-        self.optimiser.step()
-        self.average.update(self.step)
-        return torch.stack(total).sum()
+        losses = [self._add_gradient(number) for number in range(first, first + count)]
+        self.updates.apply(self.config.learning_rate * self.schedule.factor(self.step), self.step)
+        return losses[0] if count == 1 else torch.stack(losses).mean()
 
     def _add_gradient(self, number: int) -> Tensor:
         rows, weight = self.crew.own(self._rows(number))
-        batch = self.task.batch(rows, multiple=self.gradients.multiple)
-        return self.gradients.add(batch, weight / self.config.accumulate)
+        return self.gradients.add(rows, weight / self.config.accumulate)
 
     def _rows(self, number: int) -> np.ndarray:
         """The rows of batch 0, 1, 2, ... of the whole training."""
@@ -120,7 +112,7 @@ class Trainer:
             raise NsedError(f"the loss is {loss} at step {self.step}: try a smaller train.learning_rate")
         self.task.network.eval()
         as_later = torch.autocast(self.crew.device.type, enabled=False)  # models are used in fp32
-        with torch.no_grad(), as_later, self.average.in_use():
+        with torch.no_grad(), as_later, self.updates.average.in_use():
             metrics = dict(self.task.validate())
             value = metrics[self.task.metric]
             improved = not self.best_weights or (value - self.best) * self._direction > 0
@@ -150,13 +142,5 @@ class Trainer:
             "waiting": self.schedule.waiting,
             "validations": [list(validation) for validation in self.validations],
         }
-        weights = {"best": self.best_weights, "average": self.average.weights}
-        save_checkpoint(folder, self.task.network, self.optimiser, weights, record)
-
-
-def _optimiser(task: Task, config: TrainConfig) -> torch.optim.Optimizer:
-    parameters = list(task.network.parameters())
-    fused = parameters[0].is_cuda  # one kernel instead of one per parameter
-    if config.optimiser == "adam":
-        return torch.optim.Adam(parameters, lr=config.learning_rate, fused=fused)
-    return torch.optim.AdamW(parameters, lr=config.learning_rate, weight_decay=config.weight_decay, fused=fused)
+        weights = {"best": self.best_weights, "average": self.updates.average.weights}
+        save_checkpoint(folder, self.task.network, self.updates.optimiser, weights, record)

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 
 import numpy as np
 import torch
+from jaxtyping import Int
 from torch import Tensor
 
 from nsed.evaluate import transduction_score
@@ -16,7 +17,7 @@ from nsed.models.search import Decoder, greedy_search
 from nsed.models.transducer import TransducerNetwork
 from nsed.registry import Registry
 from nsed.text import EncodedStrings, PairBatch
-from nsed.text.batch import batch_of
+from nsed.text.string_table import StringTable, pairs_from
 from nsed.train.task import Batch, Task
 from nsed.train.transducer_config import TransducerConfig
 
@@ -43,6 +44,7 @@ class TransducerTask(Task):
     ) -> None:
         self.network, self.config, self.device = network, config, device
         self.training, self.validation = training, validation
+        self._sides = StringTable.of(training[0], device), StringTable.of(training[1], device)
         self.normalisation = NORMALISATIONS[config.normalisation]
 
     @property
@@ -51,9 +53,14 @@ class TransducerTask(Task):
         sizes: np.ndarray = self.training[0].lengths + self.training[1].lengths
         return sizes
 
-    def batch(self, rows: np.ndarray, *, multiple: int = 1) -> Batch:
+    def widths(self, rows: np.ndarray, *, multiple: int = 1) -> tuple[int, int]:
+        """See `Task.widths`."""
+        source, target = self.training
+        return source.width(rows, multiple=multiple), target.width(rows, multiple=multiple)
+
+    def batch(self, rows: Int[Tensor, " batch"], widths: tuple[int, ...]) -> Batch:
         """See `Task.batch`."""
-        return batch_of(*self.training, rows, multiple=multiple)
+        return pairs_from(self._sides, rows, widths)
 
     def loss(self, batch: Batch) -> Tensor:
         """See `Task.loss`."""

@@ -1,0 +1,41 @@
+"""Encoded strings where a network is, so that batches are cut there and not sent one by one."""
+
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from jaxtyping import Int
+from torch import Tensor
+
+from nsed.text.batch import EncodedStrings, PairBatch
+from nsed.text.vocabulary import PAD
+from nsed.types import Lengths
+
+
+class StringTable(NamedTuple):
+    """Many strings as one row of symbol numbers, the places where each starts, and how long each is."""
+
+    flat: Int[Tensor, " symbols"]
+    starts: Int[Tensor, " strings"]
+    lengths: Lengths
+
+    @classmethod
+    def of(cls, strings: EncodedStrings, device: torch.device) -> "StringTable":
+        """The same strings on a device."""
+        flat = strings.flat if len(strings.flat) else np.zeros(1, np.int32)  # so that every place can be looked at
+        parts = (flat, strings.starts[:-1], strings.lengths)
+        return cls(*(torch.from_numpy(np.array(part)).to(device) for part in parts))
+
+    def padded(self, rows: Int[Tensor, " batch"], width: int) -> Int[Tensor, "batch {width}"]:
+        """The chosen strings, filled up with PAD; nothing waits for the device."""
+        places = torch.arange(width, device=rows.device)
+        at = (self.starts[rows][:, None] + places).clamp(max=len(self.flat) - 1)
+        return torch.where(places < self.lengths[rows][:, None], self.flat[at].long(), PAD)
+
+
+def pairs_from(
+    sides: tuple[StringTable, StringTable], rows: Int[Tensor, " batch"], widths: tuple[int, int]
+) -> PairBatch:
+    """The chosen pairs, padded to these widths."""
+    source, target = (side.padded(rows, width) for side, width in zip(sides, widths, strict=True))
+    return PairBatch(rows, source, target, sides[0].lengths[rows], sides[1].lengths[rows])
