@@ -38,14 +38,20 @@ for width, pairs in ((2, 128), (16, 16), (1024, 1)):
     for name, tables in (("log_forward", "weights alpha"), ("log_gradient", "weights alpha injection result")):
         given = arguments(f=tables, i="rows columns batch")
         compiled(triton_kernels, name, ordered(triton_kernels, name, given), {"WIDTH": width, "PAIRS": pairs})
-sides = "source target weight constant scores means inverses"
 for classes, precision, dropout in ((16, "tf32", 0.1), (128, "ieee", 0.0), (512, "tf32", 0.5)):
-    both = {"DIM": 256, "DROPOUT": dropout, "CELLS": 32, "CLASSES": classes, "CHUNK": 32, "PRECISION": precision}
-    given = arguments(f=sides, l="seeds", i="n m cells classes", e="eps")
-    compiled(triton_scores, "scores_forward", ordered(triton_scores, "scores_forward", given), both)
-    given = arguments(f=sides + " gradient to_source to_target to_weight to_constant", l="seeds", i="n m batch classes")
-    more = both | {"ROWS": 16, "COLUMNS": 16}
-    compiled(triton_scores, "scores_backward", ordered(triton_scores, "scores_backward", given), more)
+    basic = {"CELLS": 32, "CLASSES": classes}
+    given = arguments(f="scores constant gradient shares", i="cells classes")
+    compiled(triton_scores, "score_shares", ordered(triton_scores, "score_shares", given), basic)
+    basic |= {"DIM": 256, "DROPOUT": dropout, "CHUNK": 32, "PRECISION": precision}
+    tables = "source target weight constant scores means inverses"
+    given = arguments(f=tables, l="seeds", i="n m cells classes", e="eps")
+    compiled(triton_scores, "scores_forward", ordered(triton_scores, "scores_forward", given), basic)
+    tables = "source target weight means inverses shares gradient to_source to_target"
+    given = ordered(triton_scores, "sides_backward", arguments(f=tables, l="seeds", i="n m classes"))
+    compiled(triton_scores, "sides_backward", given, basic | {"ROWS": 16, "COLUMNS": 16})
+    tables = "source target inverses gradient to_weight to_constant"
+    given = ordered(triton_scores, "weight_backward", arguments(f=tables, l="seeds", i="n m cells classes"))
+    compiled(triton_scores, "weight_backward", given, basic)
 lengths, sizes = "target source_lengths target_lengths", "n m batch symbols"
 for name, tables in (("forward", "scores arcs ends totals"), ("backward", "scores totals to_arcs to_ends result")):
     given = ordered(triton_arcs, f"outgoing_{name}", arguments(f=tables, l=lengths, i=sizes))

@@ -61,8 +61,14 @@ class _Recurrence(torch.autograd.Function):
             carried = carried.baddbmm_(to_recurrent[:, step], of_hidden)
         to_recurrent = to_recurrent.flatten(1, 2)
         to_strings = torch.bmm(to_input, of_input).view_as(strings)
-        by_weights = to_input.mT @ strings.flatten(1, 2), to_recurrent.mT @ hidden[:, :-1].flatten(1, 2)
-        return to_strings, *by_weights, to_input.sum(1), to_recurrent.sum(1)
+        by_input = _products(to_input, strings.flatten(1, 2))
+        by_hidden = _products(to_recurrent, hidden[:, :-1].flatten(1, 2))
+        return to_strings, by_input, by_hidden, to_input.sum(1), to_recurrent.sum(1)
+
+
+def _products(gates: Tensor, vectors: Tensor) -> Tensor:
+    """Sums over all symbols, one product per direction: a batch of products would not be cut along so long a sum."""
+    return torch.stack([of_gates.T @ of_vectors for of_gates, of_vectors in zip(gates, vectors, strict=True)])
 
 
 def _sizes(dim: int) -> dict[str, int]:

@@ -74,7 +74,7 @@ def _sizes(scores: Tensor) -> tuple[int, int, int, int]:
 
 def _blocks(scores: Tensor) -> dict[str, int]:
     classes = power_of_two(scores.shape[-1], least=16)
-    return {"CELLS": max(1, 4096 // classes), "CLASSES": classes}
+    return {"CELLS": max(1, 512 // classes), "CLASSES": classes, "num_warps": 2}
 
 
 def _grid(scores: Tensor) -> tuple[int]:

@@ -9,8 +9,8 @@ from nsed.lattice.backends.gpu import kernels, power_of_two, runs_triton
 KERNELS = "nsed.models.triton_scores"
 LONGEST, MOST_CLASSES = 64, 512
 """Symbols of a string with its end, and classes, at most: what a program can hold."""
-PROGRAMS = 132
-"""Programs that share the pairs in the gradient, per block of dimensions."""
+PROGRAMS = 66
+"""Programs that share the cells in the weights' gradient, per block of dimensions."""
 
 
 def can_run(source: Float[Tensor, "batch src dim"], target: Float[Tensor, "batch tgt dim"], classes: int) -> bool:
@@ -45,14 +45,12 @@ def pair_scores(
     """Scores `[batch, n, m, classes]`, and the mean and inverse deviation of each cell's features."""
     source, target, weight, constant = (part.contiguous() for part in (source, target, weight, constant))
     scores, means, inverses = _empty(source, target, constant)
-    cells, classes = means.numel(), len(constant)
-    block = power_of_two(classes, least=16)
-    at_once = 64 if block <= 128 else 32
-    kernels(KERNELS).scores_forward[(-(-cells // at_once),)](
+    cells, classes, block = means.numel(), len(constant), power_of_two(len(constant), least=16)
+    kernels(KERNELS).scores_forward[(-(-cells // 32),)](
         source, target, weight, constant, seed, scores, means, inverses,
         source.shape[1], target.shape[1], cells, classes, eps,
-        DIM=source.shape[2], DROPOUT=dropout, CELLS=at_once, CLASSES=block, CHUNK=_chunk(source.shape[2], 32),
-        PRECISION=_precision(), num_warps=4 if block <= 128 else 8,
+        DIM=source.shape[2], DROPOUT=dropout, CELLS=32, CLASSES=block, CHUNK=_chunk(source.shape[2], 32),
+        PRECISION=_precision(), num_warps=_warps(block),
     )  # fmt: skip
     return scores, means, inverses
 
@@ -63,19 +61,37 @@ def pair_scores_backward(
     inverses: Tensor, gradient: Tensor, dropout: float,
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:  # fmt: skip
     """Gradients by source, target, weight and constant."""
-    given = [part.contiguous() for part in (source, target, weight, constant, seed, scores, means, inverses, gradient)]
-    (batch, n, dim), m, classes = source.shape, target.shape[1], len(constant)
-    block, programs = power_of_two(classes, least=16), min(batch, PROGRAMS)
-    chunk = _chunk(dim, 64 if block <= 128 else 32)
-    sides = torch.empty_like(given[0]), torch.empty_like(given[1])
-    parts = source.new_empty(programs, dim, classes), source.new_empty(programs, classes)
-    kernels(KERNELS).scores_backward[(programs, -(-dim // chunk))](
-        *given, *sides, *parts, n, m, batch, classes,
-        DIM=dim, DROPOUT=dropout, CELLS=32, CLASSES=block, CHUNK=chunk,
-        ROWS=power_of_two(n, least=16), COLUMNS=power_of_two(m, least=16),
-        PRECISION=_precision(), num_warps=4 if block <= 64 else 8,
+    given = (source, target, weight, constant, seed, scores, means, inverses, gradient)
+    source, target, weight, constant, seed, scores, means, inverses, gradient = (part.contiguous() for part in given)
+    shares, sides = _shares(constant, scores, gradient), (torch.empty_like(source), torch.empty_like(target))
+    sizes, classes, block = (source.shape[1], target.shape[1]), len(constant), power_of_two(len(constant), least=16)
+    chunk, programs = _chunk(source.shape[2], 64 if block <= 128 else 32), min(-(-means.numel() // 32), PROGRAMS)
+    same = {"DIM": source.shape[2], "CLASSES": block, "CHUNK": chunk, "DROPOUT": dropout, "PRECISION": _precision()}
+    grid, warps = -(-source.shape[2] // chunk), _warps(block)
+    kernels(KERNELS).sides_backward[len(source), grid](
+        source, target, weight, seed, means, inverses, shares, gradient, *sides, *sizes, classes,
+        ROWS=power_of_two(sizes[0], least=16), COLUMNS=power_of_two(sizes[1], least=16), CELLS=16, **same,
+        num_warps=warps,
+    )  # fmt: skip
+    parts = source.new_empty(programs, source.shape[2], classes), source.new_empty(programs, classes)
+    kernels(KERNELS).weight_backward[programs, grid](
+        source, target, seed, inverses, gradient, *parts, *sizes, means.numel(), classes,
+        CELLS=32, **same, num_warps=warps,
     )  # fmt: skip
     return *sides, parts[0].sum(0), parts[1].sum(0)
+
+
+def _shares(constant: Tensor, scores: Tensor, gradient: Tensor) -> Tensor:
+    block = power_of_two(len(constant), least=16)
+    shares, at_once = scores.new_empty(scores.shape[:-1]), max(1, 2048 // block)
+    kernels(KERNELS).score_shares[(-(-shares.numel() // at_once),)](
+        scores, constant, gradient, shares, shares.numel(), len(constant), CELLS=at_once, CLASSES=block
+    )
+    return shares
+
+
+def _warps(block: int) -> int:
+    return 4 if block <= 128 else 8
 
 
 def _empty(source: Tensor, target: Tensor, constant: Tensor) -> tuple[Tensor, Tensor, Tensor]:

@@ -34,7 +34,7 @@ class StringTable(NamedTuple):
 
 
 def pairs_from(
-    sides: tuple[StringTable, StringTable], rows: Int[Tensor, " batch"], widths: tuple[int, int]
+    sides: tuple[StringTable, StringTable], rows: Int[Tensor, " batch"], widths: tuple[int, ...]
 ) -> PairBatch:
     """The chosen pairs, padded to these widths."""
     source, target = (side.padded(rows, width) for side, width in zip(sides, widths, strict=True))
