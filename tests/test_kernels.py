@@ -19,10 +19,10 @@ from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
 from nsed.encoders import triton_gru
 from nsed.lattice.backends import triton_kernels
-from nsed.models import triton_arcs, triton_scores
+from nsed.models import triton_arcs, triton_scores, triton_scoring
 
 def compiled(module, name, arguments, constants):
-    kinds = {"i": "i32", "l": "*i64", "f": "*fp32", "e": "fp32"}
+    kinds = {"i": "i32", "l": "*i64", "q": "*i32", "f": "*fp32", "e": "fp32"}
     signature = {argument: kinds[kind] for argument, kind in arguments} | dict.fromkeys(constants, "constexpr")
     source = ASTSource(getattr(module, name), signature, constexprs=constants)
     assert triton.compile(source, target=GPUTarget("cuda", 90, 32)).asm["cubin"]
@@ -56,6 +56,10 @@ lengths, sizes = "target source_lengths target_lengths", "n m batch symbols"
 for name, tables in (("forward", "scores arcs ends totals"), ("backward", "scores totals to_arcs to_ends result")):
     given = ordered(triton_arcs, f"outgoing_{name}", arguments(f=tables, l=lengths, i=sizes))
     compiled(triton_arcs, f"outgoing_{name}", given, {"CELLS": 32, "CLASSES": 128})
+given = arguments(f="table result", l="rows columns", q="flat_s starts_s flat_t starts_t", i="pairs kinds")
+for width, pairs in ((2, 128), (16, 16), (1024, 1)):
+    constants = {"WIDTH": width, "PAIRS": pairs}
+    compiled(triton_scoring, "by_table", ordered(triton_scoring, "by_table", given), constants)
 for name, tables in (("match_forward", "scores arcs"), ("match_backward", "arcs to_arcs result")):
     given = ordered(triton_arcs, name, arguments(f=tables, i="n m batch"))
     compiled(triton_arcs, name, given, {"BLOCK": 256})

@@ -7,6 +7,7 @@ import torch
 from nsed.encoders import ENCODERS, EncoderConfig
 from nsed.models import bulk_scores as bulk
 from nsed.models.matcher import MatcherNetwork, Side, lattice_of
+from nsed.models.string_vectors import Strings
 from nsed.text import EncodedStrings
 
 SYMBOLS, LANGUAGES = 9, 6
@@ -43,7 +44,7 @@ def test_scores_are_those_of_the_lattices(kind, options):
     random = np.random.default_rng(2)
     pairs = random.integers(7, size=150), random.integers(5, size=150)
     languages = [random.integers(4, LANGUAGES, size) for size in (7, 5)] if "categories" in options else (None, None)
-    sides = [bulk.Strings(EncodedStrings(s), given) for s, given in zip((source, target), languages, strict=True)]
+    sides = [Strings(EncodedStrings(s), given) for s, given in zip((source, target), languages, strict=True)]
     seen = []
     found = bulk.bulk_scores(network, *sides, pairs, on_batch=seen.append)
     expected = one_by_one(network, source, target, pairs, None if languages[0] is None else languages)
@@ -54,14 +55,14 @@ def test_scores_are_those_of_the_lattices(kind, options):
 def test_with_and_without_a_table(monkeypatch):
     network, source, target = make("unigram"), strings(20, 9, 0), strings(20, 9, 1)
     pairs = np.repeat(np.arange(20), 20), np.tile(np.arange(20), 20)
-    sides = [bulk.Strings(EncodedStrings(texts)) for texts in (source, target)]
+    sides = [Strings(EncodedStrings(texts)) for texts in (source, target)]
     by_table = bulk.bulk_scores(network, *sides, pairs)
     monkeypatch.setattr(bulk, "LARGEST_TABLE", 0)
     np.testing.assert_allclose(by_table, bulk.bulk_scores(network, *sides, pairs), rtol=1e-5, atol=1e-6)
 
 
 def test_nothing_to_score():
-    nobody = bulk.Strings(EncodedStrings([])), bulk.Strings(EncodedStrings([]))
+    nobody = Strings(EncodedStrings([])), Strings(EncodedStrings([]))
     empty = np.zeros(0, dtype=np.int64)
     for kind in ENCODERS:
         assert bulk.bulk_scores(make(kind), *nobody, (empty, empty)).shape == (0,)

@@ -2,20 +2,26 @@
 
 import itertools
 
+import numpy as np
 import torch
 from torch import nn
 from torch.autograd import grad
 
+from nsed.encoders import EncoderConfig
 from nsed.encoders.lookup import _Lookup
 from nsed.encoders.recurrence import read_all
 from nsed.lattice.arcs import usable
 from nsed.lattice.backends.torch import TorchBackend
 from nsed.lattice.backends.triton import TritonBackend
 from nsed.lattice.semiring import LOG, MAX
+from nsed.models.bulk_scores import bulk_scores
 from nsed.models.gpu_arcs import match_arcs, outgoing_arcs
 from nsed.models.gpu_scores import gpu_scores, pair_scores
+from nsed.models.matcher import MatcherNetwork, Side, lattice_of
 from nsed.models.op_scores import TargetScores, competing
 from nsed.models.outgoing import weighed
+from nsed.models.string_vectors import Strings
+from nsed.text import EncodedStrings
 
 TIGHT, LOOSE = {"rtol": 1e-5, "atol": 1e-4}, {"rtol": 1e-4, "atol": 1e-4}
 
@@ -137,6 +143,24 @@ def lookups(device):
     torch.testing.assert_close(grad(ours, table.weight, injection), grad(table(symbols), table.weight, injection))
 
 
+def bulk(device):
+    """Of networks with and without context: by vectors and by a table."""
+    random = np.random.default_rng(3)
+    texts = [[random.integers(4, 9, size).tolist() for size in sizes] for sizes in ((0, 1, 5, 9, 3), (6, 0, 2, 17))]
+    strings = [EncodedStrings(side) for side in texts]
+    pairs = random.integers(5, size=40), random.integers(4, size=40)
+    for kind in ("unigram", "cnn"):
+        encoder = EncoderConfig(kind=kind, dim=16, layers=1, max_length=20)
+        network = MatcherNetwork(encoder, source_symbols=9, target_symbols=9).eval().requires_grad_(False).to(device)
+        found = bulk_scores(network, *map(Strings, strings), pairs)
+        sides = [
+            Side(side.padded(rows).to(device), torch.from_numpy(side.lengths[rows]).to(device))
+            for side, rows in zip(strings, pairs, strict=True)
+        ]
+        lattice = lattice_of(network(*sides), *(side.lengths for side in sides))
+        torch.testing.assert_close(torch.from_numpy(found).float(), lattice.log_prob.cpu(), **LOOSE)
+
+
 def operations(device):
     """Torch's own checks of registered operations: schema, fake tensors, gradients, tracing."""
     source, target, weight, constant = _sides(2, 3, 4, 16, 5, device)
@@ -150,7 +174,7 @@ def operations(device):
     torch.library.opcheck(match_arcs, (z.detach()[..., :4].clone().requires_grad_(),), **loose)
 
 
-CHECKS = [lattices, scores, dropped_scores, outgoing, matching, recurrences, lookups, operations]
+CHECKS = [lattices, scores, dropped_scores, outgoing, matching, recurrences, lookups, bulk, operations]
 
 if __name__ == "__main__":
     torch.manual_seed(0)

@@ -2,15 +2,17 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
+from typing import TypeAlias
 
 import numpy as np
+import pyarrow as pa
 
 from nsed.lattice import EditLattice
 from nsed.models.explanation import Explanation, read_explanation, read_scripts
 from nsed.text import Coders, EditScript, PairBatch, Pairs
 from nsed.text.progress import OnBatch, ignore
 
-PairsLike = Pairs | Iterable[Iterable[str]]
+PairsLike: TypeAlias = Pairs | pa.Table | Iterable[Iterable[str]]
 """Pairs as callers have them: see `Pairs.of`."""
 
 

@@ -38,6 +38,18 @@ def gpu_scores(
     return scores
 
 
+def scores_of_all(
+    source: Float[Tensor, "kinds dim"],
+    target: Float[Tensor, "others dim"],
+    weight: Float[Tensor, "classes dim"],
+    constant: Float[Tensor, " classes"],
+    *,
+    eps: float,
+) -> Float[Tensor, "kinds others classes"]:
+    """The same for all pairs of some vectors."""
+    return gpu_scores(source[None], target[None], weight, constant, eps=eps)[0]
+
+
 @torch.library.custom_op("nsed::pair_scores", mutates_args=())
 def pair_scores(
     source: Tensor, target: Tensor, weight: Tensor, constant: Tensor, seed: Tensor, eps: float, dropout: float

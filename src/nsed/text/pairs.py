@@ -3,11 +3,15 @@
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
+import pyarrow as pa
+
 from nsed.errors import ArgumentError
 from nsed.text.labels import LABELS, parse_label
+from nsed.text.texts import Texts
 
 COLUMNS = ("source", "target", "label", "source_language", "target_language")
 """What the columns of a file of pairs are called: the first two, the first three, or all."""
+TEXTS = tuple(name for name in COLUMNS if name != "label")
 
 
 @dataclass(frozen=True)
@@ -35,21 +39,33 @@ class Pairs:
         for name, texts in (("sources", self.sources), ("targets", self.targets)):
             if isinstance(texts, str):
                 raise ArgumentError(name, got=repr(texts), expected="a list of strings")
-            for place, text in enumerate(texts):
+            for place, text in enumerate(() if isinstance(texts, Texts) else texts):
                 if not isinstance(text, str):
                     raise ArgumentError(name, got=f"{text!r} at place {place}", expected="a string")
 
     @classmethod
-    def of(cls, pairs: "Pairs | Iterable[Iterable[str]]", labels: Iterable[object] | None = None) -> "Pairs":
-        """Pairs from whatever a caller has: (source, target) tuples, lists or array rows, or `Pairs`.
+    def of(cls, pairs: "Pairs | pa.Table | Iterable[Iterable[str]]", labels: Iterable[object] | None = None) -> "Pairs":
+        """Pairs from whatever a caller has: (source, target) tuples, lists or array rows, an Arrow table, or `Pairs`.
 
-        Labels may be booleans, or 1 and 0.
+        An Arrow table has the columns `source` and `target`, and perhaps both languages. Labels may be booleans, or 1
+        and 0.
         """
+        if isinstance(pairs, pa.Table):
+            pairs = cls.of_table(pairs)
         checked = None if labels is None else [_label(label, place) for place, label in enumerate(labels)]
         if isinstance(pairs, Pairs):
             return pairs if checked is None else replace(pairs, labels=checked)
         rows = [_row(row, place) for place, row in enumerate(pairs)]
         return cls([source for source, _ in rows], [target for _, target in rows], checked)
+
+    @classmethod
+    def of_table(cls, table: pa.Table) -> "Pairs":
+        """The columns of an Arrow table; strings that occur often are kept once."""
+        missing = [name for name in COLUMNS[:2] if name not in table.column_names]
+        if missing:
+            raise ArgumentError("pairs", got=f"a table with {table.column_names}", expected=f"columns {missing} too")
+        given = {name: Texts.of_arrow(table[name], name=name) for name in TEXTS if name in table.column_names}
+        return cls(given["source"], given["target"], None, given.get("source_language"), given.get("target_language"))
 
     def __len__(self) -> int:
         return len(self.sources)

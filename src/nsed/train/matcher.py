@@ -13,12 +13,14 @@ from nsed.errors import ArgumentError
 from nsed.evaluate import Calibration, best_threshold, fit_calibration
 from nsed.lattice import EditLattice
 from nsed.models.aligner import Aligner, PairsLike
-from nsed.models.bulk_scores import Strings, bulk_scores, can_score_in_bulk
+from nsed.models.bulk_scores import bulk_scores, can_score_in_bulk
 from nsed.models.matcher import MatcherNetwork
 from nsed.models.persistence import MODEL_KINDS, SavedModel, read_kind, write_model
+from nsed.models.string_vectors import Strings
 from nsed.models.weights import put_weights, weights_of
 from nsed.text import Coders, PairBatch, Pairs, StringCoder, Vocabulary
 from nsed.text.progress import OnBatch, ignore
+from nsed.text.texts import Texts
 from nsed.train.crew import crew_of
 from nsed.train.fitting import finished, trained
 from nsed.train.matcher_config import MatcherConfig
@@ -191,6 +193,8 @@ def _languages(pairs: Pairs) -> Vocabulary:
 
 def different(texts: Sequence[str], languages: Sequence[str] | None) -> tuple[list[tuple[str, str]], np.ndarray]:
     """The different strings (with their languages), and for each text which one it is."""
+    if languages is None and isinstance(texts, Texts):
+        return [(text, "") for text in texts.different], texts.rows
     keys = zip(texts, languages if languages is not None else repeat(""), strict=False)
     seen: dict[tuple[str, str], int] = {}
     rows = np.fromiter((seen.setdefault(key, len(seen)) for key in keys), dtype=np.int64, count=len(texts))

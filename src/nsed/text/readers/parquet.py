@@ -7,9 +7,10 @@ import pyarrow as pa
 import pyarrow.feather
 import pyarrow.parquet
 
-from nsed.errors import DataError
+from nsed.errors import ArgumentError, DataError
 from nsed.text.labels import LABELS, parse_label
 from nsed.text.pairs import COLUMNS, Pairs
+from nsed.text.texts import Texts
 
 
 def read_parquet(path: Path, columns: Sequence[str] | None = None) -> Pairs:
@@ -55,9 +56,11 @@ def _labels(path: Path, column: pa.ChunkedArray) -> list[bool]:
     return labels
 
 
-def _strings(path: Path, column: pa.ChunkedArray, name: str) -> list[str]:
-    values: list[str] = column.to_pylist()
-    for row, value in enumerate(values, start=1):
-        if not isinstance(value, str):
-            raise DataError(path, f"column {name!r}: expected text, found {value!r}", line=row)
-    return values
+def _strings(path: Path, column: pa.ChunkedArray, name: str) -> Texts:
+    try:
+        return Texts.of_arrow(column)
+    except ArgumentError:
+        for row, value in enumerate(column.to_pylist(), start=1):
+            if not isinstance(value, str):
+                raise DataError(path, f"column {name!r}: expected text, found {value!r}", line=row) from None
+        raise

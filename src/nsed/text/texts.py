@@ -1,0 +1,54 @@
+"""A column of strings that knows which of them are the same, as Arrow can tell quickly."""
+
+from collections.abc import Iterator, Sequence
+from typing import overload
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from nsed.errors import ArgumentError
+
+
+class Texts(Sequence[str]):
+    """The different strings, and for each row which one it is.
+
+    >>> texts = Texts.of_arrow(pa.array(["colour", "grey", "colour"]))
+    >>> texts.different, texts.rows.tolist(), texts[2]
+    (['colour', 'grey'], [0, 1, 0], 'colour')
+    """
+
+    def __init__(self, different: list[str], rows: np.ndarray) -> None:
+        self.different, self.rows = different, rows
+
+    @classmethod
+    def of_arrow(cls, column: pa.Array | pa.ChunkedArray, *, name: str = "column") -> "Texts":
+        """An Arrow column of strings, plain or as a dictionary. Raises `ArgumentError` where a row has none."""
+        kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
+        if not (pa.types.is_string(kind) or pa.types.is_large_string(kind)):
+            if column.null_count < len(column):
+                raise ArgumentError(name, got=f"Arrow's type {column.type}", expected="strings")
+            column = column.cast(pa.string())
+        if column.null_count:
+            place = pc.index(pc.is_null(column), True).as_py()
+            raise ArgumentError(name, got=f"None at place {place}", expected="a string")
+        encoded = column.dictionary_encode()
+        if isinstance(encoded, pa.ChunkedArray):
+            encoded = encoded.combine_chunks()
+            encoded = encoded.chunk(0) if isinstance(encoded, pa.ChunkedArray) else encoded
+        return cls(encoded.dictionary.to_pylist(), encoded.indices.to_numpy().astype(np.int64))
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    @overload
+    def __getitem__(self, place: int) -> str: ...
+    @overload
+    def __getitem__(self, place: slice) -> "Texts": ...
+    def __getitem__(self, place: int | slice) -> "str | Texts":
+        if isinstance(place, slice):
+            return Texts(self.different, self.rows[place])
+        return self.different[int(self.rows[place])]
+
+    def __iter__(self) -> Iterator[str]:
+        return map(self.different.__getitem__, self.rows.tolist())

@@ -1,0 +1,59 @@
+"""Columns of Arrow: which strings are the same, and what is refused."""
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from nsed.errors import ArgumentError
+from nsed.text import Pairs
+from nsed.text.texts import Texts
+
+WORDS = ["no", "", "grün", "no", "ноль", "no"]
+
+
+@pytest.mark.parametrize(
+    "column",
+    [
+        pa.array(WORDS),
+        pa.array(WORDS, type=pa.large_string()),
+        pa.array(WORDS).dictionary_encode(),
+        pa.chunked_array([WORDS[:2], WORDS[2:]]),
+        pa.chunked_array([pa.array(part).dictionary_encode() for part in (WORDS[:4], WORDS[4:])]),
+        pa.chunked_array([WORDS, []]),
+    ],
+    ids=lambda column: f"{type(column).__name__} {column.type}",
+)
+def test_rows_are_those_of_the_column(column):
+    texts = Texts.of_arrow(column)
+    assert list(texts) == WORDS
+    assert [texts[place] for place in range(len(texts))] == WORDS
+    assert sorted(texts.different) == sorted(set(WORDS))
+    assert list(texts[1:4]) == WORDS[1:4]
+
+
+def test_an_empty_column():
+    for column in (pa.array([], pa.string()), pa.chunked_array([], pa.string())):
+        assert list(Texts.of_arrow(column)) == []
+
+
+def test_what_is_no_string_is_refused_with_its_place():
+    with pytest.raises(ArgumentError, match="None at place 1"):
+        Texts.of_arrow(pa.array(["a", None]), name="source")
+    with pytest.raises(ArgumentError, match="int64"):
+        Texts.of_arrow(pa.array([1, 2]), name="source")
+
+
+def test_pairs_of_a_table_have_its_columns():
+    table = pa.table({"source": ["a", "b"], "target": ["c", "c"], "source_language": ["x", "y"], "other": [1, 2]})
+    pairs = Pairs.of(table, [1, 0])
+    assert list(pairs) == [("a", "c"), ("b", "c")]
+    assert list(pairs.source_languages) == ["x", "y"]
+    assert pairs.labels == [True, False]
+    assert pairs.target_languages is None
+    assert list(pairs.chosen([1]).sources) == ["b"]
+    assert np.array_equal(pairs.targets.rows, [0, 0])
+
+
+def test_a_table_without_its_columns_is_refused():
+    with pytest.raises(ArgumentError, match="columns \\['target'\\] too"):
+        Pairs.of(pa.table({"source": ["a"], "x": ["b"]}))
