@@ -25,7 +25,7 @@ def test_tokens_are_what_stands_between_spaces():
 @given(st.lists(st.text(min_size=1, max_size=2)))
 def test_vocabulary_encodes_and_decodes(symbols):
     vocabulary = Vocabulary.of(symbols)
-    assert [vocabulary.name(number) for number in vocabulary.encode(symbols)] == symbols
+    assert [vocabulary.names[number] for number in vocabulary.encode(symbols)] == symbols
     assert all(number > END for number in vocabulary.encode(symbols))
     assert len(vocabulary) == 4 + len(set(symbols))
 
@@ -33,7 +33,7 @@ def test_vocabulary_encodes_and_decodes(symbols):
 def test_special_numbers_cannot_be_written_in_text():
     vocabulary = Vocabulary.of(["<pad>", "<unk>"])
     assert vocabulary.encode(["<pad>", "<unk>", "new"]) == [4, 5, UNKNOWN]
-    assert [vocabulary.name(number) for number in (PAD, UNKNOWN, START, END)] == ["<pad>", "<unk>", "<s>", "</s>"]
+    assert [vocabulary.names[number] for number in (PAD, UNKNOWN, START, END)] == ["<pad>", "<unk>", "<s>", "</s>"]
 
 
 def test_positives_are_the_pairs_with_label_one():

@@ -122,12 +122,12 @@ class OperationTable:
         """Every operation of probability above zero, in no particular order."""
         for s, probability in enumerate(self.delete.tolist()):
             if probability > 0:
-                yield LearnedOperation("delete", source.name(s), "", probability)
+                yield LearnedOperation("delete", source.names[s], "", probability)
         for t, probability in enumerate(self.insert.tolist()):
             if probability > 0:
-                yield LearnedOperation("insert", "", target.name(t), probability)
+                yield LearnedOperation("insert", "", target.names[t], probability)
         for s, t in self.substitute.nonzero().tolist():
-            yield LearnedOperation("substitute", source.name(s), target.name(t), float(self.substitute[s, t]))
+            yield LearnedOperation("substitute", source.names[s], target.names[t], float(self.substitute[s, t]))
 
 
 def _sizes(source: Vocabulary, target: Vocabulary) -> list[tuple[int, ...]]:

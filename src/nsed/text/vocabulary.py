@@ -16,7 +16,7 @@ class Vocabulary:
     >>> vocabulary = Vocabulary.of(["b", "a", "b"])
     >>> vocabulary.encode(["a", "b", "z"])
     [4, 5, 1]
-    >>> vocabulary.name(4), vocabulary.name(1)
+    >>> vocabulary.names[4], vocabulary.names[1]
     ('a', '<unk>')
     """
 
@@ -38,9 +38,10 @@ class Vocabulary:
         numbers = self._numbers
         return [numbers.get(symbol, UNKNOWN) for symbol in symbols]
 
-    def name(self, number: int) -> str:
-        """The symbol of a number, or the name of a special one."""
-        return SPECIALS[number] if number < len(SPECIALS) else self.symbols[number - len(SPECIALS)]
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """The symbol of each number, or the name of a special one."""
+        return (*SPECIALS, *self.symbols)
 
     @cached_property
     def _numbers(self) -> dict[str, int]:

@@ -19,6 +19,7 @@ from nsed.models.search import Decoder, Found, beam_search, draw, greedy_search
 from nsed.models.transducer import EncodedSource, TransducerNetwork
 from nsed.models.weights import put_weights, weights_of
 from nsed.text import Coders, PairBatch, PairBatches, Pairs
+from nsed.text.collection import uncollected
 from nsed.text.progress import OnBatch, ignore
 from nsed.train.crew import crew_of
 from nsed.train.fitting import finished, trained
@@ -29,7 +30,9 @@ from nsed.train.transducer_task import NORMALISATIONS, TransducerTask, longest_o
 from nsed.types import PerPair
 
 KIND = "transducer"
-BATCH_CELLS, MAX_CELLS, BATCH_WORDS = 2**17, 2**22, 512
+BATCH_CELLS, MAX_CELLS = 2**17, 2**22
+BATCH_ROWS = {"cpu": 2**10, "cuda": 2**15}
+"""Prefixes that are followed at once, of all words together."""
 
 
 class Transduction(NamedTuple):
@@ -108,9 +111,10 @@ class Transducer(Aligner):
         sources = Pairs(list(sources), list(sources)).sources
         results: dict[int, list[Transduction]] = {}
         width = max(beam or self.config.beam, nbest)
-        for rows, encoded in self._encoded(sources):
+        for rows, encoded in self._encoded(sources, beam=width):
             found = self._search(encoded, width, nbest)
-            results.update(zip(rows.tolist(), self._read(found), strict=True))
+            with uncollected():
+                results.update(zip(rows.tolist(), self._read(found), strict=True))
             on_batch(len(rows))
         self._warn_of_cuts(results.values())
         return [results[row] for row in range(len(sources))]
@@ -186,11 +190,11 @@ class Transducer(Aligner):
     def _decoder(self) -> Decoder:
         return Decoder(self.network, NORMALISATIONS[self.config.normalisation])
 
-    def _encoded(self, sources: Sequence[str]) -> Iterator[tuple[np.ndarray, EncodedSource]]:
-        """Sources of similar length together, with their places."""
+    def _encoded(self, sources: Sequence[str], *, beam: int = 1) -> Iterator[tuple[np.ndarray, EncodedSource]]:
+        """Sources of similar length together, with their places; as many as there is room for beams of this width."""
         encoded = self.coders.source.encode(sources)
-        order = np.argsort(encoded.lengths, kind="stable")
-        for rows in np.array_split(order, range(BATCH_WORDS, len(order), BATCH_WORDS)) if len(order) else ():
+        order, words = np.argsort(encoded.lengths, kind="stable"), max(1, BATCH_ROWS[self.device.type] // beam)
+        for rows in np.array_split(order, range(words, len(order), words)) if len(order) else ():
             lengths = torch.from_numpy(encoded.lengths[rows]).to(self.device)
             yield rows, self.network.encode(encoded.padded(rows).to(self.device), lengths)
 
@@ -201,17 +205,16 @@ class Transducer(Aligner):
         return beam_search(self._decoder, encoded, beam=beam, nbest=nbest, longest=longest, length_penalty=penalty)
 
     def _read(self, found: Found) -> Iterator[list[Transduction]]:
-        columns = (found.symbols.tolist(), found.lengths.tolist(), found.log_prob.tolist())
-        for symbols, lengths, scores in zip(*columns, strict=True):
-            yield [
-                self._transduction(numbers[:length], log_prob)
-                for numbers, length, log_prob in zip(symbols, lengths, scores, strict=True)
+        longest = int(found.lengths.amax()) if found.lengths.numel() else 0
+        columns = (found.symbols[..., :longest].tolist(), found.lengths.tolist(), found.log_prob.tolist())
+        name, join = self.coders.target.vocabulary.names.__getitem__, self.coders.target.symboliser.join
+        for answers in zip(*columns, strict=True):
+            read = [
+                (tuple(map(name, numbers[:length])), log_prob)
+                for numbers, length, log_prob in zip(*answers, strict=True)
                 if log_prob > REACHABLE
             ]
-
-    def _transduction(self, numbers: list[int], log_prob: float) -> Transduction:
-        symbols = tuple(map(self.coders.target.vocabulary.name, numbers))
-        return Transduction(self.coders.target.symboliser.join(symbols), symbols, log_prob)
+            yield [Transduction(join(symbols), symbols, log_prob) for symbols, log_prob in read]
 
     def lattices(self, pairs: Pairs) -> Iterator[tuple[PairBatch, EditLattice]]:
         """See `Aligner.lattices`."""
