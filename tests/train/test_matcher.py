@@ -135,3 +135,12 @@ def test_labels_are_needed():
     one_kind = Pairs.of([("A", "a")], [0])
     with pytest.raises(ArgumentError, match="labels of the validation pairs: got only labels 0"):
         Matcher.fit(TRAINING, validation=one_kind, config=settings())
+
+
+@pytest.mark.parametrize("kind", [Matcher, Transducer])
+def test_a_model_moves_to_another_device_as_itself(kind):
+    pairs = matching_pairs(20, seed=1)
+    config = (MatcherConfig if kind is Matcher else TransducerConfig)(encoder=EncoderConfig(dim=8, layers=1))
+    model = kind._untrained(pairs, config)
+    assert model.to("meta") is model
+    assert model.device.type == "meta"
