@@ -13,7 +13,7 @@ from benchmarks.figures import Figure, Report, at_most, figure
 from benchmarks.setting import Setting
 
 ROOT = Path(__file__).parents[1]
-LARGE, SMALL, LENGTH, ROOMY = 4096, 512, 24, 64 * 2**30
+LARGE, SMALL, LENGTH, ROOMY, PAGE = 4096, 512, 24, 64 * 2**30, 4096
 MATCHERS, TRANSDUCERS = ("ours", "materialised"), ("ours", "loop over cells", "twin")
 
 
@@ -58,7 +58,7 @@ def _peak(setting: Setting, model: str, way: str, kind: str, *, batch: int, leng
         check=True,
         text=True,
     )
-    return max(int(done.stdout), 1) / 2**20
+    return max(int(done.stdout), PAGE) / 2**20
 
 
 def _is_roomy(setting: Setting) -> bool:

@@ -1,6 +1,7 @@
 """The memory that one update needs at its peak, in a process of its own; see `memory.py`."""
 
 import json
+import re
 import resource
 import sys
 from contextlib import suppress
@@ -32,6 +33,7 @@ from nsed.train.precision import products_in
 from nsed.train.task import Batch, Task
 from nsed.train.trainer import Trainer
 
+STATUS = Path("/proc/self/status")
 SYMBOLS = {"matcher": (300, 300), "transducer": (31, 43)}
 
 
@@ -77,9 +79,14 @@ def _forget_the_most(setting: Setting) -> None:
 
 
 def _most(setting: Setting) -> int:
-    """Bytes held at the most so far."""
+    """Bytes held at the most so far.
+
+    Where the kernel says it of this process alone, that is taken: `ru_maxrss` begins with the most of its parent.
+    """
     if setting.on_gpu:
         return torch.cuda.max_memory_allocated(setting.device)
+    if STATUS.exists() and (found := re.search(r"VmHWM:\s+(\d+) kB", STATUS.read_text())):
+        return int(found[1]) * 1024
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
 
 

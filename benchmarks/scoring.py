@@ -75,7 +75,8 @@ def _figures(setting: Setting, kind: str, matcher: Matcher, table: pa.Table) -> 
     few = table.slice(0, FEW)
     data = matcher._data(Pairs(few["source"].to_pylist(), few["target"].to_pylist()))
     plainly = partial(match_log_probs, matcher.network, data, matcher.device)
-    np.testing.assert_allclose(scores_of_table(matcher, few), plainly(), rtol=1e-3, atol=1e-3)
+    tolerance = 2e-2 if setting.on_gpu else 1e-3  # a GPU's recurrent networks round to tf32
+    np.testing.assert_allclose(scores_of_table(matcher, few), plainly(), rtol=tolerance, atol=tolerance)
     rounds, bars = setting.pick(cpu=3, cuda=5, quick=2), _bars(setting)
     plain = rates(len(few), plainly, setting, rounds=rounds)
     scored = rates(len(table), partial(scores_of_table, matcher, table), setting, rounds=rounds)

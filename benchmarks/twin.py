@@ -1,7 +1,6 @@
 """The sequence-to-sequence twin of a Transducer: the same encoders, attention in the place of the lattice."""
 
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 import torch
@@ -73,5 +72,5 @@ class TwinTask(Task):
 
     def validate(self) -> Mapping[str, float]:
         """The loss of the validation pairs."""
-        every: Any = batch_of(*self.validation, np.arange(len(self.validation[0])))
-        return {"loss": float(twin_loss(self.network, every.to(self.device)))}
+        every = batch_of(*self.validation, np.arange(len(self.validation[0]))).to(self.device)
+        return {"loss": twin_loss(self.network, every).item()}

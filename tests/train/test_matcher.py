@@ -137,10 +137,9 @@ def test_labels_are_needed():
         Matcher.fit(TRAINING, validation=one_kind, config=settings())
 
 
-@pytest.mark.parametrize("kind", [Matcher, Transducer])
-def test_a_model_moves_to_another_device_as_itself(kind):
-    pairs = matching_pairs(20, seed=1)
-    config = (MatcherConfig if kind is Matcher else TransducerConfig)(encoder=EncoderConfig(dim=8, layers=1))
-    model = kind._untrained(pairs, config)
-    assert model.to("meta") is model
-    assert model.device.type == "meta"
+@pytest.mark.parametrize(("model", "config"), [(Matcher, MatcherConfig), (nsed.Transducer, nsed.TransducerConfig)])
+def test_a_model_moves_to_another_device_as_itself(model, config):
+    small = from_mapping(config, {"encoder": {"dim": 8, "layers": 1}})
+    untrained = model._untrained(matching_pairs(20, seed=1), small)
+    assert untrained.to("meta") is untrained
+    assert untrained.device.type == "meta"

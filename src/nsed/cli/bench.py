@@ -31,7 +31,12 @@ def bench(
     device: Annotated[str, typer.Option(help="auto (a GPU if there is one), cpu or cuda.")] = "auto",
     data: Annotated[
         Path | None,
-        typer.Option(envvar="NSED_DATA", help="Folder of the paper's data; without, random strings of such lengths."),
+        typer.Option(
+            envvar="NSED_DATA",
+            exists=True,
+            file_okay=False,
+            help="Folder of the paper's data; without, random strings of such lengths.",
+        ),
     ] = None,
     out_: Annotated[
         Path | None,
@@ -52,7 +57,7 @@ def bench(
         chosen = {name: one for name, one in chosen.items() if one.on_gpu or not setting.on_gpu}
     folder = out_ or (Path(tempfile.mkdtemp(prefix="nsed-bench-")) if quick else _package("results").FOLDER)
     reports = {name: _measured(name, one, setting, folder) for name, one in chosen.items()}
-    out.print(_table({name: report for name, report in reports.items() if report}))
+    out.print(_package("table").table({name: report for name, report in reports.items() if report}))
     _draw(folder, list(benchmarks), setting)
     if not all(reports.values()):
         raise typer.Exit(1)
@@ -88,41 +93,6 @@ def _measured(name: str, benchmark: Any, setting: Any, folder: Path) -> dict[str
     path = _package("results").save(folder, name, setting, report)
     err.print(f"{name}: {time.perf_counter() - start:.0f} s, saved to {path}", markup=False)
     return report
-
-
-def _table(reports: dict[str, dict[str, Any]]) -> Table:
-    table = Table("", "p50 (p20 - p80)", "ratio", "bar", "", box=None, pad_edge=False)
-    for benchmark, report in reports.items():
-        table.add_row(f"[bold]{benchmark}[/]")
-        for name, one in report["figures"].items():
-            table.add_row(f"  {name}", _spread(one), _ratio(one), _bar(one), _met(one))
-        for name, curve in report.get("growth", {}).items():
-            for place, one in curve.items():
-                table.add_row(f"  {name} {place}", _spread({**one, "unit": "ms"}))
-    return table
-
-
-def _spread(one: dict[str, Any]) -> str:
-    p20, p50, p80 = (_number(one[share]) for share in ("p20", "p50", "p80"))
-    return f"{p50} {one['unit']} ({p20} - {p80})"
-
-
-def _ratio(one: dict[str, Any]) -> str:
-    return f"{_number(one['ratio'])} = {one['ratio is']}" if "ratio" in one else ""
-
-
-def _bar(one: dict[str, Any]) -> str:
-    if "bar" not in one:
-        return ""
-    return f"{'≥' if one['better'] == 'higher' else '≤'} {_number(one['bar'])}"
-
-
-def _met(one: dict[str, Any]) -> str:
-    return {True: "[green]met[/]", False: "[red]missed[/]", None: ""}[one.get("met")]
-
-
-def _number(value: float) -> str:
-    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
 
 
 def _draw(folder: Path, names: list[str], setting: Any) -> None:
