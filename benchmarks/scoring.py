@@ -28,7 +28,9 @@ def measure(setting: Setting) -> Report:
     counts: dict[str, int] = {}
     for kind, fewer in CPU_PAIRS.items():
         matcher = untrained(setting, kind)
-        counts[kind] = affordable(setting, matcher, setting.pick(cpu=fewer, cuda=CUDA_PAIRS, quick=2000))
+        counts[kind] = setting.pick(cpu=fewer, cuda=CUDA_PAIRS, quick=2000)
+        if setting.on_gpu:
+            counts[kind] = affordable(setting, matcher, counts[kind])
         figures |= _figures(setting, kind, matcher, arrow_pairs(setting, counts[kind]))
     return {"pairs": counts, "unique strings": len(_words(setting)), "data": words(setting).origin, "figures": figures}
 
@@ -83,7 +85,7 @@ def _figures(setting: Setting, kind: str, matcher: Matcher, table: pa.Table) -> 
     faster = "ours / its", [one / other for one, other in zip(scored, plain, strict=True)]
     name = f"{kind}, from Arrow strings"
     found = {name: figure(scored, "pairs/s", bar=bars.get(name))}
-    if can_score_in_bulk(matcher.network):
+    if kind == "unigram" and can_score_in_bulk(matcher.network):
         name = f"{kind}, in the kernel"
         done = rates(len(table), in_kernel(matcher, table), setting, rounds=rounds)
         found[name] = figure(done, "pairs/s", bar=bars.get(name))
