@@ -35,7 +35,7 @@ def _margins(reports: Mapping[str, Report]) -> dict[str, float]:
 
 def _draw_margins(axes: Any, margins: dict[str, float]) -> None:
     colours = ["tab:green" if value >= 1 else "tab:orange" for value in margins.values()]
-    axes.barh(list(margins), list(margins.values()), color=colours)
+    axes.barh(list(margins), [value - 1 for value in margins.values()], left=1, color=colours)
     axes.axvline(1, color="black", linewidth=1)
     axes.set(xlabel="times as good as the bar", xscale="log")
     axes.invert_yaxis()
@@ -48,4 +48,6 @@ def _draw_growth(axes: Any, name: str, curve: Mapping[Any, Mapping[str, float]])
     axes.plot(places, p50, marker=".", color="tab:blue")
     axes.fill_between(places, p20, p80, color="tab:blue", alpha=0.2)
     axes.set(title=name.partition(",")[0], xlabel=name.partition(", ")[2], ylabel="ms", xscale="log", yscale="log")
+    axes.set_xticks(places, places)
+    axes.set_xticks([], minor=True)
     axes.spines[["top", "right"]].set_visible(False)
