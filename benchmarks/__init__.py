@@ -1,1 +1,1 @@
-"""Speed, measured as ratios inside one run: `python -m benchmarks.lattice`."""
+"""Speed and memory, measured as ratios inside one run wherever that is possible: `nsed bench`."""

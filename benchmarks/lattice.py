@@ -1,4 +1,4 @@
-"""Forward and backward through the lattice, against a loop over cells: `python -m benchmarks.lattice`."""
+"""Forward and backward through the lattice alone, against a loop over cells; growth with length and batch."""
 
 from collections.abc import Callable
 from functools import partial
@@ -6,50 +6,72 @@ from functools import partial
 import torch
 
 from benchmarks import cell_loop
-from benchmarks.timing import Quantiles, compare, save
+from benchmarks.figures import Figure, Report, quantiles
+from benchmarks.setting import Setting
+from benchmarks.timing import SLOWER, compare, compared
 from nsed.lattice import Arcs, EditLattice
-from nsed.lattice.backends import BACKENDS
+from nsed.lattice.backends import BACKENDS, fastest_backend
 
-SIZES = ((10, 10), (20, 20), (40, 40))
-BATCH = 512
-FAST = [name for name in ("numba", "torch") if name in BACKENDS]
+BATCH, LENGTH = 512, 10
+LOOP = "loop over cells"
+CPU, CUDA = ("numba", "torch"), ("triton", "torch")
+"""The backends that may be fast there; the first that is installed is called ours."""
+
+
+def measure(setting: Setting) -> Report:
+    """Milliseconds by size, for every fast backend."""
+    figures: dict[str, Figure] = {}
+    for length in setting.pick(cpu=(10, 20, 40), cuda=(10, 20, 40), quick=(5,)):
+        figures |= _figures(setting, length)
+    batches = setting.pick(cpu=(64, 256, 1024, 4096), cuda=(64, 256, 1024, 4096), quick=(2, 4))
+    lengths = setting.pick(cpu=(5, 10, 20, 40), cuda=(5, 10, 20, 40), quick=(2, 4))
+    growth = {
+        "lattice, batch": {batch: _alone(setting, batch, LENGTH) for batch in batches},
+        "lattice, length": {length: _alone(setting, BATCH, length) for length in lengths},
+    }
+    return {"batch": BATCH, "dtype": "float32", "figures": figures, "growth": growth}
 
 
 def lattice_log_prob(arcs: Arcs, backend: str) -> torch.Tensor:
-    """The same number from `EditLattice`."""
-    batch, rows, columns = arcs.delete.shape
-    lengths = (torch.full((batch,), rows - 1), torch.full((batch,), columns - 1))
-    return EditLattice(*arcs, *lengths, backend=backend).log_prob
+    """Log-sum over all derivations of pairs of full length, from `EditLattice`."""
+    return EditLattice(*arcs, *_full(arcs), backend=backend).log_prob
 
 
-def measure(n: int, m: int) -> dict[str, Quantiles]:
-    """Milliseconds for one forward and backward pass of a random batch; all must give the same gradients."""
+def random_arcs(batch: int, length: int, device: torch.device) -> Arcs:
+    """Log-weights around zero."""
     generator = torch.Generator().manual_seed(0)
-    arcs = Arcs(*(torch.randn(BATCH, n + 1, m + 1, generator=generator).requires_grad_() for _ in range(3)))
-    candidates = {name: partial(lattice_log_prob, arcs, name) for name in FAST}
-    candidates["loop over cells"] = partial(cell_loop.log_prob, arcs)
+    tables = (torch.randn(batch, length + 1, length + 1, generator=generator) for _ in range(3))
+    return Arcs(*(table.to(device).requires_grad_() for table in tables))
+
+
+def _figures(setting: Setting, length: int) -> dict[str, Figure]:
+    """All must give the same gradients."""
+    size, arcs = f"{length}x{length}", random_arcs(BATCH, length, setting.device)
+    fast = [name for name in setting.pick(cpu=CPU, cuda=CUDA, quick=("torch",)) if name in BACKENDS]
+    candidates = {name: partial(lattice_log_prob, arcs, name) for name in fast}
+    candidates[LOOP] = partial(cell_loop.log_prob, arcs, *_full(arcs))
     gradients = {name: torch.autograd.grad(run().sum(), arcs) for name, run in candidates.items()}
-    for name in FAST:
-        for one, other in zip(gradients[name], gradients["loop over cells"], strict=True):
-            torch.testing.assert_close(one, other, rtol=1e-3, atol=1e-4)
-    return compare({name: partial(_both_ways, run, arcs) for name, run in candidates.items()}, rounds=15)
+    for name in fast:
+        torch.testing.assert_close(gradients[name], gradients[LOOP], rtol=1e-3, atol=1e-4)
+    both_ways = {f"{size} {name}": partial(_both_ways, run, arcs) for name, run in candidates.items()}
+    times = compare(both_ways, setting, rounds=setting.pick(cpu=7, cuda=15, quick=2))
+    ours, *others = both_ways
+    return compared(times, ours, dict.fromkeys(others, (SLOWER, None)))
+
+
+def _alone(setting: Setting, batch: int, length: int) -> dict[str, float]:
+    arcs = random_arcs(batch, length, setting.device)
+    run = partial(lattice_log_prob, arcs, fastest_backend(setting.device))
+    times = compare({"": partial(_both_ways, run, arcs)}, setting, rounds=setting.pick(cpu=7, cuda=15, quick=2))
+    return quantiles(times[""])
+
+
+def _full(arcs: Arcs) -> tuple[torch.Tensor, torch.Tensor]:
+    """The lengths of pairs that need no padding."""
+    batch, rows, columns = arcs.delete.shape
+    device = arcs.delete.device
+    return torch.full((batch,), rows - 1, device=device), torch.full((batch,), columns - 1, device=device)
 
 
 def _both_ways(run: Callable[[], torch.Tensor], arcs: Arcs) -> None:
     torch.autograd.grad(run().sum(), arcs)
-
-
-def main() -> None:
-    """Measure all sizes, print them, save them."""
-    figures: dict[str, object] = {"batch": BATCH, "dtype": "float32", "unit": "milliseconds, forward and backward"}
-    for n, m in SIZES:
-        times = measure(n, m)
-        loop = times["loop over cells"].p50
-        ratios = {f"{name} ratio": round(loop / times[name].p50, 1) for name in FAST}
-        figures[f"{n}x{m}"] = {**{name: quantiles._asdict() for name, quantiles in times.items()}, **ratios}
-        print(f"{n} x {m}: " + ", ".join(f"{name} {taken.p50:.1f} ms" for name, taken in times.items()), ratios)
-    print(f"saved to {save('lattice', figures)}")
-
-
-if __name__ == "__main__":
-    main()

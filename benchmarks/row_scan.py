@@ -2,16 +2,35 @@
 
 Within a row alpha is a first-order recursion, so `alpha = C + logcumsumexp(r - C)` with C the running sum of the insert
 weights does a row at once. One blocked insert makes C huge, and what is subtracted and added again is lost.
-
-`python -m benchmarks.row_scan`
 """
+
+from functools import partial
 
 import torch
 
+from benchmarks.figures import Report
 from benchmarks.lattice import lattice_log_prob
-from benchmarks.timing import compare, save
+from benchmarks.setting import Setting
+from benchmarks.timing import SLOWER, compare, compared
 from nsed.lattice import NEG, Arcs
 from nsed.types import PerPair
+
+PAIRS, ROWS, DIAGONALS = 512, "rows", "anti-diagonals"
+WEIGHTS = {"plain": None, "inserts of -1e4": -1e4, "blocked inserts": NEG}
+
+
+def measure(setting: Setting) -> Report:
+    """The largest error against double precision anti-diagonals, and the times."""
+    errors = {
+        f"{name}, {str(dtype).removeprefix('torch.')}": _errors(dtype, weight)
+        for name, weight in WEIGHTS.items()
+        for dtype in (torch.float32, torch.float64)
+    }
+    arcs = random_arcs(torch.float32, None)
+    candidates = {DIAGONALS: partial(diagonals_log_prob, arcs), ROWS: partial(row_scan_log_prob, arcs)}
+    times = compare(candidates, setting, rounds=setting.pick(cpu=30, cuda=30, quick=2))
+    figures = compared(times, DIAGONALS, {ROWS: (SLOWER, None)})
+    return {"errors, nats": errors, "pairs": PAIRS, "figures": figures}
 
 
 def row_scan_log_prob(arcs: Arcs) -> PerPair:
@@ -28,41 +47,21 @@ def row_scan_log_prob(arcs: Arcs) -> PerPair:
     return row[:, -1]
 
 
-def random_arcs(dtype: torch.dtype, inserts_5_to_8: float | None) -> Arcs:
-    """512 lattices of 20 x 20; with a number, the inserts of four columns all weigh that much."""
-    generator = torch.Generator().manual_seed(0)
-    arcs = Arcs(*(torch.randn(512, 21, 21, generator=generator, dtype=torch.float64) - 1.5 for _ in range(3)))
-    if inserts_5_to_8 is not None:
-        arcs.insert[:, :, 5:9] = inserts_5_to_8
-    return arcs.map(lambda table: table.to(dtype))
-
-
 def diagonals_log_prob(arcs: Arcs) -> PerPair:
     """As the torch backend does it."""
     return lattice_log_prob(arcs, "torch")
 
 
-def main() -> None:
-    """Print and save the largest error against double precision anti-diagonals, and the times."""
-    figures: dict[str, object] = {"unit": "nats, largest error of log_prob over 512 pairs; milliseconds, forward"}
-    for name, weight in (("plain", None), ("inserts of -1e4", -1e4), ("blocked inserts", NEG)):
-        exact = diagonals_log_prob(random_arcs(torch.float64, weight))
-        for dtype in (torch.float32, torch.float64):
-            arcs = random_arcs(dtype, weight)
-            errors = {
-                form: float((function(arcs).double() - exact).abs().max())
-                for form, function in (("rows", row_scan_log_prob), ("anti-diagonals", diagonals_log_prob))
-            }
-            figures[f"{name}, {str(dtype).removeprefix('torch.')}"] = errors
-            print(f"{name}, {dtype}: " + ", ".join(f"{form} {error:.2g}" for form, error in errors.items()))
-    arcs = random_arcs(torch.float32, None)
-    times = compare(
-        {"rows": lambda: row_scan_log_prob(arcs), "anti-diagonals": lambda: diagonals_log_prob(arcs)}, rounds=30
-    )
-    figures["times"] = {name: quantiles._asdict() for name, quantiles in times.items()}
-    print(", ".join(f"{name} {quantiles.p50:.1f} ms" for name, quantiles in times.items()))
-    print(f"saved to {save('row_scan', figures)}")
+def random_arcs(dtype: torch.dtype, inserts_5_to_8: float | None) -> Arcs:
+    """Lattices of 20 x 20; with a number, the inserts of four columns all weigh that much."""
+    generator = torch.Generator().manual_seed(0)
+    arcs = Arcs(*(torch.randn(PAIRS, 21, 21, generator=generator, dtype=torch.float64) - 1.5 for _ in range(3)))
+    if inserts_5_to_8 is not None:
+        arcs.insert[:, :, 5:9] = inserts_5_to_8
+    return arcs.map(lambda table: table.to(dtype))
 
 
-if __name__ == "__main__":
-    main()
+def _errors(dtype: torch.dtype, weight: float | None) -> dict[str, float]:
+    exact, arcs = diagonals_log_prob(random_arcs(torch.float64, weight)), random_arcs(dtype, weight)
+    forms = {ROWS: row_scan_log_prob, DIAGONALS: diagonals_log_prob}
+    return {form: float((function(arcs).double() - exact).abs().max()) for form, function in forms.items()}

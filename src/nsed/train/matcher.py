@@ -145,6 +145,11 @@ class Matcher(Aligner):
         """Where the network lives."""
         return next(self.network.parameters()).device
 
+    def to(self, device: str | torch.device) -> "Matcher":
+        """The model itself, its network now on that device: cpu, cuda, cuda:1, ..."""
+        self.network.to(device)
+        return self
+
     @classmethod
     def _untrained(cls, pairs: Pairs, config: MatcherConfig) -> "Matcher":
         coders = Coders.learned(config, pairs)

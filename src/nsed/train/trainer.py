@@ -68,12 +68,16 @@ class Trainer:
         if self.best_weights:
             self.task.network.load_state_dict(self.best_weights)
 
+    def advance(self) -> Tensor:
+        """One more update; its loss is still on its way from the device."""
+        self.step += 1
+        return self._update()
+
     def _run(self, on_step: OnStep, on_validation: OnValidation) -> None:
         losses: list[Tensor] = []
         self._reseed()
         while self.step < self.config.steps and not self.schedule.exhausted:
-            self.step += 1
-            losses.append(self._update())
+            losses.append(self.advance())
             on_step(self.step)
             if self.step % self.config.validate_every == 0 or self.step == self.config.steps:
                 on_validation(self._validate(float(torch.stack(losses).mean())))

@@ -178,6 +178,11 @@ class Transducer(Aligner):
         """Where the network lives."""
         return next(self.network.parameters()).device
 
+    def to(self, device: str | torch.device) -> "Transducer":
+        """The model itself, its network now on that device: cpu, cuda, cuda:1, ..."""
+        self.network.to(device)
+        return self
+
     @classmethod
     def _untrained(cls, pairs: Pairs, config: TransducerConfig) -> "Transducer":
         if not len(pairs):

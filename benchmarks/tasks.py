@@ -1,0 +1,118 @@
+"""What is trained while updates are measured: models of the paper's size, on pairs or on strings of fixed length."""
+
+from collections.abc import Callable, Mapping
+from typing import Literal, NamedTuple
+
+import numpy as np
+import torch
+from jaxtyping import Int
+from torch import Tensor
+
+from benchmarks.data import POSITIVES, random_strings
+from benchmarks.setting import Setting
+from benchmarks.twin import TwinNetwork, TwinTask
+from nsed.models.matcher import MatcherNetwork
+from nsed.models.transducer import TransducerNetwork
+from nsed.text import Coders, EncodedStrings, Pairs
+from nsed.train import MatcherConfig, TransducerConfig
+from nsed.train.matcher_task import MatchData, MatcherTask
+from nsed.train.task import Batch, Task
+from nsed.train.transducer_task import TransducerTask
+
+Symbols = Literal["graphemes", "tokens"]
+
+
+class Numbers(NamedTuple):
+    """Pairs as numbers, how many symbols there are on either side, and labels."""
+
+    sides: tuple[EncodedStrings, EncodedStrings]
+    symbols: tuple[int, int]
+    labels: np.ndarray
+
+
+def numbers_of(pairs: Pairs, config: TransducerConfig | MatcherConfig) -> Numbers:
+    """Pairs with all their symbols in the vocabularies."""
+    coders = Coders.learned(config, pairs)
+    coders = coders.shared() if isinstance(config, MatcherConfig) and config.shared_alphabet else coders
+    labels = np.ones(len(pairs), bool) if pairs.labels is None else np.asarray(pairs.labels, bool)
+    return Numbers(coders.encode(pairs), (len(coders.source.vocabulary), len(coders.target.vocabulary)), labels)
+
+
+def fixed_numbers(count: int, length: int, *, symbols: tuple[int, int]) -> Numbers:
+    """Random pairs, all of `length` x `length` symbols, with the usual share of positives."""
+    source, target = (random_strings(count, length, size, seed=side) for side, size in enumerate(symbols))
+    return Numbers((source, target), symbols, np.arange(count) < max(1, round(count * POSITIVES)))
+
+
+def transducer_config(setting: Setting, kind: str) -> TransducerConfig:
+    """Exact mode without attention, as by default."""
+    return TransducerConfig(target_symbols="tokens", encoder=setting.encoder(kind))
+
+
+def matcher_config(setting: Setting, kind: str, *, symbols: Symbols = "tokens") -> MatcherConfig:
+    """One alphabet for both sides, the paper's loss."""
+    return MatcherConfig(
+        source_symbols=symbols, target_symbols=symbols, shared_alphabet=True, encoder=setting.encoder(kind)
+    )
+
+
+def transducer_task(setting: Setting, config: TransducerConfig, data: Numbers) -> TransducerTask:
+    """A Transducer that has learned nothing yet."""
+    torch.manual_seed(0)
+    source, target = data.symbols
+    network = TransducerNetwork(
+        config.encoder, source_symbols=source, target_symbols=target, feature_dropout=config.feature_dropout
+    )
+    return TransducerTask(network.to(setting.device), config, data.sides, data.sides, setting.device)
+
+
+def matcher_task(setting: Setting, config: MatcherConfig, data: Numbers) -> MatcherTask:
+    """A Matcher that has learned nothing yet."""
+    torch.manual_seed(0)
+    source, target = data.symbols
+    network = MatcherNetwork(
+        config.encoder,
+        source_symbols=source,
+        target_symbols=target,
+        shared=config.shared_alphabet,
+        feature_dropout=config.feature_dropout,
+    )
+    known = MatchData(*data.sides, data.labels, np.zeros((len(data.labels), 0), dtype=np.int64))
+    return MatcherTask(network.to(setting.device), config, known, known, setting.device)
+
+
+def twin_task(setting: Setting, config: TransducerConfig, data: Numbers) -> TwinTask:
+    """The sequence-to-sequence twin of the same Transducer."""
+    torch.manual_seed(0)
+    source, target = data.symbols
+    network = TwinNetwork(config.encoder, source_symbols=source, target_symbols=target)
+    return TwinTask(network.to(setting.device), data.sides, data.sides, setting.device)
+
+
+class OtherLoss(Task):
+    """A task of which the loss is computed in another way."""
+
+    def __init__(self, task: Task, loss: Callable[[Batch], Tensor]) -> None:
+        self._task, self._loss, self.network = task, loss, task.network
+        self.metric, self.higher_is_better = task.metric, task.higher_is_better
+
+    @property
+    def sizes(self) -> np.ndarray:
+        """See `Task.sizes`."""
+        return self._task.sizes
+
+    def widths(self, rows: np.ndarray, *, multiple: int = 1) -> tuple[int, ...]:
+        """See `Task.widths`."""
+        return self._task.widths(rows, multiple=multiple)
+
+    def batch(self, rows: Int[Tensor, " batch"], widths: tuple[int, ...]) -> Batch:
+        """See `Task.batch`."""
+        return self._task.batch(rows, widths)
+
+    def loss(self, batch: Batch) -> Tensor:
+        """See `Task.loss`."""
+        return self._loss(batch)
+
+    def validate(self) -> Mapping[str, float]:
+        """See `Task.validate`."""
+        return self._task.validate()

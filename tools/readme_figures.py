@@ -1,0 +1,30 @@
+"""Put the measured figures into the README, each between its marks: `python tools/readme_figures.py`.
+
+A mark says where a figure comes from, `file: key/key [%]`; as many decimals are shown as before.
+"""
+
+import json
+import re
+from functools import reduce
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parents[1]
+MARKED = re.compile(r"<!-- ([\w./-]+): ([\w ,/-]+?)( %)? -->([\d.]+)<!-- end -->")
+
+
+def measured(match: re.Match[str]) -> str:
+    """The same place in the text, with the figure of the file."""
+    file, keys, percent, shown = match.groups()
+    value = reduce(_part, keys.split("/"), json.loads((ROOT / file).read_text())) * (100 if percent else 1)
+    decimals = len(shown.partition(".")[2])
+    return match[0].replace(f"-->{shown}<", f"-->{value:.{decimals}f}<")
+
+
+def _part(found: Any, key: str) -> Any:
+    return found[int(key)] if isinstance(found, list) else found[key]
+
+
+if __name__ == "__main__":
+    readme = ROOT / "README.md"
+    readme.write_text(MARKED.sub(measured, readme.read_text(encoding="utf-8")), encoding="utf-8")
