@@ -49,7 +49,7 @@ def _figures(setting: Setting, length: int) -> dict[str, Figure]:
     size, arcs = f"{length}x{length}", random_arcs(BATCH, length, setting.device)
     fast = [name for name in setting.pick(cpu=CPU, cuda=CUDA, quick=("torch",)) if name in BACKENDS]
     candidates = {name: partial(lattice_log_prob, arcs, name) for name in fast}
-    candidates[LOOP] = partial(cell_loop.log_prob, arcs, *_full(arcs))
+    candidates[LOOP] = partial(cell_loop.log_prob, cell_loop.OfArcs(arcs), *_full(arcs), sizes=(length + 1, length + 1))
     gradients = {name: torch.autograd.grad(run().sum(), arcs) for name, run in candidates.items()}
     for name in fast:
         torch.testing.assert_close(gradients[name], gradients[LOOP], rtol=1e-3, atol=1e-4)

@@ -47,7 +47,8 @@ class Model:
         """Of all pairs together."""
         arcs = match_scores(scores()).arcs
         if loop:
-            return cell_loop.log_prob(arcs, self.lengths, self.lengths).sum()
+            sizes = (LENGTH + 1, LENGTH + 1)
+            return cell_loop.log_prob(cell_loop.OfArcs(arcs), self.lengths, self.lengths, sizes=sizes).sum()
         return EditLattice(*arcs, self.lengths, self.lengths, validate=False).log_prob.sum()
 
 

@@ -32,16 +32,23 @@ def materialised_scores(
     return scores
 
 
-def transducer_loss(network: TransducerNetwork, batch: PairBatch) -> Tensor:
-    """The exact likelihood, all classes normalised in every cell, cell by cell."""
+def transducer_loss(network: TransducerNetwork, batch: PairBatch, *, gathered: bool = False) -> Tensor:
+    """The exact likelihood, all classes normalised in every cell, cell by cell.
+
+    Each cell looks up its own symbol's classes; if `gathered`, that has been done for all cells at once before the
+    loop, which is not the published design any more.
+    """
     n, m = batch.source_lengths, batch.target_lengths
     source = network.source_encoder(with_end(batch.source, n), n + 1)
     target = network.target_encoder(with_start(batch.target), m + 1)
     scores = materialised_scores(network.features, network.projection, network.dropout, (source, target))
     leaving = leaving_cells(TargetScores(scores), n)
-    insert, substitute = (next_symbol(part, batch.target) for part in (leaving.insert, leaving.substitute))
+    weights: cell_loop.Weights = cell_loop.OfClasses(leaving, batch.target)
+    if gathered:
+        insert, substitute = (next_symbol(part, batch.target) for part in (leaving.insert, leaving.substitute))
+        weights = cell_loop.OfArcs(entered(leaving.delete, insert, substitute))
     end = leaving.insert[torch.arange(len(n), device=n.device), n, m, END]
-    return -(cell_loop.log_prob(entered(leaving.delete, insert, substitute), n, m) + end)
+    return -(cell_loop.log_prob(weights, n, m, sizes=(source.shape[1], target.shape[1])) + end)
 
 
 def matcher_loss(network: MatcherNetwork, batch: PairBatch, labels: Tensor) -> Tensor:

@@ -25,11 +25,11 @@ def measure(setting: Setting) -> Report:
     return {"batch": _batch(setting), "data": words(setting).origin, "figures": figures}
 
 
-def published_task(task: TransducerTask) -> OtherLoss:
+def published_task(task: TransducerTask, *, gathered: bool = False) -> OtherLoss:
     """The network of a task, trained in the published way."""
 
     def loss(batch: Batch) -> Tensor:
-        return published.transducer_loss(task.network, PairBatch(*batch)).mean()
+        return published.transducer_loss(task.network, PairBatch(*batch), gathered=gathered).mean()
 
     return OtherLoss(task, loss)
 
@@ -37,19 +37,22 @@ def published_task(task: TransducerTask) -> OtherLoss:
 def _figures(setting: Setting, kind: str) -> dict[str, Figure]:
     config = transducer_config(setting, kind)
     data = numbers_of(words(setting).pairs, config)
-    ours, again = (transducer_task(setting, config, data) for _ in range(2))
-    loop, twin = published_task(again), twin_task(setting, config, data)
+    ours, again, third = (transducer_task(setting, config, data) for _ in range(3))
+    loop, lean, twin = published_task(again), published_task(third, gathered=True), twin_task(setting, config, data)
     same_loss(ours, loop, setting)
-    names = kind, f"{kind}, loop over cells", f"{kind}, sequence-to-sequence twin"
+    same_loss(ours, lean, setting)
+    ways = "loop over cells", "sequence-to-sequence twin", "loop over cells, labels gathered before"
+    names = kind, *(f"{kind}, {way}" for way in ways)
     count = setting.pick(cpu=4, cuda=30, quick=1)
     trained = {
         names[0]: Updates(ours, setting, count=count, batch=_batch(setting)),
         names[1]: Updates(loop, setting, count=count, batch=_batch(setting), cuda_graph=False),
         names[2]: Updates(twin, setting, count=count, batch=_batch(setting)),
+        names[3]: Updates(lean, setting, count=count, batch=_batch(setting), cuda_graph=False),
     }
     times = compare(trained, setting, rounds=setting.pick(cpu=5, cuda=9, quick=2), refill=False)
     bar, to_loop, to_twin = _bars(setting, kind)
-    others = {names[1]: (SLOWER, to_loop), names[2]: (OURS_OVER_IT, to_twin)}
+    others = {names[1]: (SLOWER, to_loop), names[2]: (OURS_OVER_IT, to_twin), names[3]: (SLOWER, None)}
     return compared(times, names[0], others, bar=bar, count=count)
 
 
