@@ -5,6 +5,7 @@ import torch
 
 from nsed.models.fused_scores import CLASSES, compiled_features, fused_products
 from nsed.models.pair_features import NormedProjection, PairFeatures, pair_scores
+from nsed.models.sliced_scores import sliced_scores
 
 EPS = 1e-5
 
@@ -50,6 +51,36 @@ def test_tables_of_features_are_the_readable_ones(shape):
     both = (torch.autograd.grad(made, (source, target), gradients) for made in (ours, theirs))
     for one, other in zip(*both, strict=True):
         torch.testing.assert_close(one, other)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize(
+    "shape", [(3, 4, 5, 11), (1, 1, 1, 8), (130, 3, 2, 33), (0, 3, 3, 8), (2, 0, 3, 8), (70, 20, 20, 4)]
+)
+def test_scores_in_slices_are_the_readable_ones(shape, dtype):
+    inputs = [*case(*shape, dtype=dtype), torch.randn(CLASSES, dtype=dtype)]
+    inputs = [part.requires_grad_(True) for part in inputs]
+    ours, theirs = sliced_scores(*inputs, eps=EPS), readable(*inputs[:3]) + inputs[3]
+    close = {"rtol": 1e-3, "atol": 1e-3} if dtype == torch.float32 else {"rtol": 1e-8, "atol": 1e-8}
+    torch.testing.assert_close(ours, theirs, **close)
+    gradient = torch.randn_like(ours)
+    for mine, other in zip(*(torch.autograd.grad(out, inputs, gradient) for out in (ours, theirs)), strict=True):
+        torch.testing.assert_close(mine, other, **close)
+
+
+def test_gradients_in_slices_with_dropout_are_those_of_the_same_draw(monkeypatch):
+    monkeypatch.setattr("nsed.models.sliced_scores.CELLS", 20)
+
+    def seeded(*inputs):
+        torch.manual_seed(3)
+        return sliced_scores(*inputs, eps=EPS, dropout=0.4)
+
+    inputs = [part.requires_grad_(True) for part in (*case(), torch.zeros(CLASSES, dtype=torch.float64))]
+    assert torch.autograd.gradcheck(seeded, inputs)
+    assert not torch.equal(seeded(*inputs), sliced_scores(*inputs, eps=EPS))
+    in_slices = seeded(*inputs)
+    torch.manual_seed(3)
+    torch.testing.assert_close(in_slices, fused_products(*inputs[:3], eps=EPS, dropout=0.4))  # the same features drop
 
 
 def test_gradients_of_tables_with_dropout_are_those_of_the_same_draw():

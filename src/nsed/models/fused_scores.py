@@ -51,9 +51,9 @@ class _Products(torch.autograd.Function):
         arrays = tuple(array(part) for part in (source, target, weight))
         dtype, shape = arrays[0].dtype, (*source.shape[:2], target.shape[1])
         products, moments = np.empty((*shape, CLASSES), dtype), np.empty((*shape, 2), dtype)
-        drops = _drops(dropout, dtype)
-        _run("forward", *arrays, dtype.type(eps), *drops, products, moments)
-        ctx.arrays = (*arrays, *drops), (products, moments)
+        drawn = drops(dropout, dtype)
+        run("forward", *arrays, dtype.type(eps), *drawn, products, moments)
+        ctx.arrays = (*arrays, *drawn), (products, moments)
         return torch.from_numpy(products)
 
     @staticmethod
@@ -63,7 +63,7 @@ class _Products(torch.autograd.Function):
         source, target, weight = given[:3]
         to_source, to_target = np.zeros_like(source), np.zeros_like(target)
         to_weight = np.zeros((len(parts_of(len(source))), *weight.shape), weight.dtype)
-        _run("backward", *given, array(gradient), *kept, to_source, to_target, to_weight)
+        run("backward", *given, array(gradient), *kept, to_source, to_target, to_weight)
         by_source, by_target, by_weight = map(torch.from_numpy, (to_source, to_target, to_weight.sum(0)))
         return by_source, by_target, by_weight, None, None
 
@@ -89,9 +89,9 @@ class _Features(torch.autograd.Function):
         sides = array(source), array(target)
         dtype, shape = sides[0].dtype, (*source.shape[:2], target.shape[1])
         made = np.empty((*shape, source.shape[2]), dtype), np.empty(shape, dtype), np.empty(shape, dtype)
-        drops = _drops(dropout, dtype)
-        _run("table", *sides, *drops, *made)
-        ctx.x, ctx.scale = made[0], drops[2]
+        drawn = drops(dropout, dtype)
+        run("table", *sides, *drawn, *made)
+        ctx.x, ctx.scale = made[0], drawn[2]
         return torch.from_numpy(made[0]), torch.from_numpy(made[1]), torch.from_numpy(made[2])
 
     @staticmethod
@@ -99,15 +99,16 @@ class _Features(torch.autograd.Function):
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, Tensor, None]:
         batch, rows, columns, dim = ctx.x.shape
         to_source, to_target = (np.zeros((batch, size, dim), ctx.x.dtype) for size in (rows, columns))
-        _run("untable", ctx.x, *map(array, gradients), ctx.scale, to_source, to_target)
+        run("untable", ctx.x, *map(array, gradients), ctx.scale, to_source, to_target)
         return torch.from_numpy(to_source), torch.from_numpy(to_target), None
 
 
-def _drops(dropout: float, dtype: np.dtype) -> tuple[np.uint32, np.uint32, Any]:
+def drops(dropout: float, dtype: np.dtype) -> tuple[np.uint32, np.uint32, Any]:
     """A seed, the number below which features are dropped, and the factor of those that stay."""
     seed = int(torch.randint(2**31, ())) if dropout else 0
     return np.uint32(seed), np.uint32(dropout * 2**32), dtype.type(1 / (1 - dropout))
 
 
-def _run(name: str, *arrays: Any) -> None:
+def run(name: str, *arrays: Any) -> None:
+    """A kernel of `numba_features`, over all pairs."""
     run_kernel("nsed.models.numba_features", name, *arrays, pairs=len(arrays[0]))

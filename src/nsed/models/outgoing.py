@@ -6,11 +6,12 @@ next-symbol distribution needs no approximation.
 """
 
 import torch
-from jaxtyping import Int
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from nsed.lattice import NEG
 from nsed.lattice.arcs import final_cell, unstacked
+from nsed.models import cpu_arcs, gpu_arcs
 from nsed.models.columns import (
     Column,
     Memory,
@@ -22,7 +23,6 @@ from nsed.models.columns import (
     from_above,
     with_deletes,
 )
-from nsed.models.gpu_arcs import can_run, outgoing_arcs
 from nsed.models.op_scores import TargetScores, entered, is_last_row, next_symbol
 from nsed.text.vocabulary import END, PAD, START
 from nsed.types import Lengths
@@ -33,8 +33,11 @@ class Outgoing(Normalisation):
 
     def weigh(self, scores: TargetScores, target: Int[Tensor, "batch m"], lengths: tuple[Lengths, Lengths]) -> Weighed:
         """See `Normalisation.weigh`: with the end, `log_alpha[n, m]` is exact, and 1 over all targets together."""
-        if can_run(scores.classes):
-            arcs, end, _ = outgoing_arcs(scores.classes, target, *lengths)
+        if gpu_arcs.can_run(scores.classes):
+            arcs, end, _ = gpu_arcs.outgoing_arcs(scores.classes, target, *lengths)
+            return Weighed(unstacked(arcs), end)
+        if cpu_arcs.can_run(scores.classes):
+            arcs, end = cpu_arcs.compiled_arcs(scores.classes, blocked(scores), target, lengths)
             return Weighed(unstacked(arcs), end)
         return weighed(scores, target, lengths)
 
@@ -79,8 +82,20 @@ def possible_cells(scores: TargetScores, source_lengths: Lengths) -> TargetScore
     Nothing writes padding or a start; the end is an insert where the source is consumed, and only inserts are there.
     """
     last = is_last_row(source_lengths, scores.classes.shape[1])[:, :, None, None]
-    number = torch.arange(scores.classes.shape[-1], device=last.device)  # made there, so that nothing waits for a copy
+    before, after = _possible(scores)
+    possible = torch.where(last, after, before)
+    return TargetScores(scores.classes.masked_fill(~possible, NEG))
+
+
+def blocked(scores: TargetScores) -> Float[Tensor, "2 classes"]:
+    """To be added to the scores of a cell: with some source left, and without."""
+    nothing = scores.classes.new_zeros(2, scores.classes.shape[-1])
+    return nothing.masked_fill(~_possible(scores), NEG)
+
+
+def _possible(scores: TargetScores) -> Bool[Tensor, "2 classes"]:
+    """Which classes can happen in a cell with some source left, and in one without."""
+    number = torch.arange(scores.classes.shape[-1], device=scores.classes.device)  # made there: nothing waits
     is_insert, symbol = (number > 0) & (number <= scores.symbols), (number - 1) % scores.symbols
     written = (number == 0) | ((symbol != PAD) & (symbol != START) & (symbol != END))
-    possible = torch.where(last, is_insert & (written | (symbol == END)), written)
-    return TargetScores(scores.classes.masked_fill(~possible, NEG))
+    return torch.stack([written, is_insert & (written | (symbol == END))])

@@ -13,6 +13,7 @@ from torch.nn import functional
 
 from nsed.models.fused_scores import Features, can_compile, can_fuse, compiled_features, fused_products
 from nsed.models.gpu_scores import can_run, gpu_scores
+from nsed.models.sliced_scores import sliced_scores
 
 SourceVectors = Float[Tensor, "batch src dim"]
 TargetVectors = Float[Tensor, "batch tgt dim"]
@@ -138,6 +139,8 @@ def pair_scores(features: PairFeatures, projection: NormedProjection, dropout: n
             return gpu_scores(*sides, weight, constant, eps=projection.norm.eps, dropout=rate)
         if can_fuse(factors.source, weight):
             return fused_products(*sides, weight, eps=projection.norm.eps, dropout=rate) + constant
+        if can_compile(factors.source) and torch.is_grad_enabled():
+            return sliced_scores(*sides, weight, constant, eps=projection.norm.eps, dropout=rate)
     scores: Scores = projection(_features(features, dropout, factors), factors.attended)
     return scores
 

@@ -1,0 +1,31 @@
+"""The compiled arcs of the exact normalisation against the readable ones."""
+
+import pytest
+import torch
+from torch.autograd import grad
+
+from nsed.lattice.arcs import usable
+from nsed.models.cpu_arcs import compiled_arcs
+from nsed.models.op_scores import TargetScores
+from nsed.models.outgoing import blocked, weighed
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("shape", [(3, 5, 4, 7), (2, 1, 6, 9), (4, 6, 1, 5), (150, 3, 3, 43), (1, 1, 1, 6)])
+def test_arcs_ends_and_gradients_are_the_readable_ones(shape, dtype):
+    torch.manual_seed(0)
+    batch, n, m, symbols = shape
+    z = (torch.randn(batch, n, m, 2 * symbols + 1, dtype=dtype) * 3).requires_grad_()
+    target = torch.randint(1, symbols, (batch, m - 1))  # symbols that can never be written among them
+    lengths = torch.randint(0, n, (batch,)), torch.randint(0, m, (batch,))
+    scores = TargetScores(z)
+    expected = weighed(scores, target, lengths)
+    stack = usable(expected.arcs, *lengths)
+    arcs, end = compiled_arcs(z, blocked(scores), target, lengths)
+    close = {"rtol": 1e-4, "atol": 1e-4} if dtype == torch.float32 else {"rtol": 1e-10, "atol": 1e-10}
+    torch.testing.assert_close(arcs, stack, **close)
+    torch.testing.assert_close(end, expected.end, **close)
+    by_arcs, by_end = torch.randn_like(arcs) * (stack > -1e29), torch.randn_like(end)
+    (ours,) = grad((arcs * by_arcs).sum() + (end * by_end).sum(), z)
+    (theirs,) = grad((stack * by_arcs).sum() + (expected.end * by_end).sum(), z)
+    torch.testing.assert_close(ours, theirs, **close)
