@@ -31,8 +31,8 @@ from nsed.types import PerPair
 
 KIND = "transducer"
 BATCH_CELLS, MAX_CELLS = 2**17, 2**22
-BATCH_ROWS = {"cpu": 2**10, "cuda": 2**15}
-"""Prefixes that are followed at once, of all words together."""
+BATCH_WORDS, BATCH_PREFIXES = 2**8, 2**15
+"""Words that are transduced at once, so that they fit the cache of a CPU; on a GPU, prefixes of all words together."""
 
 
 class Transduction(NamedTuple):
@@ -198,7 +198,8 @@ class Transducer(Aligner):
     def _encoded(self, sources: Sequence[str], *, beam: int = 1) -> Iterator[tuple[np.ndarray, EncodedSource]]:
         """Sources of similar length together, with their places; as many as there is room for beams of this width."""
         encoded = self.coders.source.encode(sources)
-        order, words = np.argsort(encoded.lengths, kind="stable"), max(1, BATCH_ROWS[self.device.type] // beam)
+        words = BATCH_WORDS if self.device.type == "cpu" else max(1, BATCH_PREFIXES // beam)
+        order = np.argsort(encoded.lengths, kind="stable")
         for rows in np.array_split(order, range(words, len(order), words)) if len(order) else ():
             lengths = torch.from_numpy(encoded.lengths[rows]).to(self.device)
             yield rows, self.network.encode(encoded.padded(rows).to(self.device), lengths)
