@@ -63,11 +63,11 @@ def measure(setting: Setting) -> Report:
     }
     results = [run() for run in candidates.values()]
     torch.testing.assert_close(results, results[:1] * len(results), rtol=1e-4, atol=1e-2)
-    both_ways = {name: partial(_both_ways, run, model.inputs) for name, run in candidates.items()}
+    both_ways = {name: setting.recorded(partial(_both_ways, run, model.inputs)) for name, run in candidates.items()}
     times = compare(both_ways, setting, rounds=setting.pick(cpu=7, cuda=30, quick=2))
     others = {EAGER: (SLOWER, setting.bar(cpu=at_least(40))), LOOP: (SLOWER, None)}
     return {"batch": batch, "length": LENGTH, "dim": DIM, "figures": compared(times, OURS, others)}
 
 
-def _both_ways(run: Callable[[], Tensor], inputs: list[Tensor]) -> None:
-    torch.autograd.grad(run(), inputs)
+def _both_ways(run: Callable[[], Tensor], inputs: list[Tensor]) -> Tensor:
+    return torch.autograd.grad(run(), inputs)[0]

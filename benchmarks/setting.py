@@ -1,14 +1,17 @@
 """Where, on what and how thoroughly a benchmark runs; all that depends on the device goes through here."""
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
 import torch
+from torch import Tensor
 
 from benchmarks.figures import Bar
 from nsed.encoders import EncoderConfig
+from nsed.train.recording import Recorder
 
 T = TypeVar("T")
 
@@ -40,6 +43,14 @@ class Setting:
         """Of the paper's size: 256 numbers, two layers (a CNN has one)."""
         size = {"dim": 32 if self.quick else 256, "layers": 1 if self.quick or kind == "cnn" else 2}
         return EncoderConfig(kind=kind, **{**size, **others})
+
+    def recorded(self, work: Callable[[], Tensor]) -> Callable[[], Tensor]:
+        """The same work; on a GPU as a CUDA graph, as in training, so that kernels are measured and not launches."""
+        if not self.on_gpu:
+            return work
+        recording = Recorder(self.device).recorded(work)
+        recording()
+        return recording
 
     def now(self) -> float:
         """Seconds, when everything that was begun is done."""

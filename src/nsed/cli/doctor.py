@@ -35,7 +35,8 @@ def doctor() -> None:
 
 def _reason(device: str) -> str:
     if device == "cuda":
-        return "(recorded as CUDA graphs in training)"
+        kernels = "Triton's kernels" if "triton" in BACKENDS else "torch's own: Triton is not installed"
+        return f"({kernels}; recorded as CUDA graphs in training)"
     return "(compiled)" if "numba" in BACKENDS else "(numba is not installed: pip install with the extra cpu)"
 
 
