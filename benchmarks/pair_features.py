@@ -61,7 +61,7 @@ def measure(setting: Setting) -> Report:
         EAGER: partial(model.log_prob, model.materialised, loop=False),
         LOOP: partial(model.log_prob, model.materialised, loop=True),
     }
-    results = [run() for run in candidates.values()]
+    results = [run().detach() for run in candidates.values()]
     torch.testing.assert_close(results, results[:1] * len(results), rtol=1e-4, atol=1e-2)
     both_ways = {name: setting.recorded(partial(_both_ways, run, model.inputs)) for name, run in candidates.items()}
     times = compare(both_ways, setting, rounds=setting.pick(cpu=7, cuda=30, quick=2))
