@@ -1,7 +1,6 @@
 """What the project says of itself is true."""
 
 import importlib
-import json
 import re
 import shlex
 import subprocess
@@ -13,6 +12,7 @@ from pathlib import Path
 import pytest
 import yaml
 from importlinter.cli import lint_imports
+from tools.readme_figures import MARKED, measured
 from typer.testing import CliRunner
 
 import nsed
@@ -77,17 +77,9 @@ def test_readme_shows_the_two_commands():
 
 
 def test_readme_figures_are_those_that_were_measured():
-    """Each figure stands between a comment that says where it comes from, `file: key/key [%]`, and an end mark."""
-    figures = re.findall(r"<!-- ([\w./-]+): ([\w ,/-]+?)( %)? -->([\d.]+)<!-- end -->", README)
-    assert len(figures) == README.count("<!-- end -->") >= 5
-    for file, keys, percent, shown in figures:
-        value = reduce(_part, keys.split("/"), json.loads((ROOT / file).read_text())) * (100 if percent else 1)
-        decimals = len(shown.partition(".")[2])
-        assert shown == f"{value:.{decimals}f}", (file, keys)
-
-
-def _part(found, key):
-    return found[int(key)] if isinstance(found, list) else found[key]
+    """Each figure stands between a comment that says where it comes from and an end mark."""
+    assert len(MARKED.findall(README)) == README.count("<!-- end -->") >= 5
+    assert MARKED.sub(measured, README) == README
 
 
 def test_readme_commands_run(tmp_path, monkeypatch):

@@ -1,6 +1,7 @@
 """Put the measured figures into the README, each between its marks: `python tools/readme_figures.py`.
 
-A mark says where a figure comes from, `file: key/key [%]`; as many decimals are shown as before.
+A mark says where a figure comes from, `file: key/key`, and perhaps its unit: % of one, k thousands, M millions. As many
+decimals are shown as before.
 """
 
 import json
@@ -10,13 +11,14 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).parents[1]
-MARKED = re.compile(r"<!-- ([\w./-]+): ([\w ,/-]+?)( %)? -->([\d.]+)<!-- end -->")
+MARKED = re.compile(r"<!-- ([\w./-]+): ([\w ,/-]+?)( [%kM])? -->([\d.]+)<!-- end -->")
+UNITS = {None: 1.0, " %": 100.0, " k": 1e-3, " M": 1e-6}
 
 
 def measured(match: re.Match[str]) -> str:
     """The same place in the text, with the figure of the file."""
-    file, keys, percent, shown = match.groups()
-    value = reduce(_part, keys.split("/"), json.loads((ROOT / file).read_text())) * (100 if percent else 1)
+    file, keys, unit, shown = match.groups()
+    value = reduce(_part, keys.split("/"), json.loads((ROOT / file).read_text())) * UNITS[unit]
     decimals = len(shown.partition(".")[2])
     return match[0].replace(f"-->{shown}<", f"-->{value:.{decimals}f}<")
 

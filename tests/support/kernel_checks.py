@@ -1,6 +1,7 @@
 """What every Triton kernel must give: what torch gives. Run on a GPU by pytest, or interpreted as a script."""
 
 import itertools
+from unittest.mock import patch
 
 import numpy as np
 import torch
@@ -12,7 +13,7 @@ from nsed.encoders.lookup import _Lookup
 from nsed.encoders.recurrence import read_all
 from nsed.lattice.arcs import usable
 from nsed.lattice.backends.torch import TorchBackend
-from nsed.lattice.backends.triton import TritonBackend
+from nsed.lattice.backends.triton import TritonBackend, lattice_forward, lattice_gradient
 from nsed.lattice.semiring import LOG, MAX
 from nsed.models.bulk_scores import bulk_scores
 from nsed.models.gpu_arcs import match_arcs, outgoing_arcs
@@ -20,7 +21,7 @@ from nsed.models.gpu_scores import gpu_scores, pair_scores
 from nsed.models.matcher import MatcherNetwork, Side, lattice_of
 from nsed.models.op_scores import TargetScores, competing
 from nsed.models.outgoing import weighed
-from nsed.models.string_vectors import Strings
+from nsed.models.string_vectors import LARGEST_TABLE, Strings
 from nsed.text import EncodedStrings
 
 TIGHT, LOOSE = {"rtol": 1e-5, "atol": 1e-4}, {"rtol": 1e-4, "atol": 1e-4}
@@ -56,7 +57,7 @@ def _sides(batch, n, m, dim, classes, device):
 
 
 def scores(device):
-    for sizes in ((3, 5, 4, 24, 4), (2, 1, 7, 64, 9), (5, 9, 8, 40, 87), (1, 17, 3, 256, 4), (1, 2, 2, 16, 401)):
+    for sizes in ((3, 5, 4, 24, 4), (2, 1, 7, 64, 9), (5, 9, 8, 40, 87), (1, 40, 3, 256, 4), (1, 2, 33, 16, 201)):
         given = _sides(*sizes, device)
         source, target, weight, constant = given
         poison(device)
@@ -69,26 +70,30 @@ def scores(device):
             torch.testing.assert_close(one, other, rtol=1e-4, atol=1e-3)
 
 
+def mixed(number):
+    """The kernel's random numbers, in torch: 32 bits each."""
+    number = ((number ^ (number >> 16)) * 0x7FEB352D) & 0xFFFFFFFF
+    number = ((number ^ (number >> 15)) * 0x846CA68B) & 0xFFFFFFFF
+    return number ^ (number >> 16)
+
+
 def dropped_scores(device):
-    """The gradient drops what the forward pass dropped, and other seeds drop other features, as many as they should."""
-    given = _sides(4, 3, 2, 64, 5, device)
+    """Forward and backward drop the same features, as many as they should; another seed drops others."""
+    given, seed, rate = _sides(4, 3, 2, 64, 5, device), torch.tensor([2**31 - 5], device=device), 0.5
     source, target, weight, constant = given
-    weight, seeds = weight.T.contiguous(), [torch.tensor([seed], device=device) for seed in (1, 1, 2)]
-    runs = [pair_scores(source, target, weight, constant, seed, 1e-5, 0.5)[0] for seed in seeds]
-    assert torch.equal(runs[0], runs[1])
-    assert not torch.allclose(runs[0], runs[2])
-    injection, step = torch.randn_like(runs[0]), 1e-3
-    direction = torch.randn_like(source)
-    moved = [
-        pair_scores(source + sign * step * direction, target, weight, constant, seeds[0], 1e-5, 0.5)[0]
-        for sign in (1, -1)
-    ]
-    numeric = ((moved[0] - moved[1]) / (2 * step) * injection).sum()
-    (analytic,) = grad(runs[0], source, injection)
-    torch.testing.assert_close((analytic * direction).sum(), numeric, rtol=2e-2, atol=0.1)
-    ones, column = torch.ones(1, 30, 64, device=device), torch.eye(64, device=device)
-    _, means, _ = pair_scores(ones, ones * 0, column, ones[0, 0], seeds[0], 1e-5, 0.5)
-    assert abs(means.mean().item() - 1) < 0.05  # half dropped, the other half doubled
+    ours = pair_scores(source, target, weight.T.contiguous(), constant, seed, 1e-5, rate)[0]
+    places = torch.arange(4 * 3 * 2 * 64, device=device).view(4, 3, 2, 64)
+    kept = mixed((seed + places) & 0xFFFFFFFF) >= rate * 2**32
+    assert 0.45 < kept.float().mean() < 0.55
+    x = (source[:, :, None] + target[:, None]).relu() * kept / (1 - rate)
+    expected = (x @ weight.T) * torch.rsqrt(x.var(-1, unbiased=False) + 1e-5)[..., None] + constant
+    torch.testing.assert_close(ours, expected, **LOOSE)
+    injection = torch.randn_like(ours)
+    for one, other in zip(grad(ours, given, injection), grad(expected, given, injection), strict=True):
+        torch.testing.assert_close(one, other, rtol=1e-4, atol=1e-3)
+    assert not torch.allclose(
+        ours, pair_scores(source, target, weight.T.contiguous(), constant, seed + 1, 1e-5, rate)[0]
+    )
 
 
 def outgoing(device):
@@ -144,7 +149,13 @@ def lookups(device):
 
 
 def bulk(device):
-    """Of networks with and without context: by vectors and by a table."""
+    """Of networks with and without context, by a table and by vectors."""
+    for largest in (LARGEST_TABLE, 0):
+        with patch("nsed.models.gpu_bulk.LARGEST_TABLE", largest):
+            _bulk(device)
+
+
+def _bulk(device):
     random = np.random.default_rng(3)
     texts = [[random.integers(4, 9, size).tolist() for size in sizes] for sizes in ((0, 1, 5, 9, 3), (6, 0, 2, 17))]
     strings = [EncodedStrings(side) for side in texts]
@@ -171,6 +182,9 @@ def operations(device):
     loose = {"rtol": 1e-3, "atol": 1e-3}
     torch.library.opcheck(pair_scores, (source, target, columns, constant, seed, 1e-5, 0.2), **loose)
     torch.library.opcheck(outgoing_arcs, (z, labels, *lengths), **loose)
+    weights, injection = torch.randn(3, 4, 5, 2, device=device), torch.randn(4, 5, 2, device=device)
+    torch.library.opcheck(lattice_forward, (weights,))
+    torch.library.opcheck(lattice_gradient, (weights, lattice_forward(weights), injection))
     torch.library.opcheck(match_arcs, (z.detach()[..., :4].clone().requires_grad_(),), **loose)
 
 

@@ -20,6 +20,8 @@ WORDS = ["no", "", "grün", "no", "ноль", "no"]
         pa.chunked_array([WORDS[:2], WORDS[2:]]),
         pa.chunked_array([pa.array(part).dictionary_encode() for part in (WORDS[:4], WORDS[4:])]),
         pa.chunked_array([WORDS, []]),
+        pa.array(WORDS, type=pa.string_view()),
+        pa.array(["unused", *WORDS, "too"]).dictionary_encode().slice(1, len(WORDS)),
     ],
     ids=lambda column: f"{type(column).__name__} {column.type}",
 )
@@ -39,6 +41,8 @@ def test_an_empty_column():
 def test_what_is_no_string_is_refused_with_its_place():
     with pytest.raises(ArgumentError, match="None at place 1"):
         Texts.of_arrow(pa.array(["a", None]), name="source")
+    with pytest.raises(ArgumentError, match="None at place 1"):
+        Texts.of_arrow(pa.DictionaryArray.from_arrays([0, 1], ["a", None]))
     with pytest.raises(ArgumentError, match="int64"):
         Texts.of_arrow(pa.array([1, 2]), name="source")
 
@@ -52,6 +56,16 @@ def test_pairs_of_a_table_have_its_columns():
     assert pairs.target_languages is None
     assert list(pairs.chosen([1]).sources) == ["b"]
     assert np.array_equal(pairs.targets.rows, [0, 0])
+
+
+def test_equal_columns_are_equal_and_many_small_dictionaries_are_one():
+    texts = Texts.of_arrow(pa.array(WORDS))
+    assert texts == WORDS
+    assert texts == Texts.of_arrow(pa.array(WORDS).dictionary_encode())
+    assert texts != [*WORDS[:-1], "yes"]
+    parts = [pa.array([f"{part} {word}" for word in range(100)]).dictionary_encode() for part in range(3)]
+    small = pa.chunked_array([part.cast(pa.dictionary(pa.int8(), pa.string())) for part in parts])
+    assert len(Texts.of_arrow(small).different) == 300
 
 
 def test_a_table_without_its_columns_is_refused():

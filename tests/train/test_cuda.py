@@ -41,8 +41,26 @@ def test_the_same_training_gives_the_same_bits(kind, task):
     assert losses(task, config) == losses(task, config)
 
 
-def losses(task, settings):
+@pytest.mark.parametrize("task", TASKS)
+def test_several_batches_of_an_update_are_recorded_too(task):
+    recorded, single = (losses(task, _config("cnn", cuda_graph=graph, accumulate=3)) for graph in (True, False))
+    assert recorded == pytest.approx(single, rel=1e-3)
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_an_interrupted_training_goes_on_to_the_same_losses(task, tmp_path):
+    def interrupt(step):
+        if step == 30:
+            raise KeyboardInterrupt
+
+    config = _config("rnn") | {"feature_dropout": 0.2}
+    with pytest.raises(KeyboardInterrupt):
+        losses(task, config, folder=tmp_path, on_step=interrupt)
+    assert losses(task, config, folder=tmp_path) == losses(task, config)[1:]
+
+
+def losses(task, settings, **others):
     fit, config, pairs = TASKS[task]
     seen = []
-    fit(pairs, config=config(**settings), on_validation=lambda validation: seen.append(validation.loss))
+    fit(pairs, config=config(**settings), on_validation=lambda validation: seen.append(validation.loss), **others)
     return seen

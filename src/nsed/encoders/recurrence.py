@@ -11,7 +11,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from nsed.lattice.backends.gpu import kernels, power_of_two, runs_triton
+from nsed.lattice.backends.gpu import launch, power_of_two, runs_triton
 
 KERNELS = "nsed.encoders.triton_gru"
 Strings = Float[Tensor, "batch length dim"]
@@ -19,12 +19,17 @@ Strings = Float[Tensor, "batch length dim"]
 
 def read_all(units: Sequence[nn.GRU], strings: Sequence[Strings]) -> list[Strings]:
     """What each unit makes of its strings, from left to right; all strings have the same size."""
-    if not runs_triton(strings[0]) or strings[0].numel() == 0 or strings[0].dtype == torch.float64:
+    if not _can_run(units[0], strings[0]):
         return [unit(one)[0] for unit, one in zip(units, strings, strict=True)]
     by_step = torch.stack([one.transpose(0, 1) for one in strings])
     parts = [torch.stack([getattr(unit, name) for unit in units]) for name in PARAMETERS]
     hidden: Tensor = _Recurrence.apply(by_step, *parts)  # type: ignore[no-untyped-call]  # torch's apply
     return [one.transpose(0, 1) for one in hidden]
+
+
+def _can_run(unit: nn.GRU, string: Strings) -> bool:
+    """Whether the kernels do strings of this kind, here: weights in float32, under autocast or not."""
+    return runs_triton(string) and string.numel() > 0 and unit.weight_ih_l0.dtype == torch.float32
 
 
 PARAMETERS = ("weight_ih_l0", "weight_hh_l0", "bias_ih_l0", "bias_hh_l0")
@@ -40,10 +45,12 @@ class _Recurrence(torch.autograd.Function):
         gates = torch.baddbmm(biases[0][:, None], strings.flatten(1, 2), of_input.mT)
         hidden, kept = strings.new_empty(directions, steps + 1, batch, dim), torch.empty_like(strings)
         hidden[:, 0] = 0
-        run, sizes = kernels(KERNELS).step_forward[batch, directions], _sizes(dim)
+        grid, sizes = (batch, directions), _sizes(dim)
         for step in range(steps):
             recurrent = torch.bmm(hidden[:, step], of_hidden.mT)
-            run(gates, recurrent, biases[1], hidden, kept, step, steps, batch, **sizes)
+            launch(
+                KERNELS, "step_forward", grid, gates, recurrent, biases[1], hidden, kept, step, steps, batch, **sizes
+            )
         ctx.save_for_backward(strings, of_input, of_hidden, gates, hidden, kept)
         return hidden[:, 1:].clone()
 
@@ -55,9 +62,24 @@ class _Recurrence(torch.autograd.Function):
         directions, steps, batch, dim = strings.shape
         carried, to_input = torch.zeros_like(hidden[:, 0]), torch.empty_like(gates)
         to_recurrent, given = gates.new_empty(directions, steps, batch, 3 * dim), gradient.contiguous()
-        run, sizes = kernels(KERNELS).step_backward[batch, directions], _sizes(dim)
+        grid, sizes = (batch, directions), _sizes(dim)
         for step in range(steps - 1, -1, -1):
-            run(gates, hidden, kept, given, carried, to_input, to_recurrent, step, steps, batch, **sizes)
+            launch(
+                KERNELS,
+                "step_backward",
+                grid,
+                gates,
+                hidden,
+                kept,
+                given,
+                carried,
+                to_input,
+                to_recurrent,
+                step,
+                steps,
+                batch,
+                **sizes,
+            )
             carried = carried.baddbmm_(to_recurrent[:, step], of_hidden)
         to_recurrent = to_recurrent.flatten(1, 2)
         to_strings = torch.bmm(to_input, of_input).view_as(strings)

@@ -1,7 +1,6 @@
 """One step of gated recurrent units on a GPU, forward and backward; matrix products are done by others.
 
-Gates stand in the order of torch's GRU: reset, update, new. All tables are [directions, steps, batch, ...]; a step's
-offset between directions is given, as its parts lie apart.
+Gates stand in the order of torch's GRU: reset, update, new. All tables are [directions, steps, batch, ...].
 """
 
 import triton
@@ -24,7 +23,7 @@ def tanh(x):
 @triton.jit(do_not_specialize=["step", "steps", "batch"])
 def step_forward(gates, recurrent, bias, hidden, kept, step, steps, batch, DIM: tl.constexpr, BLOCK: tl.constexpr):
     """`gates` holds what the input says, and then the gates; `hidden[step]` is read, `hidden[step + 1]` written."""
-    direction, row, k = tl.program_id(1), tl.program_id(0), tl.arange(0, BLOCK)
+    direction, row, k = tl.program_id(1).to(tl.int64), tl.program_id(0).to(tl.int64), tl.arange(0, BLOCK)
     inside = k < DIM
     here = (direction * steps + step) * batch + row
     gate, above = gates + here * 3 * DIM + k, recurrent + (direction * batch + row) * 3 * DIM + k
@@ -53,7 +52,7 @@ def step_backward(
     `carried` comes with what later steps give to the hidden state after this one, and goes with what this one gives
     directly to the state before it.
     """
-    direction, row, k = tl.program_id(1), tl.program_id(0), tl.arange(0, BLOCK)
+    direction, row, k = tl.program_id(1).to(tl.int64), tl.program_id(0).to(tl.int64), tl.arange(0, BLOCK)
     inside = k < DIM
     here = (direction * steps + step) * batch + row
     gate, carry = gates + here * 3 * DIM + k, carried + (direction * batch + row) * DIM + k

@@ -13,12 +13,10 @@ from nsed.lattice.backends.compiled import array, run_kernel
 from nsed.models import gpu_bulk
 from nsed.models.fused_scores import can_fuse, fused_products
 from nsed.models.matcher import MatcherNetwork
-from nsed.models.string_vectors import Strings, Vectors, vectors_of
+from nsed.models.string_vectors import LARGEST_TABLE, Strings, Vectors, vectors_of
 from nsed.text.progress import OnBatch, ignore
 
 PAIRS_AT_ONCE = 2**16
-LARGEST_TABLE = 2**22
-"""Pairs of symbols and positions at most, four numbers each."""
 
 
 def can_score_in_bulk(network: MatcherNetwork) -> bool:

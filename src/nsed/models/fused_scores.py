@@ -1,6 +1,7 @@
 """Pair features in one compiled pass on a CPU (extra `cpu`).
 
-With their scores, for the Matcher's four classes, or as a table with its moments, for the Transducer's many. Equal to
+With their scores, for the Matcher's four classes, or as a table with its moments, for attention (`sliced_scores.py` has
+the Transducer's many classes without). Equal to
 `PairFeatures.rectified` and dropout (and `NormedProjection`), without similarities. Random numbers for dropout are made
 from one seed and the place of a feature, so that the backward pass can make them again.
 """

@@ -4,7 +4,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from nsed.lattice.backends.gpu import kernels, power_of_two, runs_triton
+from nsed.lattice.backends.gpu import MOST_NUMBERS, launch, power_of_two, runs_triton
 
 KERNELS = "nsed.models.triton_arcs"
 MOST_CLASSES, BLOCK = 1024, 256
@@ -13,12 +13,8 @@ MOST_CLASSES, BLOCK = 1024, 256
 
 def can_run(scores: Float[Tensor, "batch src tgt classes"]) -> bool:
     """Whether the kernels do tables like this one, here."""
-    return (
-        scores.shape[-1] <= MOST_CLASSES
-        and scores.numel() > 0
-        and runs_triton(scores)
-        and scores.dtype == torch.float32
-    )
+    fits = scores.shape[-1] <= MOST_CLASSES and 0 < scores.numel() < MOST_NUMBERS
+    return fits and runs_triton(scores) and scores.dtype == torch.float32
 
 
 @torch.library.custom_op("nsed::outgoing_arcs", mutates_args=())
@@ -28,7 +24,7 @@ def outgoing_arcs(
     """Arcs `[3, n, m, batch]` of the target's symbols, the end's log-probability, and the logarithms of the sums."""
     given = [part.contiguous() for part in (scores, target, source_lengths, target_lengths)]
     arcs, ends, totals = _empty(scores)
-    kernels(KERNELS).outgoing_forward[_grid(scores)](*given, arcs, ends, totals, *_sizes(scores), **_blocks(scores))
+    launch(KERNELS, "outgoing_forward", _grid(scores), *given, arcs, ends, totals, *_sizes(scores), **_blocks(scores))
     return arcs, ends, totals
 
 
@@ -40,7 +36,7 @@ def outgoing_arcs_backward(
     """The gradient by the scores."""
     everything = (scores, target, source_lengths, target_lengths, totals, to_arcs, to_ends)
     given, result = [part.contiguous() for part in everything], torch.empty_like(scores.contiguous())
-    kernels(KERNELS).outgoing_backward[_grid(scores)](*given, result, *_sizes(scores), **_blocks(scores))
+    launch(KERNELS, "outgoing_backward", _grid(scores), *given, result, *_sizes(scores), **_blocks(scores))
     return result
 
 
@@ -49,7 +45,7 @@ def match_arcs(scores: Tensor) -> Tensor:
     """Log-probabilities `[4, n, m, batch]` of delete, insert, substitute and non-match in the cells that they enter."""
     batch, n, m, _ = scores.shape
     arcs = scores.new_empty(4, n, m, batch)
-    kernels(KERNELS).match_forward[(-(-n * m * batch // BLOCK),)](scores.contiguous(), arcs, n, m, batch, BLOCK=BLOCK)
+    launch(KERNELS, "match_forward", (-(-n * m * batch // BLOCK),), scores.contiguous(), arcs, n, m, batch, BLOCK=BLOCK)
     return arcs
 
 
@@ -58,7 +54,7 @@ def match_arcs_backward(arcs: Tensor, to_arcs: Tensor) -> Tensor:
     """The gradient by the scores."""
     _, n, m, batch = arcs.shape
     result, given = arcs.new_empty(batch, n, m, 4), (arcs.contiguous(), to_arcs.contiguous())
-    kernels(KERNELS).match_backward[(-(-n * m * batch // BLOCK),)](*given, result, n, m, batch, BLOCK=BLOCK)
+    launch(KERNELS, "match_backward", (-(-n * m * batch // BLOCK),), *given, result, n, m, batch, BLOCK=BLOCK)
     return result
 
 

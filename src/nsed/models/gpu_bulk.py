@@ -1,7 +1,8 @@
 """Match scores of many pairs on a GPU: every string is encoded once, a pair costs its cells.
 
-Pairs are sorted by their lengths on the device. A network without context has a table of all scores, and one kernel
-looks them up and does the lattice; others go through pair features, arcs and lattices of pairs of equal lengths.
+Pairs are sorted by their lengths on the device. Where there are few different vectors, as in a network without context,
+all their scores are a table, and one kernel looks them up and does the lattice; else pairs of equal lengths go through
+pair features, arcs and lattices together.
 """
 
 from collections.abc import Callable, Iterator
@@ -13,17 +14,19 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from nsed.lattice.backends.gpu import kernels, runs_triton
+from nsed.lattice.backends.gpu import launch, runs_triton
 from nsed.models.gpu_scores import gpu_scores, scores_of_all
 from nsed.models.matcher import MatcherNetwork, lattice_of
 from nsed.models.op_scores import match_scores
-from nsed.models.string_vectors import Vectors
+from nsed.models.string_vectors import LARGEST_TABLE, Vectors
+from nsed.text.batch import check_cells
 from nsed.text.progress import OnBatch
 
 KERNELS = "nsed.models.triton_scoring"
 PAIRS_AT_ONCE, CELLS_AT_ONCE, WIDEST = 2**22, 2**20, 1024
 """Pairs that are sorted together, cells that are computed together, and columns that the table's kernel can do."""
-LARGEST_TABLE = 2**22
+MAX_CELLS = 2**22
+"""Of the table of a pair."""
 
 Rows = Int[Tensor, " pairs"]
 Score = Callable[[Rows, Rows], Float[Tensor, " pairs"]]
@@ -62,6 +65,7 @@ def gpu_bulk_scores(
     """Log alpha_{n,m} of pairs (row of source, row of target)."""
     if not len(pairs[0]):
         return np.empty(0)
+    check_lengths(sides, pairs)
     source, target = map(Places.of, sides)
     score, result = scorer(network, source, target), np.empty(len(pairs[0]))
     for start in range(0, len(result), PAIRS_AT_ONCE):
@@ -70,6 +74,13 @@ def gpu_bulk_scores(
         result[part] = score(rows, columns).cpu().numpy()
         on_batch(len(result[part]))
     return result
+
+
+def check_lengths(sides: tuple[Vectors, Vectors], pairs: tuple[np.ndarray, np.ndarray]) -> None:
+    """Raise `TooLongError` for a pair whose table would have too many cells."""
+    lengths = [np.diff(side.starts) for side in sides]
+    if lengths[0].max() * lengths[1].max() > MAX_CELLS:
+        check_cells(lengths[0][pairs[0]], lengths[1][pairs[1]], MAX_CELLS)
 
 
 def scorer(network: MatcherNetwork, source: Places, target: Places) -> Score:
@@ -102,7 +113,7 @@ def _run(
     table: Tensor, source: Places, target: Places, rows: Rows, columns: Rows, width: int
 ) -> Float[Tensor, " pairs"]:
     found, at_once = torch.empty(len(rows), device=rows.device), max(1, 256 // width)
-    kernels(KERNELS).by_table[(-(-len(rows) // at_once),)](
+    launch(KERNELS, "by_table", (-(-len(rows) // at_once),),
         rows, columns, table, source.flat, source.starts, target.flat, target.starts, found, len(rows), table.shape[1],
         WIDTH=width, PAIRS=at_once, num_warps=4,
     )  # fmt: skip

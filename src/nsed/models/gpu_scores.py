@@ -4,10 +4,10 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from nsed.lattice.backends.gpu import kernels, power_of_two, runs_triton
+from nsed.lattice.backends.gpu import MOST_NUMBERS, launch, power_of_two, runs_triton
 
 KERNELS = "nsed.models.triton_scores"
-LONGEST, MOST_CLASSES = 64, 512
+LONGEST, MOST_CLASSES = 64, 256
 """Symbols of a string with its end, and classes, at most: what a program can hold."""
 PROGRAMS = 66
 """Programs that share the cells in the weights' gradient, per block of dimensions."""
@@ -15,7 +15,9 @@ PROGRAMS = 66
 
 def can_run(source: Float[Tensor, "batch src dim"], target: Float[Tensor, "batch tgt dim"], classes: int) -> bool:
     """Whether the kernels do strings of these sizes, here."""
-    fits = 0 < max(source.shape[1], target.shape[1]) <= LONGEST and classes <= MOST_CLASSES and len(source) > 0
+    cells = len(source) * source.shape[1] * target.shape[1]
+    fits = max(source.shape[1], target.shape[1]) <= LONGEST and classes <= MOST_CLASSES
+    fits = fits and 0 < cells * max(classes, source.shape[2]) < MOST_NUMBERS
     return fits and runs_triton(source) and source.dtype in (torch.float32, torch.bfloat16)
 
 
@@ -58,7 +60,7 @@ def pair_scores(
     source, target, weight, constant = (part.contiguous() for part in (source, target, weight, constant))
     scores, means, inverses = _empty(source, target, constant)
     cells, classes, block = means.numel(), len(constant), power_of_two(len(constant), least=16)
-    kernels(KERNELS).scores_forward[(-(-cells // 32),)](
+    launch(KERNELS, "scores_forward", (-(-cells // 32),),
         source, target, weight, constant, seed, scores, means, inverses,
         source.shape[1], target.shape[1], cells, classes, eps,
         DIM=source.shape[2], DROPOUT=dropout, CELLS=32, CLASSES=block, CHUNK=_chunk(source.shape[2], 32),
@@ -80,13 +82,13 @@ def pair_scores_backward(
     chunk, programs = _chunk(source.shape[2], 64 if block <= 128 else 32), min(-(-means.numel() // 32), PROGRAMS)
     same = {"DIM": source.shape[2], "CLASSES": block, "CHUNK": chunk, "DROPOUT": dropout, "PRECISION": _precision()}
     grid, warps = -(-source.shape[2] // chunk), _warps(block)
-    kernels(KERNELS).sides_backward[len(source), grid](
+    launch(KERNELS, "sides_backward", (len(source), grid),
         source, target, weight, seed, means, inverses, shares, gradient, *sides, *sizes, classes,
         ROWS=power_of_two(sizes[0], least=16), COLUMNS=power_of_two(sizes[1], least=16), CELLS=16, **same,
         num_warps=warps,
     )  # fmt: skip
     parts = source.new_empty(programs, source.shape[2], classes), source.new_empty(programs, classes)
-    kernels(KERNELS).weight_backward[programs, grid](
+    launch(KERNELS, "weight_backward", (programs, grid),
         source, target, seed, inverses, gradient, *parts, *sizes, means.numel(), classes,
         CELLS=32, **same, num_warps=warps,
     )  # fmt: skip
@@ -96,8 +98,18 @@ def pair_scores_backward(
 def _shares(constant: Tensor, scores: Tensor, gradient: Tensor) -> Tensor:
     block = power_of_two(len(constant), least=16)
     shares, at_once = scores.new_empty(scores.shape[:-1]), max(1, 2048 // block)
-    kernels(KERNELS).score_shares[(-(-shares.numel() // at_once),)](
-        scores, constant, gradient, shares, shares.numel(), len(constant), CELLS=at_once, CLASSES=block
+    launch(
+        KERNELS,
+        "score_shares",
+        (-(-shares.numel() // at_once),),
+        scores,
+        constant,
+        gradient,
+        shares,
+        shares.numel(),
+        len(constant),
+        CELLS=at_once,
+        CLASSES=block,
     )
     return shares
 

@@ -133,7 +133,7 @@ class NormedProjection(nn.Module):
 def pair_scores(features: PairFeatures, projection: NormedProjection, dropout: nn.Dropout, factors: Factors) -> Scores:
     """Scores of all classes in all cells, by whatever way is fastest here."""
     weight, constant = projection.folded()
-    if factors.similar_source is None and factors.attended is None:
+    if factors.similar_source is None and factors.attended is None and dropout.p < 1:
         sides, rate = (factors.source, factors.target), dropout.p if dropout.training else 0.0
         if can_run(*sides, len(weight)):
             return gpu_scores(*sides, weight, constant, eps=projection.norm.eps, dropout=rate)
@@ -146,7 +146,7 @@ def pair_scores(features: PairFeatures, projection: NormedProjection, dropout: n
 
 
 def _features(features: PairFeatures, dropout: nn.Dropout, factors: Factors) -> Features:
-    if factors.similar_source is None and can_compile(factors.source) and torch.is_grad_enabled():
+    if factors.similar_source is None and can_compile(factors.source) and torch.is_grad_enabled() and dropout.p < 1:
         return compiled_features(factors.source, factors.target, dropout=dropout.p if dropout.training else 0.0)
     rectified: Tensor = dropout(features.rectified(factors))
     return Features(rectified, *_moments(rectified))

@@ -14,6 +14,9 @@ from nsed.text.vocabulary import END
 ENCODED_TOGETHER = {"cpu": 2**15, "cuda": 2**20}
 """Symbols that are encoded at once, padding included."""
 
+LARGEST_TABLE = 2**22
+"""Pairs of vectors at most whose scores are kept as a table, four numbers each."""
+
 
 class Strings(NamedTuple):
     """Different strings of one side, with the languages' numbers where the model knows any."""

@@ -1,6 +1,6 @@
 """Match scores of many pairs on a GPU: a row of the lattice per step, of several pairs at once, from a table of scores.
 
-Only for networks without context: the scores of a cell depend on two symbols and their positions alone.
+The table has the scores of all pairs of vectors, so there must be few different ones, as in a network without context.
 """
 
 import triton

@@ -96,8 +96,7 @@ class PairBatches:
     def __init__(self, source: EncodedStrings, target: EncodedStrings, *, batch_cells: int, max_cells: int) -> None:
         self._source, self._target = source, target
         heights, widths = source.lengths + 1, target.lengths + 1
-        if len(source) and (heights * widths).max() > max_cells:
-            raise _too_long(int((heights * widths).argmax()), heights, widths, max_cells)
+        check_cells(heights, widths, max_cells)
         order = np.lexsort((target.lengths, source.lengths))
         self._rows = np.split(order, _cuts(heights[order].tolist(), widths[order].tolist(), batch_cells))
 
@@ -120,9 +119,13 @@ def _cuts(heights: list[int], widths: list[int], batch_cells: int) -> list[int]:
     return cuts
 
 
-def _too_long(pair: int, heights: np.ndarray, widths: np.ndarray, max_cells: int) -> TooLongError:
+def check_cells(heights: np.ndarray, widths: np.ndarray, max_cells: int) -> None:
+    """Raise `TooLongError` for the pair with the largest table, if that has too many cells."""
+    if not len(heights) or (heights * widths).max() <= max_cells:
+        return
+    pair = int((heights * widths).argmax())
     height, width = int(heights[pair]), int(widths[pair])
-    return TooLongError(
+    raise TooLongError(
         "pairs",
         got=f"{height - 1:,} x {width - 1:,} symbols at place {pair}, a table of {height * width:,} cells",
         expected=f"at most {max_cells:,} cells",

@@ -1,6 +1,7 @@
 """A column of strings that knows which of them are the same, as Arrow can tell quickly."""
 
 from collections.abc import Iterator, Sequence
+from operator import eq
 from typing import overload
 
 import numpy as np
@@ -24,11 +25,9 @@ class Texts(Sequence[str]):
     @classmethod
     def of_arrow(cls, column: pa.Array | pa.ChunkedArray, *, name: str = "column") -> "Texts":
         """An Arrow column of strings, plain or as a dictionary. Raises `ArgumentError` where a row has none."""
-        kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
-        if not (pa.types.is_string(kind) or pa.types.is_large_string(kind)):
-            if column.null_count < len(column):
-                raise ArgumentError(name, got=f"Arrow's type {column.type}", expected="strings")
-            column = column.cast(pa.string())
+        if column.null_count < len(column) and not _is_text(column.type):
+            raise ArgumentError(name, got=f"Arrow's type {column.type}", expected="strings")
+        column = column.cast(pa.large_string())  # dictionaries may hold strings that do not occur, or none
         if column.null_count:
             place = pc.index(pc.is_null(column), True).as_py()
             raise ArgumentError(name, got=f"None at place {place}", expected="a string")
@@ -50,5 +49,18 @@ class Texts(Sequence[str]):
             return Texts(self.different, self.rows[place])
         return self.different[int(self.rows[place])]
 
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Sequence) and len(self) == len(other) and all(map(eq, self, other))
+
+    __hash__ = None  # type: ignore[assignment]  # equal to lists, which have none
+
+    def __repr__(self) -> str:
+        return f"Texts({len(self)} rows, {len(self.different)} different)"
+
     def __iter__(self) -> Iterator[str]:
         return map(self.different.__getitem__, self.rows.tolist())
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    kind = kind.value_type if pa.types.is_dictionary(kind) else kind
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))

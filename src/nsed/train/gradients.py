@@ -1,5 +1,6 @@
 """The gradient of a batch, added to the gradients of the network: operation by operation, or as a CUDA graph."""
 
+import math
 from abc import ABC, abstractmethod
 from functools import partial
 from typing import NamedTuple
@@ -27,8 +28,12 @@ class Eager(Gradients):
         self._task, self._device = task, device
 
     def add(self, rows: np.ndarray, share: float) -> Tensor:
-        """See `Gradients.add`."""
-        return backpropagated(self._task, batch_of(self._task, rows, self._device), share)
+        """See `Gradients.add`: slice by slice, so that what autograd keeps fits the memory, or the cache."""
+        losses = []
+        for some in slices_of(self._task, rows):
+            part = len(some) / len(rows)
+            losses.append(backpropagated(self._task, batch_of(self._task, some, self._device), share * part) * part)
+        return losses[0] if len(losses) == 1 else torch.stack(losses).sum()
 
 
 class Shape(NamedTuple):
@@ -65,6 +70,15 @@ class Graphed(Gradients):
 
     def _work(self, place: Tensor, shape: Shape) -> Tensor:
         return backpropagated(self._task, self._task.batch(place, shape.widths), shape.share)
+
+
+def slices_of(task: Task, rows: np.ndarray) -> list[np.ndarray]:
+    """The rows of a batch, in as few equal slices as the task wants."""
+    most = task.most_cells
+    if most is None or len(rows) == 0:
+        return [rows]
+    cells = len(rows) * math.prod(width + 1 for width in task.widths(rows))
+    return np.array_split(rows, min(len(rows), max(1, round(cells / most))))
 
 
 def batch_of(task: Task, rows: np.ndarray, device: torch.device) -> Batch:

@@ -16,7 +16,7 @@ from nsed.text import EncodedStrings, PairBatch, PairBatches
 from nsed.text.progress import OnBatch, ignore
 from nsed.text.string_table import StringTable, pairs_from
 from nsed.train.matcher_config import MatcherConfig
-from nsed.train.task import Batch, Task
+from nsed.train.task import SLICE_CELLS, Batch, Task
 from nsed.types import PerPair
 
 BATCH_CELLS, MAX_CELLS = 2**17, 2**22
@@ -49,6 +49,7 @@ class MatcherTask(Task):
     ) -> None:
         self.network, self.config, self.device = network, config, device
         self.training, self.validation = training, validation
+        self.most_cells = SLICE_CELLS[device.type]
         self._sides = StringTable.of(training.source, device), StringTable.of(training.target, device)
         self._extra = torch.from_numpy(training.labels).to(device), torch.from_numpy(training.languages).to(device)
 

@@ -10,6 +10,9 @@ from torch import Tensor, nn
 Batch = tuple[Tensor, ...]
 """Some training pairs as tensors, in whatever form the task's loss needs."""
 
+SLICE_CELLS = {"cpu": 2**15, "cuda": 2**21}
+"""Cells of lattices whose losses are computed at once: what fits the cache of a CPU, or the memory of a small GPU."""
+
 
 class Task(ABC):
     """A network with its data."""
@@ -18,6 +21,11 @@ class Task(ABC):
     metric: str
     """The number of a validation that decides which model is best."""
     higher_is_better: bool
+    most_cells: int | None = None
+    """Cells of lattices that are computed at once, about; larger batches are cut into slices, with None never.
+
+    The loss of a batch must be the mean over its pairs, so that the gradients of its slices add up to its own.
+    """
 
     @property
     @abstractmethod

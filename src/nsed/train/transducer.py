@@ -31,8 +31,9 @@ from nsed.types import PerPair
 
 KIND = "transducer"
 BATCH_CELLS, MAX_CELLS = 2**17, 2**22
-BATCH_WORDS, BATCH_PREFIXES = 2**8, 2**15
-"""Words that are transduced at once, so that they fit the cache of a CPU; on a GPU, prefixes of all words together."""
+BATCH_WORDS, BATCH_PREFIXES, BATCH_SYMBOLS = 2**8, 2**15, 2**19
+"""Words that are transduced at once, so that they fit the cache of a CPU; on a GPU, prefixes of all words together and
+symbols of their sources."""
 
 
 class Transduction(NamedTuple):
@@ -108,7 +109,8 @@ class Transducer(Aligner):
         for name, value in (("nbest", nbest), ("beam", beam)):
             if value is not None and value < 1:
                 raise ArgumentError(name, got=value, expected="at least 1")
-        sources = Pairs(list(sources), list(sources)).sources
+        sources = list(sources)
+        Pairs(sources, sources)  # raises where something is no string
         results: dict[int, list[Transduction]] = {}
         width = max(beam or self.config.beam, nbest)
         for rows, encoded in self._encoded(sources, beam=width):
@@ -127,7 +129,8 @@ class Transducer(Aligner):
             raise ArgumentError("sources", got=repr(sources), expected="a list of strings")
         if count < 1:
             raise ArgumentError("count", got=count, expected="at least 1")
-        sources = Pairs(list(sources), list(sources)).sources
+        sources = list(sources)
+        Pairs(sources, sources)  # raises where something is no string
         drawn: list[list[Transduction]] = [[] for _ in sources]
         generator, longest = torch.Generator(self.device).manual_seed(seed), longest_output(self.network, self.config)
         for rows, encoded in self._encoded(sources):
@@ -198,7 +201,8 @@ class Transducer(Aligner):
     def _encoded(self, sources: Sequence[str], *, beam: int = 1) -> Iterator[tuple[np.ndarray, EncodedSource]]:
         """Sources of similar length together, with their places; as many as there is room for beams of this width."""
         encoded = self.coders.source.encode(sources)
-        words = BATCH_WORDS if self.device.type == "cpu" else max(1, BATCH_PREFIXES // beam)
+        room = min(BATCH_PREFIXES, BATCH_SYMBOLS // (encoded.longest + 1))
+        words = BATCH_WORDS if self.device.type == "cpu" else max(1, room // beam)
         order = np.argsort(encoded.lengths, kind="stable")
         for rows in np.array_split(order, range(words, len(order), words)) if len(order) else ():
             lengths = torch.from_numpy(encoded.lengths[rows]).to(self.device)

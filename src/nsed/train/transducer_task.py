@@ -18,7 +18,7 @@ from nsed.models.transducer import TransducerNetwork
 from nsed.registry import Registry
 from nsed.text import EncodedStrings, PairBatch
 from nsed.text.string_table import StringTable, pairs_from
-from nsed.train.task import Batch, Task
+from nsed.train.task import SLICE_CELLS, Batch, Task
 from nsed.train.transducer_config import TransducerConfig
 
 NORMALISATIONS: Registry[Normalisation] = Registry("normalisation")
@@ -44,6 +44,7 @@ class TransducerTask(Task):
     ) -> None:
         self.network, self.config, self.device = network, config, device
         self.training, self.validation = training, validation
+        self.most_cells = SLICE_CELLS[device.type]
         self._sides = StringTable.of(training[0], device), StringTable.of(training[1], device)
         self.normalisation = NORMALISATIONS[config.normalisation]
 

@@ -1,12 +1,17 @@
 """Whether Triton's kernels can run: on a GPU, or interpreted, slowly, where the environment asks for it."""
 
 import os
+from contextlib import nullcontext
 from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
-from types import ModuleType
+from typing import Any
 
+import torch
 from torch import Tensor
+
+MOST_NUMBERS = 2**31
+"""Numbers of a table, at most: kernels count places in 32 bits."""
 
 
 @cache
@@ -20,10 +25,14 @@ def runs_triton(tensor: Tensor) -> bool:
     return has_triton() and (tensor.is_cuda or os.environ.get("TRITON_INTERPRET") == "1")
 
 
-@cache
-def kernels(module: str) -> ModuleType:
-    """A module of kernels, imported when first used: importing nsed does not import Triton."""
-    return import_module(module)
+def launch(module: str, name: str, grid: tuple[int, ...], *arguments: Any, **constants: Any) -> None:
+    """Run a kernel on the device of its first argument.
+
+    Its module is imported when it is first used: importing nsed does not import Triton.
+    """
+    there = arguments[0].device
+    with torch.cuda.device(there) if there.type == "cuda" else nullcontext():
+        getattr(import_module(module), name)[grid](*arguments, **constants)
 
 
 def power_of_two(size: int, *, least: int) -> int:
