@@ -66,10 +66,11 @@ class Graphed(Gradients):
 
     def _make(self, shape: Shape) -> tuple[Tensor, Recording]:
         place = torch.zeros(shape.pairs, dtype=torch.long, device=self._recorder.device)
-        return place, self._recorder.recorded(partial(self._work, place, shape))
+        return place, self._recorder.recorded(partial(_of_shape, self._task, place, shape))
 
-    def _work(self, place: Tensor, shape: Shape) -> Tensor:
-        return backpropagated(self._task, self._task.batch(place, shape.widths), shape.share)
+
+def _of_shape(task: Task, place: Tensor, shape: Shape) -> Tensor:
+    return backpropagated(task, task.batch(place, shape.widths), shape.share)
 
 
 def slices_of(task: Task, rows: np.ndarray) -> list[np.ndarray]:

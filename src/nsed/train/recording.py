@@ -8,6 +8,8 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
+from nsed.text.collection import uncollected
+
 Work = Callable[[], Tensor]
 
 
@@ -41,10 +43,14 @@ class Recording:
             self._is_warm = True
             return self._aside()
         if self._result is None:
-            with torch.cuda.graph(self._graph, pool=self._recorder.pool, stream=self._recorder.stream):
-                self._result = self._work()
+            self._result = self._record()
         self._graph.replay()
         return self._result
+
+    def _record(self) -> Tensor:
+        """Nothing is collected meanwhile: the end of an old graph would be the end of this recording."""
+        with uncollected(), torch.cuda.graph(self._graph, pool=self._recorder.pool, stream=self._recorder.stream):
+            return self._work()
 
     def _aside(self) -> Tensor:
         """As it is recorded, on a stream of its own."""

@@ -1,5 +1,7 @@
 """What becomes of a gradient: it is clipped, moves the weights, and makes room for the next one."""
 
+from functools import partial
+
 import torch
 from torch import Tensor, nn
 
@@ -12,10 +14,10 @@ class Updates:
     """The optimiser of a network and the running average of its weights; recorded as a CUDA graph, or not."""
 
     def __init__(self, network: nn.Module, config: TrainConfig, recorder: Recorder | None = None) -> None:
-        self._parameters, self._clip = list(network.parameters()), config.clip
-        self.optimiser = _optimiser(self._parameters, config)
-        self.average = WeightAverage(network, config.average)
-        self._work = self._apply if recorder is None else recorder.recorded(self._apply)
+        parameters = list(network.parameters())
+        self.optimiser, self.average = _optimiser(parameters, config), WeightAverage(network, config.average)
+        work = partial(_apply, parameters, config.clip, self.optimiser, self.average)
+        self._work = work if recorder is None else recorder.recorded(work)
 
     def apply(self, rate: float, step: int) -> None:
         """Update number 1, 2, ... with this learning rate; afterwards the gradients are zero."""
@@ -27,12 +29,15 @@ class Updates:
         self.average.now(step)
         self._work()
 
-    def _apply(self) -> Tensor:
-        norm = nn.utils.clip_grad_norm_(self._parameters, self._clip)
-        self.optimiser.step()
-        self.average.update()
-        self.optimiser.zero_grad(set_to_none=False)
-        return norm
+
+def _apply(
+    parameters: list[nn.Parameter], clip: float, optimiser: torch.optim.Optimizer, average: WeightAverage
+) -> Tensor:
+    norm = nn.utils.clip_grad_norm_(parameters, clip)
+    optimiser.step()
+    average.update()
+    optimiser.zero_grad(set_to_none=False)
+    return norm
 
 
 def _optimiser(parameters: list[nn.Parameter], config: TrainConfig) -> torch.optim.Optimizer:
