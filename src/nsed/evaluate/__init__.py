@@ -1,15 +1,54 @@
 """Evaluate: plain data in, numbers out."""
 
+from nsed.evaluate.agreement import Agreement
+from nsed.evaluate.alignment import alignment_score, links_of, read_pharaoh
 from nsed.evaluate.calibration import Calibration, fit_calibration
-from nsed.evaluate.matching import MatchingScore, best_threshold, matching_score
-from nsed.evaluate.transduction import TransductionScore, transduction_score
+from nsed.evaluate.clustering import adjusted_rand, b_cubed
+from nsed.evaluate.matching import MatchingScore, best_threshold, f1_interval, matching_score
+from nsed.evaluate.nbest import nbest_accuracy, oracle_score
+from nsed.evaluate.ranking import average_precision, roc_auc
+from nsed.evaluate.reliability import ReliabilityBins, brier_score, expected_calibration_error, reliability_bins
+from nsed.evaluate.resampling import (
+    Interval,
+    bootstrap_interval,
+    difference_interval,
+    mean_interval,
+    totals_interval,
+)
+from nsed.evaluate.significance import PairedTest, paired_statistic_test, paired_test
+from nsed.evaluate.transduction import TransductionScore, WordErrors, transduction_score, word_errors
 
 __all__ = [
+    "Agreement",
     "Calibration",
+    "Interval",
     "MatchingScore",
+    "PairedTest",
+    "ReliabilityBins",
     "TransductionScore",
+    "WordErrors",
+    "adjusted_rand",
+    "alignment_score",
+    "average_precision",
+    "b_cubed",
     "best_threshold",
+    "bootstrap_interval",
+    "brier_score",
+    "difference_interval",
+    "expected_calibration_error",
+    "f1_interval",
     "fit_calibration",
+    "links_of",
     "matching_score",
+    "mean_interval",
+    "nbest_accuracy",
+    "oracle_score",
+    "paired_statistic_test",
+    "paired_test",
+    "read_pharaoh",
+    "reliability_bins",
+    "roc_auc",
+    "totals_interval",
     "transduction_score",
+    "word_errors",
 ]

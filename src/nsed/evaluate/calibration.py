@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from nsed.errors import ArgumentError
+from nsed.evaluate.labelled import both_kinds
 
 
 class Calibration(NamedTuple):
@@ -26,10 +26,7 @@ def fit_calibration(scores: np.ndarray, labels: np.ndarray) -> Calibration:
     The slope is never negative: a higher score is never less probable.
     """
     labels = np.asarray(labels, dtype=bool)
-    positives, negatives = int(labels.sum()), int((~labels).sum())
-    if not positives or not negatives:
-        got = f"{positives} positive and {negatives} negative labels"
-        raise ArgumentError("labels", got=got, expected="both kinds")
+    positives, negatives = both_kinds(labels)
     targets = np.where(labels, (positives + 1) / (positives + 2), 1 / (negatives + 2))
     finite = np.asarray(scores, dtype=float)[np.isfinite(scores)]
     clipped = np.where(np.isfinite(scores), scores, finite.min() - 1)

@@ -4,7 +4,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from nsed.errors import ArgumentError
+from nsed.evaluate.agreement import Agreement
+from nsed.evaluate.labelled import labelled
+from nsed.evaluate.resampling import Interval, totals_interval
 
 
 class MatchingScore(NamedTuple):
@@ -22,16 +24,24 @@ def matching_score(scores: np.ndarray, labels: np.ndarray, threshold: float) -> 
     >>> matching_score(np.array([0.9, 0.8, 0.1]), np.array([True, False, True]), 0.5)
     MatchingScore(precision=0.5, recall=0.5, f1=0.5, threshold=0.5)
     """
-    called, labels = _checked(scores, labels) >= threshold, np.asarray(labels, dtype=bool)
-    hits = int((called & labels).sum())
-    precision, recall = hits / max(int(called.sum()), 1), hits / max(int(labels.sum()), 1)
-    f1 = 2 * precision * recall / max(precision + recall, 1e-12)
-    return MatchingScore(precision, recall, f1, float(threshold))
+    called, hits, matches = _decided(scores, labels, threshold).sum(axis=0).tolist()
+    return MatchingScore(*Agreement.of(hits / max(called, 1), hits / max(matches, 1)), float(threshold))
+
+
+def f1_interval(scores: np.ndarray, labels: np.ndarray, threshold: float, *, level: float = 0.95) -> Interval:
+    """Bootstrap interval of the F1 at a threshold that was not tuned on these pairs.
+
+    >>> f1_interval(np.array([0.9, 0.8, 0.1] * 30), np.array([True, False, True] * 30), 0.5)
+    Interval(low=0.3..., high=0.6...)
+    """
+    return totals_interval(
+        _decided(scores, labels, threshold), lambda total: 2 * total[1] / max(total[0] + total[2], 1), level=level
+    )
 
 
 def best_threshold(scores: np.ndarray, labels: np.ndarray) -> MatchingScore:
     """The threshold with the highest F1, halfway to the next lower score. Paper: section 3.1, the dynamic threshold."""
-    scores, labels = _checked(scores, labels), np.asarray(labels, dtype=bool)
+    scores, labels = labelled(scores, labels)
     order = np.argsort(-scores, kind="stable")
     ranked, hits = scores[order], np.cumsum(labels[order])
     f1 = 2 * hits / (np.arange(1, len(ranked) + 1) + labels.sum())
@@ -41,13 +51,13 @@ def best_threshold(scores: np.ndarray, labels: np.ndarray) -> MatchingScore:
     return matching_score(scores, labels, _between(lower, ranked[best]))
 
 
+def _decided(scores: np.ndarray, labels: np.ndarray, threshold: float) -> np.ndarray:
+    """Of each pair, as 0 or 1: whether it is called a match, rightly so, and whether it is one."""
+    scores, labels = labelled(scores, labels)
+    called = scores >= threshold
+    return np.stack([called, called & labels, labels], axis=1).astype(int)
+
+
 def _between(lower: float, upper: float) -> float:
     middle = upper - (upper - lower) / 2 if np.isfinite(lower) and np.isfinite(upper) else upper
     return float(middle if middle > lower else upper)
-
-
-def _checked(scores: np.ndarray, labels: np.ndarray) -> np.ndarray:
-    scores = np.asarray(scores, dtype=float)
-    if scores.shape != np.shape(labels) or scores.ndim != 1 or not len(scores):
-        raise ArgumentError("labels", got=np.shape(labels), expected=f"{scores.shape}, one per score, at least one")
-    return scores

@@ -3,6 +3,7 @@
 from collections.abc import Hashable, Sequence
 from typing import NamedTuple
 
+import numpy as np
 from rapidfuzz.distance import Levenshtein
 
 from nsed.errors import ArgumentError
@@ -23,28 +24,65 @@ class TransductionScore(NamedTuple):
     words: int
 
 
+class WordErrors(NamedTuple):
+    """Of each word: the edits between its output and its nearest reference, and the length of that reference."""
+
+    edits: np.ndarray
+    lengths: np.ndarray
+
+    @property
+    def rates(self) -> np.ndarray:
+        """Edits per symbol of the reference; an empty one counts as one symbol."""
+        return np.asarray(self.edits / np.maximum(self.lengths, 1))
+
+    @property
+    def wrong(self) -> np.ndarray:
+        """Whether each word differs from all its references."""
+        return np.asarray(self.edits > 0)
+
+    def score(self) -> TransductionScore:
+        """The rates over all words."""
+        corpus_cer = self.edits.sum() / max(self.lengths.sum(), 1)
+        return TransductionScore(float(self.rates.mean()), float(corpus_cer), float(self.wrong.mean()), len(self.edits))
+
+
 def transduction_score(outputs: Sequence[Symbols], references: Sequence[Sequence[Symbols]]) -> TransductionScore:
     """Compare each word's output with its references; the nearest of them counts.
 
     >>> transduction_score([list("cat"), list("dog")], [[list("cat")], [list("dig"), list("hog"), list("do")]])
     TransductionScore(cer=0.166..., corpus_cer=0.166..., wer=0.5, words=2)
     """
+    return word_errors(outputs, references).score()
+
+
+def word_errors(outputs: Sequence[Symbols], references: Sequence[Sequence[Symbols]]) -> WordErrors:
+    """The errors of each word, for rates, their intervals, and comparisons of two models.
+
+    >>> word_errors(["dog", "cat"], [["dig", "hound"], ["cat"]]).edits
+    array([1, 0])
+    """
+    return nearest_errors([[output] for output in outputs], references)
+
+
+def nearest_errors(outputs: Sequence[Sequence[Symbols]], references: Sequence[Sequence[Symbols]]) -> WordErrors:
+    """The errors of each word's best output, of one or several, against its nearest reference."""
+    check_words(outputs, references)
+    nearest = [_nearest(given, accepted) for given, accepted in zip(outputs, references, strict=True)]
+    return WordErrors(*np.array(nearest).T)
+
+
+def check_words(outputs: Sequence[object], references: Sequence[Sequence[Symbols]]) -> None:
+    """Refuse outputs without references, and no outputs at all."""
     if len(outputs) != len(references) or not all(references):
         got = f"{len(references)} rows"
         raise ArgumentError("references", got=got, expected=f"{len(outputs)} with at least one reference each")
     if not outputs:
         raise ArgumentError("outputs", got="none", expected="at least one word")
-    edits, lengths = zip(
-        *(_nearest(output, given) for output, given in zip(outputs, references, strict=True)), strict=True
-    )
-    rates = [edit / max(length, 1) for edit, length in zip(edits, lengths, strict=True)]
-    wrong = sum(edit > 0 for edit in edits)
-    return TransductionScore(
-        sum(rates) / len(rates), sum(edits) / max(sum(lengths), 1), wrong / len(outputs), len(outputs)
-    )
 
 
-def _nearest(output: Symbols, references: Sequence[Symbols]) -> tuple[int, int]:
-    """Edits to, and length of, the reference with the lowest rate of edits."""
-    found = [(Levenshtein.distance(output, reference), len(reference)) for reference in references]
+def _nearest(outputs: Sequence[Symbols], references: Sequence[Symbols]) -> tuple[int, int]:
+    """Edits between, and length of the reference of, the output and reference with the lowest rate of edits."""
+    found = [
+        (Levenshtein.distance(output, reference), len(reference)) for output in outputs for reference in references
+    ]
     return min(found, key=lambda pair: pair[0] / max(pair[1], 1))

@@ -1,0 +1,85 @@
+"""Promises of probabilities against plain definitions and scikit-learn."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.calibration import calibration_curve
+from sklearn.metrics import brier_score_loss
+
+from nsed.errors import ArgumentError
+from nsed.evaluate import brier_score, expected_calibration_error, reliability_bins
+
+METRICS = [brier_score, expected_calibration_error, reliability_bins]
+
+
+def drawn(seed, pairs=5000):
+    random = np.random.default_rng(seed)
+    probabilities = random.random(pairs)
+    return probabilities, random.random(pairs) < probabilities**2
+
+
+@given(st.lists(st.tuples(st.floats(0, 1), st.booleans()), min_size=1, max_size=20))
+def test_brier_score_is_that_of_scikit_learn(pairs):
+    probabilities, labels = np.array([p for p, _ in pairs]), np.array([label for _, label in pairs])
+    assert brier_score(probabilities, labels) == pytest.approx(brier_score_loss(labels, probabilities, pos_label=True))
+
+
+@pytest.mark.parametrize("equal_mass", [False, True])
+def test_bins_are_those_of_scikit_learn(equal_mass):
+    probabilities, labels = drawn(0)
+    found = reliability_bins(probabilities, labels, bins=8, equal_mass=equal_mass)
+    strategy = "quantile" if equal_mass else "uniform"
+    share, probability = calibration_curve(labels, probabilities, n_bins=8, strategy=strategy)
+    assert found.probability == pytest.approx(probability, abs=1e-3)
+    assert found.share == pytest.approx(share, abs=2e-3)
+    assert found.pairs.sum() == len(labels)
+    assert not equal_mass or set(found.pairs) == {625}
+
+
+@pytest.mark.parametrize("equal_mass", [False, True])
+def test_the_order_of_pairs_changes_nothing(equal_mass):
+    probabilities, labels = drawn(1)
+    probabilities, order = np.round(probabilities, 1), np.random.default_rng(2).permutation(len(labels))
+    one, other = (
+        reliability_bins(probabilities[rows], labels[rows], bins=4, equal_mass=equal_mass)
+        for rows in (slice(None), order)
+    )
+    for ours, theirs in zip(one, other, strict=True):
+        np.testing.assert_allclose(ours, theirs)
+
+
+def test_calibration_error_by_hand():
+    probabilities, labels = np.array([0.1, 0.2, 0.6, 1.0]), np.array([False, True, True, True])
+    assert expected_calibration_error(probabilities, labels, bins=2) == pytest.approx(0.5 * 0.35 + 0.5 * 0.2)
+    assert expected_calibration_error(probabilities, labels, bins=4, equal_mass=True) == pytest.approx(
+        np.abs(probabilities - labels).mean()
+    )
+    assert expected_calibration_error(probabilities, labels, bins=1) == pytest.approx(0.75 - 0.475)
+
+
+def test_kept_promises_have_a_small_error():
+    probabilities, broken = drawn(3, pairs=50_000)
+    kept = np.random.default_rng(4).random(50_000) < probabilities
+    for equal_mass in (False, True):
+        errors = [expected_calibration_error(probabilities, labels, equal_mass=equal_mass) for labels in (kept, broken)]
+        assert errors == pytest.approx([0, 1 / 6], abs=0.01)
+
+
+@pytest.mark.parametrize("metric", METRICS)
+@pytest.mark.parametrize("value", [-2.5, 1.5, np.nan])
+def test_scores_are_no_probabilities(metric, value):
+    message = rf"probabilities: got {value:g}, expected numbers from 0 to 1. Calibrate scores first\."
+    with pytest.raises(ArgumentError, match=message):
+        metric(np.array([0.5, value]), np.array([True, False]))
+
+
+@pytest.mark.parametrize("metric", METRICS)
+def test_probabilities_without_labels_are_refused(metric):
+    with pytest.raises(ArgumentError, match=r"labels: got \(0,\), expected \(0,\), one per score, at least one"):
+        metric(np.array([]), np.array([], dtype=bool))
+
+
+def test_no_bins_are_refused():
+    with pytest.raises(ArgumentError, match="bins: got 0, expected at least 1"):
+        reliability_bins(np.array([0.5]), np.array([True]), bins=0)

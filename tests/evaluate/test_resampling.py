@@ -1,0 +1,130 @@
+"""Intervals that hold what they promise, and tests that are not fooled."""
+
+from itertools import product
+
+import numpy as np
+import pytest
+
+from nsed.errors import ArgumentError
+from nsed.evaluate import (
+    bootstrap_interval,
+    difference_interval,
+    f1_interval,
+    matching_score,
+    mean_interval,
+    paired_statistic_test,
+    paired_test,
+    totals_interval,
+)
+
+
+def rate(rows):
+    return rows[:, 0].sum() / rows[:, 1].sum()
+
+
+def test_intervals_cover_the_truth_as_often_as_they_say():
+    random = np.random.default_rng(0)
+    samples = random.random((300, 200)) < 0.3
+    intervals = [mean_interval(sample, level=0.9, resamples=300) for sample in samples]
+    assert np.mean([low <= 0.3 <= high for low, high in intervals]) == pytest.approx(0.9, abs=0.05)
+
+
+def test_the_interval_of_a_mean_is_that_of_the_normal_distribution():
+    values = np.random.default_rng(1).normal(size=20_000)
+    error = values.std() / np.sqrt(len(values))
+    expected = (values.mean() - 1.96 * error, values.mean() + 1.96 * error)
+    assert mean_interval(values, resamples=4000) == pytest.approx(expected, abs=0.1 * error)
+
+
+def test_fast_intervals_are_those_of_any_statistic():
+    rows = np.random.default_rng(2).integers(1, 9, size=(50, 2))
+    assert mean_interval(rows[:, 0]) == pytest.approx(bootstrap_interval(rows[:, 0], np.mean))
+    assert totals_interval(rows, lambda total: total[0] / total[1]) == pytest.approx(bootstrap_interval(rows, rate))
+    zeros = np.column_stack([np.zeros(50), rows[:, 1]])
+    assert difference_interval(rows, zeros, statistic=rate) == pytest.approx(bootstrap_interval(rows, rate))
+
+
+def test_the_same_seed_gives_the_same_interval():
+    values = np.random.default_rng(3).random(100)
+    assert mean_interval(values, seed=1) == mean_interval(values, seed=1) != mean_interval(values, seed=2)
+    narrow, wide = mean_interval(values, level=0.5), mean_interval(values, level=0.99)
+    assert wide.low < narrow.low < narrow.high < wide.high
+
+
+def test_the_interval_of_f1_is_that_of_scored_pairs():
+    random = np.random.default_rng(4)
+    labels = random.random(200) < 0.4
+    scores = random.normal(size=200) + labels
+    pairs = np.column_stack([scores, labels])
+    slow = bootstrap_interval(pairs, lambda rows: matching_score(rows[:, 0], rows[:, 1] > 0, 0.5).f1)
+    assert f1_interval(scores, labels, 0.5) == pytest.approx(slow)
+    assert slow.low < matching_score(scores, labels, 0.5).f1 < slow.high
+    assert f1_interval(np.array([0.0]), np.array([False]), 0.5) == (0, 0)
+
+
+def test_identical_systems_do_not_differ():
+    rows = np.random.default_rng(5).integers(1, 9, size=(40, 2))
+    assert paired_test(rows[:, 0], rows[:, 0]) == (0, 1)
+    assert paired_statistic_test(rows, rows, statistic=rate) == (0, 1)
+
+
+def test_clearly_different_systems_differ():
+    random = np.random.default_rng(6)
+    wrong = random.random(2000) < 0.3
+    worse = wrong | (random.random(2000) < 0.05)
+    of_means = paired_test(wrong, worse, resamples=9999)
+    of_statistics = paired_statistic_test(wrong, worse, statistic=np.mean, resamples=9999)
+    for found in (of_means, of_statistics):
+        assert found.difference == pytest.approx(wrong.mean() - worse.mean())
+        assert found.p_value == 1e-4
+
+
+def test_p_values_are_those_of_all_signs():
+    differences = np.array([0.5, -0.1, 0.3, 0.0, 0.3, 0.2, -0.1])
+    signs = np.array(list(product([-1, 1], repeat=7)))
+    exact = np.mean(np.abs(signs @ differences) >= abs(differences.sum()) - 1e-9)
+    assert paired_test(differences, np.zeros(7), resamples=50_000).p_value == pytest.approx(exact, abs=0.01)
+    found = paired_statistic_test(differences, np.zeros(7), statistic=np.mean, resamples=5000)
+    assert found.p_value == pytest.approx(exact, abs=0.02)
+
+
+def test_systems_that_differ_by_chance_are_called_so_as_often_as_promised():
+    random = np.random.default_rng(7)
+    pairs = random.normal(size=(400, 2, 30))
+    found = [paired_test(one, other, resamples=199).p_value for one, other in pairs]
+    assert np.mean(np.array(found) <= 0.1) == pytest.approx(0.1, abs=0.04)
+
+
+def test_many_items_are_taken_in_slices(monkeypatch):
+    monkeypatch.setattr("nsed.evaluate.significance._AT_ONCE", 100)
+    random = np.random.default_rng(8)
+    first, second = random.random((2, 30))
+    sliced = paired_test(first, second, resamples=1000)
+    monkeypatch.undo()
+    assert sliced.p_value == pytest.approx(paired_test(first, second, resamples=1000).p_value, abs=0.05)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: mean_interval(np.array([])), "rows: got none, expected at least one item"),
+        (lambda: mean_interval(np.ones(3), resamples=0), "resamples: got 0, expected at least 1"),
+        (lambda: mean_interval(np.ones(3), level=95.0), "level: got 95.0, expected a share between 0 and 1"),
+        (lambda: mean_interval(np.ones((3, 2))), r"values: got \(3, 2\), expected one value per item"),
+        (lambda: bootstrap_interval(np.array([]), np.mean), "rows: got none, expected at least one item"),
+        (lambda: paired_test(np.ones(3), np.ones(2)), r"second: got \(2,\), expected \(3,\), the items of the first"),
+        (lambda: paired_test(np.ones((3, 2)), np.ones((3, 2))), r"first: got \(3, 2\), expected one value per item"),
+        (lambda: paired_test(np.array([]), np.array([])), "rows: got none, expected at least one item"),
+        (
+            lambda: paired_statistic_test(np.ones(3), np.ones(2), statistic=np.mean),
+            r"second: got \(2,\), expected \(3,\), the items of the first",
+        ),
+        (
+            lambda: difference_interval(np.ones(3), np.ones(2), statistic=np.mean),
+            r"second: got \(2,\), expected \(3,\), the items of the first",
+        ),
+    ],
+)
+def test_what_cannot_be_resampled_is_refused(call, message):
+    with pytest.raises(ArgumentError, match=message):
+        call()
