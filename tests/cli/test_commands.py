@@ -178,6 +178,19 @@ def test_matcher_from_the_command_line(tmp_path):
     shown = json.loads(run("match", tmp_path / "m", "--pair", "CC", "cc", "--format", "json"))
     assert shown["match"] in (True, False)
     assert run("align", tmp_path / "m", "--pair", "CC", "cc")
+    figures = evaluated(tmp_path / "m", tmp_path / "labelled.tsv")
+    assert figures["f1_interval"][0] < figures["f1"] < figures["f1_interval"][1]
+    assert 0.7 < figures["average_precision"] <= 1
+    assert 0.7 < figures["roc_auc"] <= 1
+    assert 0 <= figures["brier_score"] < 0.25
+    assert 0 <= figures["expected_calibration_error"] < 0.2
+    (tmp_path / "matches.tsv").write_text("CC\tcc\t1\nAB\tab\t1\n")
+    assert not {"average_precision", "roc_auc"} & set(evaluated(tmp_path / "m", tmp_path / "matches.tsv"))
+
+
+def evaluated(model, pairs):
+    run("evaluate", model, pairs, "--output", pairs.with_suffix(".json"))
+    return json.loads(pairs.with_suffix(".json").read_text())
 
 
 def test_a_finished_network_is_not_trained_again_by_resume(transducer, pairs):
@@ -357,11 +370,16 @@ def test_evaluation_of_each_kind_of_model(model, transducer, pairs, tmp_path):
     figures = json.loads((tmp_path / "figures.json").read_text())
     assert 0 <= figures["cer"] <= figures["wer"] <= 1
     assert figures["words"] == 300
+    assert figures["wer_interval"][0] <= figures["wer"] <= figures["wer_interval"][1]
+    assert figures["cer_interval"][0] <= figures["cer"] <= figures["cer_interval"][1]
     labelled = tmp_path / "labelled.tsv"
     run("data", "rules", "--matching", "--count", 400, "-o", labelled)
     with pytest.raises(ArgumentError, match="--validation: got nothing, expected labelled pairs to tune the threshold"):
         run("evaluate", model, labelled)
-    assert "f1" in run("evaluate", model, labelled, "--validation", labelled)
+    shown = run("evaluate", model, labelled, "--validation", labelled)
+    assert re.search(r"^f1 interval +[\d.]+% to [\d.]+% *$", shown, flags=re.MULTILINE)
+    assert "average precision" in shown
+    assert "brier" not in shown  # no matcher, no probabilities
     with pytest.raises(ArgumentError, match="PAIRS: got pairs without labels, expected a third column"):
         run("evaluate", model, pairs)
 
