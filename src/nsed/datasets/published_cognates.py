@@ -5,23 +5,15 @@ and the pairs, not the words, are shuffled and split. So most test pairs stand i
 round; a table of the training pairs would score almost as well as any model. For comparison with the paper only.
 """
 
-from typing import NamedTuple
+from collections import Counter
 
 import numpy as np
 
+from nsed.datasets.splits import Splits, pairs_of
 from nsed.datasets.word_list import Word
 from nsed.errors import ArgumentError
-from nsed.text import Pairs
 
 NEGATIVES, HELD_OUT = 10, 20_000
-
-
-class Splits(NamedTuple):
-    """Labelled pairs to learn from, to choose by, and to report."""
-
-    training: Pairs
-    validation: Pairs
-    test: Pairs
 
 
 def published_cognates(words: list[Word], *, seed: int = 0, held_out: int = HELD_OUT) -> Splits:
@@ -39,8 +31,18 @@ def published_cognates(words: list[Word], *, seed: int = 0, held_out: int = HELD
     labels = np.arange(len(everything)) < len(positives)
     order = random.permutation(len(everything))
     parts = np.split(order, [held_out, 2 * held_out])
-    validation, test, training = (_as_pairs(words, everything[rows], labels[rows]) for rows in parts)
+    validation, test, training = (pairs_of(words, everything[rows], labels[rows]) for rows in parts)
     return Splits(training, validation, test)
+
+
+def count_positives(words: list[Word]) -> int:
+    """How many positives the recipe makes, counted without making them: each class gives the square of its size.
+
+    >>> hand, foot = Word("Dutch", "hand", "h ɑ n t", "1"), Word("Dutch", "foot", "v u t", "2")
+    >>> count_positives([hand, hand, foot])
+    5
+    """
+    return sum(size**2 for size in Counter(word.cognate_class for word in words).values())
 
 
 def _ordered_pairs(classes: np.ndarray) -> np.ndarray:
@@ -56,14 +58,3 @@ def _other_classes(sources: np.ndarray, classes: np.ndarray, random: np.random.G
     while len(wrong := np.flatnonzero(classes[sources] == classes[targets])):
         targets[wrong] = random.integers(len(classes), size=len(wrong))
     return np.stack([sources, targets], axis=1)
-
-
-def _as_pairs(words: list[Word], rows: np.ndarray, labels: np.ndarray) -> Pairs:
-    sources, targets = ([words[row] for row in column] for column in rows.T.tolist())
-    return Pairs(
-        [word.tokens for word in sources],
-        [word.tokens for word in targets],
-        labels.tolist(),
-        [word.language for word in sources],
-        [word.language for word in targets],
-    )
