@@ -13,7 +13,7 @@ from nsed.encoders.base import inside
 from nsed.models.delimiters import with_end, with_start
 from nsed.text import EncodedStrings, PairBatch
 from nsed.text.batch import batch_of
-from nsed.text.string_table import StringTable, pairs_from
+from nsed.text.string_table import PairTable
 from nsed.text.vocabulary import PAD
 from nsed.train.task import Batch, Task
 
@@ -56,22 +56,20 @@ class TwinTask(Task):
 
     def __init__(self, network: TwinNetwork, training: Sides, validation: Sides, device: torch.device) -> None:
         self.network, self.training, self.validation, self.device = network, training, validation, device
-        self._sides = StringTable.of(training[0], device), StringTable.of(training[1], device)
+        self._pairs = PairTable(*training, device)
 
     @property
     def sizes(self) -> np.ndarray:
         """See `Task.sizes`."""
-        sizes: np.ndarray = self.training[0].lengths + self.training[1].lengths
-        return sizes
+        return self._pairs.sizes
 
     def widths(self, rows: np.ndarray, *, multiple: int = 1) -> tuple[int, int]:
         """See `Task.widths`."""
-        source, target = self.training
-        return source.width(rows, multiple=multiple), target.width(rows, multiple=multiple)
+        return self._pairs.widths(rows, multiple=multiple)
 
     def batch(self, rows: Int[Tensor, " batch"], widths: tuple[int, ...]) -> Batch:
         """See `Task.batch`."""
-        return pairs_from(self._sides, rows, widths)
+        return self._pairs.batch(rows, widths)
 
     def loss(self, batch: Batch) -> Tensor:
         """See `Task.loss`."""

@@ -46,7 +46,7 @@ def step_forward(gates, recurrent, bias, hidden, kept, step, steps, batch, DIM: 
 def step_backward(
     gates, hidden, kept, gradient, carried, to_input, to_recurrent, step, steps, batch,
     DIM: tl.constexpr, BLOCK: tl.constexpr,
-):  # fmt: skip
+):  # fmt: skip  # an argument a line would be a page
     """Gradients by what enters a step's gates.
 
     `carried` comes with what later steps give to the hidden state after this one, and goes with what this one gives

@@ -32,7 +32,7 @@ def outgoing_arcs(
 def outgoing_arcs_backward(
     scores: Tensor, target: Tensor, source_lengths: Tensor, target_lengths: Tensor, totals: Tensor, to_arcs: Tensor,
     to_ends: Tensor,
-) -> Tensor:  # fmt: skip
+) -> Tensor:  # fmt: skip  # an argument a line would be a page
     """The gradient by the scores."""
     everything = (scores, target, source_lengths, target_lengths, totals, to_arcs, to_ends)
     given, result = [part.contiguous() for part in everything], torch.empty_like(scores.contiguous())

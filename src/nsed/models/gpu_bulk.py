@@ -116,7 +116,7 @@ def _run(
     launch(KERNELS, "by_table", (-(-len(rows) // at_once),),
         rows, columns, table, source.flat, source.starts, target.flat, target.starts, found, len(rows), table.shape[1],
         WIDTH=width, PAIRS=at_once, num_warps=4,
-    )  # fmt: skip
+    )  # fmt: skip  # an argument a line would be a page
     return found
 
 

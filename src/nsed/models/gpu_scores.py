@@ -65,7 +65,7 @@ def pair_scores(
         source.shape[1], target.shape[1], cells, classes, eps,
         DIM=source.shape[2], DROPOUT=dropout, CELLS=32, CLASSES=block, CHUNK=_chunk(source.shape[2], 32),
         PRECISION=_precision(), num_warps=_warps(block),
-    )  # fmt: skip
+    )  # fmt: skip  # an argument a line would be a page
     return scores, means, inverses
 
 
@@ -73,7 +73,7 @@ def pair_scores(
 def pair_scores_backward(
     source: Tensor, target: Tensor, weight: Tensor, constant: Tensor, seed: Tensor, scores: Tensor, means: Tensor,
     inverses: Tensor, gradient: Tensor, dropout: float,
-) -> tuple[Tensor, Tensor, Tensor, Tensor]:  # fmt: skip
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:  # fmt: skip  # an argument a line would be a page
     """Gradients by source, target, weight and constant."""
     given = (source, target, weight, constant, seed, scores, means, inverses, gradient)
     source, target, weight, constant, seed, scores, means, inverses, gradient = (part.contiguous() for part in given)
@@ -86,12 +86,12 @@ def pair_scores_backward(
         source, target, weight, seed, means, inverses, shares, gradient, *sides, *sizes, classes,
         ROWS=power_of_two(sizes[0], least=16), COLUMNS=power_of_two(sizes[1], least=16), CELLS=16, **same,
         num_warps=warps,
-    )  # fmt: skip
+    )  # fmt: skip  # an argument a line would be a page
     parts = source.new_empty(programs, source.shape[2], classes), source.new_empty(programs, classes)
     launch(KERNELS, "weight_backward", (programs, grid),
         source, target, seed, inverses, gradient, *parts, *sizes, means.numel(), classes,
         CELLS=32, **same, num_warps=warps,
-    )  # fmt: skip
+    )  # fmt: skip  # an argument a line would be a page
     return *sides, parts[0].sum(0), parts[1].sum(0)
 
 

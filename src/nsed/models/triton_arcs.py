@@ -29,7 +29,7 @@ def possible(label, symbols, is_last):
 def outgoing_forward(
     scores, target, source_lengths, target_lengths, arcs, ends, totals, n, m, batch, symbols,
     CELLS: tl.constexpr, CLASSES: tl.constexpr,
-):  # fmt: skip  # constants of the compiler are written so
+):  # fmt: skip  # an argument a line would be a page
     """One distribution per cell; of it the arcs of the target's own symbols, and the end in each pair's last cell."""
     cell = tl.program_id(0) * CELLS + tl.arange(0, CELLS)
     is_cell, classes, label = cell < batch * n * m, 2 * symbols + 1, tl.arange(0, CLASSES)
@@ -64,7 +64,7 @@ def outgoing_forward(
 def outgoing_backward(
     scores, target, source_lengths, target_lengths, totals, to_arcs, to_ends, result, n, m, batch, symbols,
     CELLS: tl.constexpr, CLASSES: tl.constexpr,
-):  # fmt: skip
+):  # fmt: skip  # an argument a line would be a page
     """The gradient by the scores."""
     cell = tl.program_id(0) * CELLS + tl.arange(0, CELLS)
     is_cell, classes, label = cell < batch * n * m, 2 * symbols + 1, tl.arange(0, CLASSES)

@@ -36,7 +36,7 @@ def scores_forward(
     source, target, weight, constant, seeds, scores, means, inverses, n, m, cells, classes, eps,
     DIM: tl.constexpr, DROPOUT: tl.constexpr, CELLS: tl.constexpr, CLASSES: tl.constexpr, CHUNK: tl.constexpr,
     PRECISION: tl.constexpr,
-):  # fmt: skip
+):  # fmt: skip  # an argument a line would be a page
     """Scores [cells, classes] with the mean and the inverse deviation of each cell's x; `weight` is [DIM, classes]."""
     cell = tl.program_id(0) * CELLS + tl.arange(0, CELLS)
     is_cell = cell < cells
@@ -80,7 +80,7 @@ def sides_backward(
     source, target, weight, seeds, means, inverses, shares, gradient, to_source, to_target, n, m, classes,
     DIM: tl.constexpr, DROPOUT: tl.constexpr, CELLS: tl.constexpr, CLASSES: tl.constexpr, CHUNK: tl.constexpr,
     ROWS: tl.constexpr, COLUMNS: tl.constexpr, PRECISION: tl.constexpr,
-):  # fmt: skip
+):  # fmt: skip  # an argument a line would be a page
     """Gradients by source and target, some dimensions of one pair per program."""
     pair, k = tl.program_id(0), tl.program_id(1) * CHUNK + tl.arange(0, CHUNK)
     label, row, column, seed, is_k = (
@@ -121,7 +121,7 @@ def weight_backward(
     source, target, seeds, inverses, gradient, to_weight, to_constant, n, m, cells, classes,
     DIM: tl.constexpr, DROPOUT: tl.constexpr, CELLS: tl.constexpr, CLASSES: tl.constexpr, CHUNK: tl.constexpr,
     PRECISION: tl.constexpr,
-):  # fmt: skip
+):  # fmt: skip  # an argument a line would be a page
     """This program's part of the gradients by weight and constant: some dimensions of some cells."""
     k, label, seed = tl.program_id(1) * CHUNK + tl.arange(0, CHUNK), tl.arange(0, CLASSES), tl.load(seeds)
     is_k, is_class = k < DIM, label < classes

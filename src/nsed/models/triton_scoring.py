@@ -13,7 +13,7 @@ from nsed.lattice.backends.triton_kernels import LOWEST, log_add, then_log
 def by_table(
     rows, columns, table, flat_s, starts_s, flat_t, starts_t, result, pairs, kinds,
     WIDTH: tl.constexpr, PAIRS: tl.constexpr,
-):  # fmt: skip
+):  # fmt: skip  # an argument a line would be a page
     """Log alpha[n, m] of pairs (row, column) of strings; `table` has four scores for each pair of kinds of symbols."""
     pair = tl.program_id(0) * PAIRS + tl.arange(0, PAIRS)[None, :]
     is_pair, column = pair < pairs, tl.arange(0, WIDTH)[:, None]

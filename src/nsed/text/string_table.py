@@ -33,9 +33,24 @@ class StringTable(NamedTuple):
         return torch.where(places < self.lengths[rows][:, None], self.flat[at].long(), PAD)
 
 
-def pairs_from(
-    sides: tuple[StringTable, StringTable], rows: Int[Tensor, " batch"], widths: tuple[int, ...]
-) -> PairBatch:
-    """The chosen pairs, padded to these widths."""
-    source, target = (side.padded(rows, width) for side, width in zip(sides, widths, strict=True))
-    return PairBatch(rows, source, target, sides[0].lengths[rows], sides[1].lengths[rows])
+class PairTable:
+    """Pairs of strings where a network is, and batches of them."""
+
+    def __init__(self, source: EncodedStrings, target: EncodedStrings, device: torch.device) -> None:
+        self._source, self._target = source, target
+        self._tables = StringTable.of(source, device), StringTable.of(target, device)
+
+    @property
+    def sizes(self) -> np.ndarray:
+        """Symbols of each pair, both strings together."""
+        sizes: np.ndarray = self._source.lengths + self._target.lengths
+        return sizes
+
+    def widths(self, rows: np.ndarray, *, multiple: int = 1) -> tuple[int, int]:
+        """Of a batch of these pairs, see `EncodedStrings.width`."""
+        return self._source.width(rows, multiple=multiple), self._target.width(rows, multiple=multiple)
+
+    def batch(self, rows: Int[Tensor, " batch"], widths: tuple[int, ...]) -> PairBatch:
+        """The chosen pairs, padded to these widths; nothing waits for the device."""
+        source, target = (table.padded(rows, width) for table, width in zip(self._tables, widths, strict=True))
+        return PairBatch(rows, source, target, *(table.lengths[rows] for table in self._tables))

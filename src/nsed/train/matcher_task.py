@@ -14,7 +14,7 @@ from nsed.models.losses import distortion_loss, em_loss, match_loss, non_match_l
 from nsed.models.matcher import MatcherNetwork, Side, lattice_of
 from nsed.text import EncodedStrings, PairBatch, PairBatches
 from nsed.text.progress import OnBatch, ignore
-from nsed.text.string_table import StringTable, pairs_from
+from nsed.text.string_table import PairTable
 from nsed.train.matcher_config import MatcherConfig
 from nsed.train.task import SLICE_CELLS, Batch, Task
 from nsed.types import PerPair
@@ -50,23 +50,21 @@ class MatcherTask(Task):
         self.network, self.config, self.device = network, config, device
         self.training, self.validation = training, validation
         self.most_cells = SLICE_CELLS[device.type]
-        self._sides = StringTable.of(training.source, device), StringTable.of(training.target, device)
+        self._pairs = PairTable(training.source, training.target, device)
         self._extra = torch.from_numpy(training.labels).to(device), torch.from_numpy(training.languages).to(device)
 
     @property
     def sizes(self) -> np.ndarray:
         """See `Task.sizes`."""
-        sizes: np.ndarray = self.training.source.lengths + self.training.target.lengths
-        return sizes
+        return self._pairs.sizes
 
     def widths(self, rows: np.ndarray, *, multiple: int = 1) -> tuple[int, int]:
         """See `Task.widths`."""
-        source, target = self.training.source, self.training.target
-        return source.width(rows, multiple=multiple), target.width(rows, multiple=multiple)
+        return self._pairs.widths(rows, multiple=multiple)
 
     def batch(self, rows: Int[Tensor, " batch"], widths: tuple[int, ...]) -> Batch:
         """See `Task.batch`."""
-        return (*pairs_from(self._sides, rows, widths), *(extra[rows] for extra in self._extra))
+        return (*self._pairs.batch(rows, widths), *(extra[rows] for extra in self._extra))
 
     def loss(self, batch: Batch) -> Tensor:
         """See `Task.loss`."""

@@ -17,7 +17,7 @@ from nsed.models.search import Decoder, greedy_search
 from nsed.models.transducer import TransducerNetwork
 from nsed.registry import Registry
 from nsed.text import EncodedStrings, PairBatch
-from nsed.text.string_table import StringTable, pairs_from
+from nsed.text.string_table import PairTable
 from nsed.train.task import SLICE_CELLS, Batch, Task
 from nsed.train.transducer_config import TransducerConfig
 
@@ -45,23 +45,21 @@ class TransducerTask(Task):
         self.network, self.config, self.device = network, config, device
         self.training, self.validation = training, validation
         self.most_cells = SLICE_CELLS[device.type]
-        self._sides = StringTable.of(training[0], device), StringTable.of(training[1], device)
+        self._pairs = PairTable(*training, device)
         self.normalisation = NORMALISATIONS[config.normalisation]
 
     @property
     def sizes(self) -> np.ndarray:
         """See `Task.sizes`."""
-        sizes: np.ndarray = self.training[0].lengths + self.training[1].lengths
-        return sizes
+        return self._pairs.sizes
 
     def widths(self, rows: np.ndarray, *, multiple: int = 1) -> tuple[int, int]:
         """See `Task.widths`."""
-        source, target = self.training
-        return source.width(rows, multiple=multiple), target.width(rows, multiple=multiple)
+        return self._pairs.widths(rows, multiple=multiple)
 
     def batch(self, rows: Int[Tensor, " batch"], widths: tuple[int, ...]) -> Batch:
         """See `Task.batch`."""
-        return pairs_from(self._sides, rows, widths)
+        return self._pairs.batch(rows, widths)
 
     def loss(self, batch: Batch) -> Tensor:
         """See `Task.loss`."""
