@@ -151,3 +151,17 @@ def test_the_limit_of_positions_is_named(kind):
 def test_unknown_encoder_is_named():
     with pytest.raises(ConfigError, match="kind: got 'rn', expected one of cnn, rnn, transformer, unigram"):
         EncoderConfig(kind="rn")
+
+
+@pytest.mark.parametrize("kind", ["unigram", "cnn"])
+def test_without_positions_there_is_no_limit_and_a_place_does_not_matter(kind):
+    config = EncoderConfig(kind=kind, dim=8, layers=1, positions=False, max_length=3, dropout=0.0)
+    encoder = StringEncoder(config, 9, causal=False).eval()
+    vectors = encoder(torch.full((1, 20), 4), torch.tensor([20]))
+    torch.testing.assert_close(vectors[:, 5], vectors[:, 9])
+    assert encoder.longest is None
+
+
+def test_a_transformer_needs_positions():
+    with pytest.raises(ConfigError, match="positions: got False, expected True with kind transformer"):
+        EncoderConfig(kind="transformer", positions=False)

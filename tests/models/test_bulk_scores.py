@@ -13,9 +13,9 @@ from nsed.text import EncodedStrings
 SYMBOLS, LANGUAGES = 9, 6
 
 
-def make(kind, **options):
+def make(kind, positions=True, **options):
     torch.manual_seed(4)
-    encoder = EncoderConfig(kind=kind, dim=16, layers=1, heads=2, dropout=0.3, max_length=20)
+    encoder = EncoderConfig(kind=kind, dim=16, layers=1, heads=2, dropout=0.3, max_length=20, positions=positions)
     network = MatcherNetwork(encoder, source_symbols=SYMBOLS, target_symbols=SYMBOLS, **options)
     return network.eval().requires_grad_(False)
 
@@ -52,11 +52,13 @@ def test_scores_are_those_of_the_lattices(kind, options):
     assert sum(seen) == 150
 
 
-def test_with_and_without_a_table(monkeypatch):
-    network, source, target = make("unigram"), strings(20, 9, 0), strings(20, 9, 1)
+@pytest.mark.parametrize("positions", [True, False])
+def test_with_and_without_a_table(positions, monkeypatch):
+    network, source, target = make("unigram", positions), strings(20, 9, 0), strings(20, 9, 1)
     pairs = np.repeat(np.arange(20), 20), np.tile(np.arange(20), 20)
     sides = [Strings(EncodedStrings(texts)) for texts in (source, target)]
     by_table = bulk.bulk_scores(network, *sides, pairs)
+    np.testing.assert_allclose(by_table, one_by_one(network, source, target, pairs), rtol=1e-4, atol=1e-5)
     monkeypatch.setattr(bulk, "LARGEST_TABLE", 0)
     np.testing.assert_allclose(by_table, bulk.bulk_scores(network, *sides, pairs), rtol=1e-5, atol=1e-6)
 

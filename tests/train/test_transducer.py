@@ -65,8 +65,16 @@ def test_the_papers_mode_learns_it_too():
     assert right(Transducer.fit(TRAINING, config=paper), TEST) >= 0.9
 
 
-def test_in_the_papers_mode_a_unigram_model_misses_what_needs_context():
-    """In exact mode it does not: position and last target symbol are all that the rules need."""
+def test_symbols_alone_miss_what_needs_context():
+    """Of BB, the first is deleted and the second is not: nothing that a cell without positions sees tells which."""
+    alone = settings("unigram", 200)
+    model = Transducer.fit(TRAINING, config=replace(alone, encoder=replace(alone.encoder, positions=False)))
+    assert right(model, TEST) < 0.95
+    assert right(model, [pair for pair in TEST if pair[0].startswith("BB")]) < 0.2
+
+
+def test_in_the_papers_mode_positions_do_not_help_a_unigram_model():
+    """In exact mode they do: position and last target symbol are all that the rules need."""
     losses = {"normalisation": "incoming", "em": 1.0, "next_symbol": 1.0, "likelihood": 0.0}
     assert right(Transducer.fit(TRAINING, config=settings("unigram", 200, **losses)), TEST) < 0.9
     assert right(Transducer.fit(TRAINING, config=settings("unigram", 200)), TEST) >= 0.95

@@ -48,13 +48,20 @@ class EncoderConfig(Config):
     """Share of the numbers that are dropped in training."""
     hidden: float = bounded(0.0, low=0, high=1)
     """Share of the symbols that are hidden, seen as unknown, in training."""
+    positions: bool = True
+    """Whether unigram and cnn know where a symbol stands; without, a unigram is a table of symbols and no more."""
     max_length: int = bounded(128, low=1)
     """Symbols of a string at most, where positions are learned: unigram, cnn and transformer."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        faults = []
         if self.kind == "transformer" and self.dim % self.heads:
-            raise ConfigError("encoder", [f"heads: got {self.heads}, expected a divisor of dim ({self.dim})"])
+            faults.append(f"heads: got {self.heads}, expected a divisor of dim ({self.dim})")
+        if self.kind == "transformer" and not self.positions:
+            faults.append("positions: got False, expected True with kind transformer, which knows no order without")
+        if faults:
+            raise ConfigError("encoder", faults)
 
 
 class Encoder(nn.Module, ABC):
@@ -66,7 +73,7 @@ class Encoder(nn.Module, ABC):
     """
 
     needs_positions: bool
-    """Whether the symbols' vectors must tell where they stand."""
+    """Whether the symbols' vectors tell where they stand, if the settings do not say otherwise."""
     sees_context: bool = True
     """Whether a symbol's vector depends on other symbols."""
     can_attend: bool = False

@@ -35,7 +35,8 @@ class StringEncoder(nn.Module):
         super().__init__()
         self.attends, kind = attends, ENCODERS[config.kind]
         self.encoder = kind(config, causal=causal, attends=True) if attends else kind(config, causal=causal)
-        positions = config.max_length + 1 if self.encoder.needs_positions else 0  # one more for <s> or </s>
+        placed = config.positions and self.encoder.needs_positions
+        positions = config.max_length + 1 if placed else 0  # one more for <s> or </s>
         self.embedding = SymbolEmbedding(
             symbols,
             config.dim,
