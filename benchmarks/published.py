@@ -11,7 +11,7 @@ from benchmarks import cell_loop
 from nsed.models.delimiters import with_end, with_start
 from nsed.models.losses import em_loss, match_loss, non_match_loss, real_cells
 from nsed.models.matcher import MatcherNetwork, lattice_of
-from nsed.models.op_scores import TargetScores, entered, match_scores, next_symbol
+from nsed.models.op_scores import TargetScores, match_scores
 from nsed.models.outgoing import leaving_cells
 from nsed.models.pair_features import NormedProjection, PairFeatures
 from nsed.models.transducer import TransducerNetwork
@@ -32,21 +32,14 @@ def materialised_scores(
     return scores
 
 
-def transducer_loss(network: TransducerNetwork, batch: PairBatch, *, gathered: bool = False) -> Tensor:
-    """The exact likelihood, all classes normalised in every cell, cell by cell.
-
-    Each cell looks up its own symbol's classes; if `gathered`, that has been done for all cells at once before the
-    loop, which is not the published design any more.
-    """
+def transducer_loss(network: TransducerNetwork, batch: PairBatch) -> Tensor:
+    """The exact likelihood, all classes normalised in every cell, cell by cell, each looking up its own symbol's."""
     n, m = batch.source_lengths, batch.target_lengths
     source = network.source_encoder(with_end(batch.source, n), n + 1)
     target = network.target_encoder(with_start(batch.target), m + 1)
     scores = materialised_scores(network.features, network.projection, network.dropout, (source, target))
     leaving = leaving_cells(TargetScores(scores), n)
-    weights: cell_loop.Weights = cell_loop.OfClasses(leaving, batch.target)
-    if gathered:
-        insert, substitute = (next_symbol(part, batch.target) for part in (leaving.insert, leaving.substitute))
-        weights = cell_loop.OfArcs(entered(leaving.delete, insert, substitute))
+    weights = cell_loop.OfClasses(leaving, batch.target)
     end = leaving.insert[torch.arange(len(n), device=n.device), n, m, END]
     return -(cell_loop.log_prob(weights, n, m, sizes=(source.shape[1], target.shape[1])) + end)
 

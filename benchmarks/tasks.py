@@ -1,6 +1,7 @@
 """What is trained while updates are measured: models of the paper's size, on pairs or on strings of fixed length."""
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -49,6 +50,12 @@ def transducer_config(setting: Setting, kind: str) -> TransducerConfig:
     return TransducerConfig(target_symbols="tokens", encoder=setting.encoder(kind))
 
 
+def paper_config(setting: Setting, kind: str) -> TransducerConfig:
+    """The paper's mode and losses, but without attention."""
+    exact = transducer_config(setting, kind)
+    return replace(exact, normalisation="incoming", likelihood=0.0, em=1.0, next_symbol=1.0)
+
+
 def matcher_config(setting: Setting, kind: str, *, symbols: Symbols = "tokens") -> MatcherConfig:
     """One alphabet for both sides, the paper's loss."""
     return MatcherConfig(
@@ -90,16 +97,16 @@ def twin_task(setting: Setting, config: TransducerConfig, data: Numbers) -> Twin
 
 
 class OtherLoss(Task):
-    """A task of which the loss is computed in another way."""
+    """A task of which the loss is computed in another way; its batches may be of any lengths, as they come."""
 
-    def __init__(self, task: Task, loss: Callable[[Batch], Tensor]) -> None:
-        self._task, self._loss, self.network = task, loss, task.network
+    def __init__(self, task: Task, loss: Callable[[Batch], Tensor], *, any_length: bool = False) -> None:
+        self._task, self._loss, self._any_length, self.network = task, loss, any_length, task.network
         self.metric, self.higher_is_better = task.metric, task.higher_is_better
 
     @property
     def sizes(self) -> np.ndarray:
         """See `Task.sizes`."""
-        return self._task.sizes
+        return np.zeros_like(self._task.sizes) if self._any_length else self._task.sizes
 
     def widths(self, rows: np.ndarray, *, multiple: int = 1) -> tuple[int, ...]:
         """See `Task.widths`."""
