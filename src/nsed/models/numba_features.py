@@ -38,19 +38,22 @@ def _rectify(source, target, i, j, x, seed, dropped, scale):
 
 
 @compiled
-def _forward_pair(source, target, weight, eps, products, moments, x, seed, dropped, scale):
+def _forward_pair(source, target, weight, eps, products, moments, seed, dropped, scale):
     zero, one, size = source.dtype.type(0), source.dtype.type(1), source.dtype.type(source.shape[1])
     for i in range(source.shape[0]):
         for j in range(target.shape[0]):
-            _rectify(source, target, i, j, x, seed, dropped, scale)
+            start = U(seed + U((i * target.shape[0] + j) * source.shape[1]))
             total, squares, a, b, c, d = zero, zero, zero, zero, zero, zero
-            for k in range(x.size):
-                total += x[k]
-                squares += x[k] * x[k]
-                a += x[k] * weight[0, k]
-                b += x[k] * weight[1, k]
-                c += x[k] * weight[2, k]
-                d += x[k] * weight[3, k]
+            for k in range(source.shape[1]):
+                x = max(source[i, k] + target[j, k], zero)
+                if dropped:
+                    x *= scale if mixed(U(start + U(k))) >= dropped else zero
+                total += x
+                squares += x * x
+                a += x * weight[0, k]
+                b += x * weight[1, k]
+                c += x * weight[2, k]
+                d += x * weight[3, k]
             mean = total / size
             inverse = one / math.sqrt(max(squares / size - mean * mean, zero) + eps)
             products[i, j, 0], products[i, j, 1] = a * inverse, b * inverse
@@ -61,10 +64,9 @@ def _forward_pair(source, target, weight, eps, products, moments, x, seed, dropp
 @compiled
 def forward(source, target, weight, eps, seed, dropped, scale, products, moments, part, first, last):
     """All cells of some pairs; `moments` keeps the mean and the inverse deviation of the features of each."""
-    x = np.empty_like(weight[0])
     for pair in range(first, last):
         own = mixed(U(seed + U(pair)))
-        _forward_pair(source[pair], target[pair], weight, eps, products[pair], moments[pair], x, own, dropped, scale)
+        _forward_pair(source[pair], target[pair], weight, eps, products[pair], moments[pair], own, dropped, scale)
 
 
 @compiled
