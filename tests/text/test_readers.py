@@ -66,7 +66,7 @@ BAD = {
     ),
     "no label": ("a.tsv", "a\tA\tnote\n", r"label 'note' is none of .*; if the third column holds no labels, name"),
     "latin": ("a.tsv", b"a\tA\nb\t\xe9\n", r"a\.tsv:2: not UTF-8 text: .*: 'b\t\\xe9'"),
-    "utf-16": ("a.tsv", "a\tA\n".encode("utf-16"), r"a\.tsv:1: not UTF-8 text: invalid start byte: '\\xff\\xfea"),
+    "utf-16": ("a.tsv", "a\tA\n".encode("utf-16"), r"a\.tsv:1: not UTF-8 text: .*: '\\xff\\xfea"),
     "latin csv": ("a.csv", b"a,A\nb,B\nc,\xe9\n", r"a\.csv:3: not UTF-8 text: .*: 'c,\\xe9'"),
     "latin dict": ("a.dict", b"A  AH\nCAF\xc9  K AE F\n", r"a\.dict:2: not UTF-8 text: .*: 'CAF\\xc9  K AE F'"),
     "ending": ("a.xlsx", "", r"a\.xlsx: no reader for '\.xlsx'; known: \.arrow, \.csv"),
@@ -137,6 +137,9 @@ def test_arrow_files(tmp_path, name, save):
     assert list(pairs) == [("a", "A"), ("b", "B")]
     assert pairs.labels == [True, False]
     assert read_pairs(tmp_path / name, columns=["target", "source"]).labels is None
+    save(pa.table({"source": pa.array([], pa.string()), "target": pa.array([], pa.string())}), tmp_path / f"no-{name}")
+    with pytest.raises(DataError, match=f"no-{name}: there are columns but no row below them: source, target"):
+        read_pairs(tmp_path / f"no-{name}")
     with pytest.raises(DataError, match="no column named 'ipa'; the file has: source, target, label, n"):
         read_pairs(tmp_path / name, columns=["source", "ipa"])
     with pytest.raises(DataError, match=":1: column 'n': expected text, found 1"):

@@ -1,6 +1,6 @@
 """`nsed data list`, `fetch` and `export`: the data sets that have names."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from importlib import util
 from itertools import chain
 from pathlib import Path
@@ -84,17 +84,21 @@ def write_parts(folder: Path, splits: Splits) -> None:
     except OSError as error:
         raise DataError(folder, f"cannot be made: {error.strerror}") from None
     for name, pairs in splits._asdict().items():
-        rows = list(pair_rows(pairs))
+        header = [column for column, cells in zip(COLUMNS, _columns(pairs), strict=True) if cells is not None]
         with open_output(folder / f"{name}.tsv") as stream:
-            write_tsv(stream, chain([COLUMNS[: len(rows[0])]], rows))
+            write_tsv(stream, chain([header], pair_rows(pairs)))
         typer.echo(f"{folder / name}.tsv: {len(pairs):,} pairs", err=True)
 
 
 def pair_rows(pairs: Pairs) -> Iterator[tuple[object, ...]]:
     """All columns that there are, labels as 1 and 0."""
-    labels = None if pairs.labels is None else list(map(int, pairs.labels))
-    columns = (pairs.sources, pairs.targets, labels, pairs.source_languages, pairs.target_languages)
-    return zip(*(column for column in columns if column is not None), strict=True)
+    return zip(*(column for column in _columns(pairs) if column is not None), strict=True)
+
+
+def _columns(pairs: Pairs) -> tuple[Sequence[object] | None, ...]:
+    """In the order of `COLUMNS`."""
+    labels = None if pairs.labels is None else [int(label) for label in pairs.labels]
+    return pairs.sources, pairs.targets, labels, pairs.source_languages, pairs.target_languages
 
 
 def _where(dataset: DataSet) -> str:

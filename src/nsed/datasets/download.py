@@ -28,8 +28,9 @@ def download(url: str, part: Path, *, on_bytes: OnBytes) -> None:
     except HTTPError as error:
         if error.code != NOTHING_LEFT or not start:  # else it is complete, or its hash will show that it is not
             raise DownloadError(f"the server says: {error.code} {error.reason}") from None
+        error.close()
     except (OSError, HTTPException, ValueError) as error:  # ValueError: not an address at all
-        raise DownloadError(str(getattr(error, "reason", None) or error or type(error).__name__)) from None
+        raise DownloadError(str(getattr(error, "reason", error)) or type(error).__name__) from None
 
 
 def _append(answer: HTTPResponse, part: Path, start: int, on_bytes: OnBytes) -> None:
