@@ -114,7 +114,6 @@ def test_cognates_of_a_named_list(tmp_path, monkeypatch):
     monkeypatch.setenv("NSED_DATA", str(tmp_path / "mine"))
     run("data", "cognates", "words", tmp_path / "one", "--protocol", "languages", "--hold-out-language", "Z")
     assert "Z" not in nsed.read_pairs(tmp_path / "one" / "training.tsv").source_languages
-    run("data", "cognates", "words", tmp_path / "two", "--protocol", "families", "--test-list", "words")
     run("data", "export", "words", tmp_path / "three")
     assert len(nsed.read_pairs(tmp_path / "three" / "training.tsv")) == 7 * 3
 
