@@ -168,3 +168,13 @@ def test_no_cldf_at_all(cldf, tmp_path, monkeypatch):
     monkeypatch.setattr(cldf_module.util, "find_spec", lambda _: None)
     with pytest.raises(NsedError, match=r"`pycldf` is not installed: pip install .*\[cognates\]"):
         read_cldf(cldf)
+
+
+def test_cldf_with_another_delimiter(cldf):
+    change(cldf / "Wordlist-metadata.json", (b'"tables": [', b'"dialect": {"delimiter": ";"}, "tables": ['))
+    for name in ("forms.csv", "cognates.csv"):
+        change(cldf / name, (b",", b";"))
+    assert read_cldf(cldf) == HAND
+    change(cldf / "cognates.csv", (b"f2;f2;1;", b"f2;f2;1;;;;;;"))
+    with pytest.raises(DataError, match=r"cognates\.csv:3: expected 6 columns separated by a ';', found"):
+        read_cldf(cldf)

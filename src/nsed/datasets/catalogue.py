@@ -146,7 +146,7 @@ DATASETS.register("rules-matching", _rule_language("The rule language, to match"
 def _dictionary(what: str, *, stress: bool) -> DataSet:
     return DataSet(
         what,
-        "126,052 words",
+        "about 126,000 words",
         "source: word in small letters; target: phones (tokens)",
         "BSD (CMU); package GPL 3",
         "CMU Pronouncing Dictionary",

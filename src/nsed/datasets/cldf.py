@@ -11,11 +11,12 @@ from typing import Any, NamedTuple
 
 from nsed.datasets.word_list import Word, checked_word, segments
 from nsed.errors import DataError, NsedError
-from nsed.text.readers.delimited import Row, Separator, csv_rows
+from nsed.text.readers.delimited import COMMA, Row, Separator, csv_rows
 from nsed.text.readers.lines import open_text
 from nsed.text.readers.named_columns import named_columns
 
 FORMS, COGNATES = "FormTable", "CognateTable"
+FORM_COLUMNS = ("id", "languageReference", "parameterReference", "segments", "form")
 
 
 class Column(NamedTuple):
@@ -73,7 +74,7 @@ def _words_of_forms(dataset: Any) -> Iterator[Word]:
     """Where the forms themselves have a column of cognate sets."""
     if _column(dataset, FORMS, "cognatesetReference") is None:
         message = f"neither a {COGNATES} nor cognate sets in the {FORMS}: there are no classes to learn from"
-        raise DataError(dataset.tablegroup._fname, message)
+        raise DataError(dataset.directory, message)
     for path, row in _rows(dataset, FORMS, *FORM_COLUMNS, "cognatesetReference"):
         _, *cells, cognate_set = row.cells
         if cognate_set:
@@ -86,9 +87,6 @@ def _words_of_sets(dataset: Any, forms: dict[str, list[str]]) -> Iterator[Word]:
         if form not in forms:
             raise DataError(path, f"there is no form {form!r} in the {FORMS}", line=row.line)
         yield _word(dataset, path, Row(row.line, [*forms[form], cognate_set]))
-
-
-FORM_COLUMNS = ("id", "languageReference", "parameterReference", "segments", "form")
 
 
 def _forms(dataset: Any) -> dict[str, list[str]]:
@@ -116,14 +114,20 @@ def _rows(dataset: Any, table: str, *terms: str) -> Iterator[tuple[Path, Row]]:
     path = Path(dataset.directory) / str(dataset[table].url)
     columns = [_column(dataset, table, term) for term in terms]
     if missing := [term for term, column in zip(terms, columns, strict=True) if not column and term != "segments"]:
-        raise DataError(dataset.tablegroup._fname, f"the {table} has no column for {', '.join(missing)}")
-    dialect = dataset[table].dialect or dataset.tablegroup.dialect
-    separator = Separator(dialect.delimiter if dialect else ",", "comma")
+        raise DataError(dataset.directory, f"the {table} has no column for {', '.join(missing)}")
+    separator = _separator(dataset, table)
     names = [[column.name] for column in columns if column]
     with open_text(path) as stream:
         for row in named_columns(path, csv_rows(path, stream, separator), names, separator=separator):
             cells = iter(row.cells)
             yield path, Row(row.line, [next(cells) if column else "" for column in columns])
+
+
+def _separator(dataset: Any, table: str) -> Separator:
+    dialect = dataset[table].dialect or dataset.tablegroup.dialect
+    return (
+        COMMA if dialect is None or dialect.delimiter == "," else Separator(dialect.delimiter, repr(dialect.delimiter))
+    )
 
 
 def _column(dataset: Any, table: str, term: str) -> Column | None:
