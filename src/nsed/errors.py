@@ -9,6 +9,7 @@ NsedError
 │   └── TooLongError                   ... a pair of strings that needs too large a table
 ├── ConfigError (ValueError)           a configuration has one or more faults, all listed
 ├── DataError (ValueError)             a data file is wrong, with file and line
+├── DownloadError                      a data set cannot be fetched, with what to do by hand
 ├── ModelFileError (ValueError)        a saved model cannot be read
 └── NotExplainableError                this model cannot say how it came to its answer
 
@@ -79,6 +80,10 @@ class DataError(NsedError, ValueError):
         self.path, self.line = str(path), line
         place = str(path) if line is None else f"{path}:{line}"
         super().__init__(f"{place}: {message}")
+
+
+class DownloadError(NsedError):
+    """A file cannot be had from its public address; the message says where to put it by hand."""
 
 
 class ModelFileError(NsedError, ValueError):

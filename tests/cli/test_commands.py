@@ -40,7 +40,7 @@ COMMANDS = [
     "operations",
     "data",
 ]
-DATA_COMMANDS = [["data", name] for name in ("rules", "cognates", "cmudict", "check")]
+DATA_COMMANDS = [["data", name] for name in ("rules", "cognates", "cmudict", "check", "list", "fetch", "export")]
 
 
 def run(*arguments, stdin=None):

@@ -7,6 +7,7 @@ import pytest
 
 from nsed.errors import ArgumentError, DataError
 from nsed.text import read_pairs
+from nsed.text.readers.pronunciations import read_pronunciations
 
 
 @pytest.fixture
@@ -58,9 +59,16 @@ BAD = {
         "a,A\nb,B,0\n",
         r"a\.csv:2: expected 2 columns separated by a comma, found 3: 'b,B,0'",
     ),
-    "only a header": ("a.tsv", "source\ttarget\n", r"a\.tsv: there is a header but no pair below it"),
+    "only a header": (
+        "a.tsv",
+        "source\ttarget\n",
+        r"a\.tsv:1: there is a header but no pair below it: 'source.*target'",
+    ),
     "no label": ("a.tsv", "a\tA\tnote\n", r"label 'note' is none of .*; if the third column holds no labels, name"),
-    "latin": ("a.tsv", b"a\tA\nb\t\xe9\n", r"a\.tsv:2: not UTF-8 text"),
+    "latin": ("a.tsv", b"a\tA\nb\t\xe9\n", r"a\.tsv:2: not UTF-8 text: .*: 'b\t\\xe9'"),
+    "utf-16": ("a.tsv", "a\tA\n".encode("utf-16"), r"a\.tsv:1: not UTF-8 text: .*: '\\xff\\xfea"),
+    "latin csv": ("a.csv", b"a,A\nb,B\nc,\xe9\n", r"a\.csv:3: not UTF-8 text: .*: 'c,\\xe9'"),
+    "latin dict": ("a.dict", b"A  AH\nCAF\xc9  K AE F\n", r"a\.dict:2: not UTF-8 text: .*: 'CAF\\xc9  K AE F'"),
     "ending": ("a.xlsx", "", r"a\.xlsx: no reader for '\.xlsx'; known: \.arrow, \.csv"),
     "quotes": ("a.csv", 'a,"A\n', r"a\.csv:1: not readable as CSV: unexpected end of data"),
     "word alone": ("a.dict", "READ  R EH D\nWORD\n", r"a\.dict:2: expected a word and its phones, found 'WORD'"),
@@ -74,6 +82,28 @@ def test_bad_files_are_named_with_their_line(write, case):
     name, content, message = BAD[case]
     with pytest.raises(DataError, match=message):
         read_pairs(write(name, content))
+
+
+def test_pronunciations_of_sigmorphon_and_wikipron(write):
+    content = "\ufeffcolour\tk ʌ l ɚ\r\nread\tɹ ɛ d\nread\tɹ iː d\n\nread\tɹ ɛ d\n天\ttʰ i ɛ n ⁵⁵ \n"
+    pairs = read_pronunciations(write("eng.tsv", content))
+    assert list(pairs) == [("colour", "k ʌ l ɚ"), ("read", "ɹ ɛ d"), ("read", "ɹ iː d"), ("天", "tʰ i ɛ n ⁵⁵")]
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("a\tA\nb\n", r"a\.tsv:2: expected 2 columns separated by a tab, found 1: 'b'"),
+        ("a\tA\nb\tB\t1\n", r"a\.tsv:2: expected 2 columns separated by a tab, found 3: 'b.tB.t1'"),
+        ("a\tA\nb\t \n", r"a\.tsv:2: expected a word and its sounds, found 'b.t '"),
+        ("\tA\n", r"a\.tsv:1: expected a word and its sounds, found '.tA'"),
+        (b"a\tA\n\nb\t\xe9\n", r"a\.tsv:3: not UTF-8 text: .*: 'b\t.xe9'"),
+        ("\n", r"a\.tsv: the file is empty; expected lines with a word, a tab and its sounds"),
+    ],
+)
+def test_bad_pronunciations(write, content, message):
+    with pytest.raises(DataError, match=message):
+        read_pronunciations(write("a.tsv", content))
 
 
 @pytest.mark.parametrize("name", ["none.tsv", "none.csv", "none.dict", "none.parquet", "none.arrow"])
@@ -107,6 +137,9 @@ def test_arrow_files(tmp_path, name, save):
     assert list(pairs) == [("a", "A"), ("b", "B")]
     assert pairs.labels == [True, False]
     assert read_pairs(tmp_path / name, columns=["target", "source"]).labels is None
+    save(pa.table({"source": pa.array([], pa.string()), "target": pa.array([], pa.string())}), tmp_path / f"no-{name}")
+    with pytest.raises(DataError, match=f"no-{name}: there are columns but no row below them: source, target"):
+        read_pairs(tmp_path / f"no-{name}")
     with pytest.raises(DataError, match="no column named 'ipa'; the file has: source, target, label, n"):
         read_pairs(tmp_path / name, columns=["source", "ipa"])
     with pytest.raises(DataError, match=":1: column 'n': expected text, found 1"):

@@ -10,6 +10,7 @@ from rich.table import Table
 
 from nsed.cli.arguments import Columns, split_columns
 from nsed.cli.console import out
+from nsed.datasets import load
 from nsed.datasets.leaks import LeakReport, check_leaks
 from nsed.errors import ArgumentError
 from nsed.evaluate import MatchingScore
@@ -23,11 +24,14 @@ CONTROLS = {
 
 
 def check(
-    training: Annotated[Path, typer.Argument(help="File of the pairs to learn from.", show_default=False)],
-    others: Annotated[
-        list[Path],
-        typer.Argument(help="The file to test with, or those to validate and to test with.", show_default=False),
+    training: Annotated[
+        Path,
+        typer.Argument(help="File of the pairs to learn from; or alone, the name of a data set.", show_default=False),
     ],
+    others: Annotated[
+        list[Path] | None,
+        typer.Argument(help="The file to test with, or those to validate and to test with.", show_default=False),
+    ] = None,
     columns: Columns = None,
     symbols: Annotated[
         SymbolKind, typer.Option(help="What the Levenshtein distance counts; nsed data cognates writes tokens.")
@@ -42,7 +46,8 @@ def check(
     whichever way round; that of words that **chains** of them connect; and that of the normalised **Levenshtein**
     similarity, its threshold tuned on the second of three files, of two on the first.
     """
-    report = check_leaks(_read([training, *others], columns), symbols=symbols)
+    parts = load(str(training))._asdict() if not others else _read([training, *others], columns)
+    report = check_leaks(parts, symbols=symbols)
     if as_json:
         typer.echo(json.dumps(_as_dict(report), indent=1, ensure_ascii=False))
     else:

@@ -51,11 +51,11 @@ class Bar:
             progress, task = self._shown
             progress.advance(task, count)
 
-    def reach(self, count: int) -> None:
-        """So many are done in all."""
+    def reach(self, count: int, total: int | None = None) -> None:
+        """So many are done in all, perhaps of so many as only turned out now."""
         if self._shown:
             progress, task = self._shown
-            progress.update(task, completed=count)
+            progress.update(task, completed=count, total=total)
 
     def comment(self, text: str) -> None:
         """Show a word beside the bar."""
@@ -77,7 +77,7 @@ class SpeedColumn(ProgressColumn):
 
 
 @contextmanager
-def progress_bar(what: str, total: int, *, unit: str = "pairs") -> Iterator[Bar]:
+def progress_bar(what: str, total: int | None, *, unit: str = "pairs") -> Iterator[Bar]:
     """A bar on standard error that goes away when the work is done, perhaps earlier than planned."""
     if not err.is_terminal:
         yield Bar()

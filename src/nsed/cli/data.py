@@ -1,7 +1,5 @@
-"""`nsed data`: data sets that come with nsed, and what leaks in any."""
+"""`nsed data`: data sets that have names or come with nsed, word lists, and what leaks in any."""
 
-from collections.abc import Iterator
-from itertools import chain
 from pathlib import Path
 from typing import Annotated
 
@@ -9,16 +7,19 @@ import typer
 
 from nsed.cli.arguments import Output, open_output, write_tsv
 from nsed.cli.check import check
-from nsed.datasets import cmudict_pairs
+from nsed.cli.data_sets import export, fetch_sets, list_sets, pair_rows, write_parts
+from nsed.datasets import cmudict_pairs, load_words, names, read_cldf
+from nsed.datasets.cldf import is_cldf
 from nsed.datasets.protocols import PROTOCOLS, SplitOptions
 from nsed.datasets.published_cognates import HELD_OUT
 from nsed.datasets.rule_language import matching_pairs, transduction_pairs
-from nsed.datasets.word_list import read_word_list
+from nsed.datasets.word_list import CLASSES, Word, read_word_list
 from nsed.errors import ArgumentError
-from nsed.text import Pairs
-from nsed.text.pairs import COLUMNS
 
-app = typer.Typer(help="Data sets that come with nsed; a check of any for leaks.", no_args_is_help=True)
+app = typer.Typer(help="Data sets: those with names, others' formats; a check of any for leaks.", no_args_is_help=True)
+app.command("list")(list_sets)
+app.command("fetch")(fetch_sets)
+app.command()(export)
 app.command()(check)
 
 
@@ -38,17 +39,21 @@ def rules(
     make = matching_pairs if matching else transduction_pairs
     pairs = make(count, seed=seed, shortest=shortest, longest=longest)
     with open_output(output) as stream:
-        if pairs.labels is None:
-            write_tsv(stream, pairs)
-        else:
-            write_tsv(stream, _labelled(pairs))
+        write_tsv(stream, pair_rows(pairs))
 
 
 @app.command()
 def cognates(
-    word_list: Annotated[Path, typer.Argument(help="LingPy word list: a TSV with TOKENS and cognate classes.")],
+    word_list: Annotated[
+        Path,
+        typer.Argument(
+            help="cognates-ie or cognates-aa; a LingPy word list, that is a TSV with TOKENS and cognate classes; or "
+            "the metadata file or folder of a CLDF Wordlist (extra cognates).",
+            show_default=False,
+        ),
+    ],
     folder: Annotated[Path, typer.Argument(help="Where training.tsv, validation.tsv and test.tsv go.")],
-    classes: Annotated[str, typer.Option(help="Column of the cognate classes.")] = "COGID",
+    classes: Annotated[str, typer.Option(help="Column of the cognate classes.")] = CLASSES,
     protocol: Annotated[str, typer.Option(help=f"How pairs are made and split: {', '.join(PROTOCOLS)}.")] = "published",
     held_out: Annotated[
         int | None,
@@ -62,7 +67,9 @@ def cognates(
         list[str] | None,
         typer.Option(help="languages: one to test with, as the list calls it; may be given several times."),
     ] = None,
-    test_list: Annotated[Path | None, typer.Option(help="families: the word list to test with.")] = None,
+    test_list: Annotated[
+        Path | None, typer.Option(help="families: the word list to test with, of any of these kinds.")
+    ] = None,
     seed: Annotated[int, typer.Option(help="Another number gives other pairs.")] = 0,
 ) -> None:
     """Write labelled pairs of a word list, to train, choose and test with, as TSV; the sounds are tokens.
@@ -80,14 +87,9 @@ def cognates(
     _check_options(
         protocol, classes, {"--held-out": held_out, "--hold-out-language": hold_out_language, "--test-list": test_list}
     )
-    test_words = read_word_list(test_list, class_column=classes) if test_list else None
+    test_words = _words(test_list, classes) if test_list else None
     options = SplitOptions(seed, held_out, tuple(hold_out_language or ()), test_words)
-    splits = PROTOCOLS[protocol].split(read_word_list(word_list, class_column=classes), options)
-    folder.mkdir(parents=True, exist_ok=True)
-    for name, pairs in splits._asdict().items():
-        with open_output(folder / f"{name}.tsv") as stream:
-            write_tsv(stream, chain([COLUMNS], _labelled(pairs)))
-        typer.echo(f"{folder / name}.tsv: {len(pairs):,} pairs", err=True)
+    write_parts(folder, PROTOCOLS[protocol].split(_words(word_list, classes), options))
 
 
 @app.command()
@@ -116,8 +118,12 @@ def _check_options(protocol: str, classes: str, given: dict[str, object]) -> Non
             raise ArgumentError(option, got="nothing", expected=f"a value with --protocol {protocol}")
 
 
-def _labelled(pairs: Pairs) -> Iterator[tuple[object, ...]]:
-    """All columns that there are, labels as 1 and 0."""
-    assert pairs.labels is not None
-    languages = (column for column in (pairs.source_languages, pairs.target_languages) if column is not None)
-    return zip(pairs.sources, pairs.targets, map(int, pairs.labels), *languages, strict=True)
+def _words(given: Path, classes: str) -> list[Word]:
+    """The words of a data set that has a name, of a CLDF Wordlist, or of a LingPy word list."""
+    if str(given) in names():
+        return load_words(str(given), class_column=classes)
+    if not is_cldf(given):
+        return read_word_list(given, class_column=classes)
+    if classes != CLASSES:
+        raise ArgumentError("--classes", got=classes, expected="nothing with CLDF, which has a table of cognate sets")
+    return read_cldf(given)

@@ -1,6 +1,26 @@
-"""Data sets: the embedded ones that need no download."""
+"""Data sets by their names, readers of others' formats, and protocols that split them."""
 
 from nsed.datasets import rule_language
+from nsed.datasets.cldf import read_cldf
 from nsed.datasets.embedded import cmudict_pairs
+from nsed.datasets.febrl import febrl_pairs
+from nsed.datasets.fetching import fetch
+from nsed.datasets.loading import load, load_words, names
+from nsed.datasets.splits import Splits
+from nsed.datasets.word_list import Word, read_word_list
+from nsed.text.readers.pronunciations import read_pronunciations
 
-__all__ = ["cmudict_pairs", "rule_language"]
+__all__ = [
+    "Splits",
+    "Word",
+    "cmudict_pairs",
+    "febrl_pairs",
+    "fetch",
+    "load",
+    "load_words",
+    "names",
+    "read_cldf",
+    "read_pronunciations",
+    "read_word_list",
+    "rule_language",
+]

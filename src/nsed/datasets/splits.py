@@ -9,7 +9,7 @@ from nsed.text import Pairs
 
 
 class Splits(NamedTuple):
-    """Labelled pairs to learn from, to choose by, and to report."""
+    """Pairs to learn from, to choose by, and to report."""
 
     training: Pairs
     validation: Pairs

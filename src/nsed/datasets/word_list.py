@@ -1,12 +1,23 @@
 """Word lists as LingPy writes them: one word per line, with its language, its concept and its cognate class."""
 
+import re
+from collections.abc import Iterable, Iterator
+from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
 from nsed.errors import DataError
+from nsed.text import Symboliser
+from nsed.text.readers.delimited import TAB, Row
 from nsed.text.readers.lines import open_text
+from nsed.text.readers.named_columns import has_column, named_columns
 
-LANGUAGE, CONCEPT, TOKENS = "DOCULECT", "CONCEPT", "TOKENS"
+LANGUAGES = ("DOCULECT", "LANGUAGE", "TAXON", "TAXA")
+CONCEPTS = ("CONCEPT", "GLOSS", "MEANING")
+TOKENS = ("TOKENS", "SEGMENTS")
+TRANSCRIPTIONS = ("IPA", "TRANSCRIPTION", "FORM")
+CLASSES = "COGID"
+_BLOCK = re.compile(r"<(\w+)[^>\t]*>$")
 
 
 class Word(NamedTuple):
@@ -19,31 +30,55 @@ class Word(NamedTuple):
     cognate_class: str
 
 
-def read_word_list(path: str | Path, *, class_column: str = "COGID") -> list[Word]:
+def read_word_list(path: str | Path, *, class_column: str = CLASSES) -> list[Word]:
     """The words of a tab-separated file with a header.
 
+    Columns may have the names that LingPy knows (`DOCULECT` or `LANGUAGE`, `CONCEPT` or `GLOSS`, `TOKENS` or `IPA`), in
+    upper or lower case. Comments (`#`), settings (`@`), blocks (`<tre>` to `</tre>`) and empty rows are left out. Where
+    there is only a transcription without spaces, its grapheme clusters become the tokens.
+
     `class_column` says which classes: in the Austro-Asiatic list `COGNATE_CLASS` counts within a concept, so that only
-    `COGID` tells words of one origin.
+    `COGID` tells words of one origin. Raises `DataError`, with file and line.
     """
     path = Path(path)
     with open_text(path) as stream:
-        header = stream.readline().rstrip("\r\n").split("\t")
-        places = _places(path, header, (LANGUAGE, CONCEPT, TOKENS, class_column))
-        words = [_word(path, number, line, places) for number, line in enumerate(stream, start=2) if line.strip()]
-    if not words:
-        raise DataError(path, "there is no word after the header")
-    return words
+        rows = _rows(stream)
+        header = next(rows, None)
+        if header is None:
+            raise DataError(path, "the file is empty; expected a header and words")
+        segmented = any(has_column(header, name) for name in TOKENS)
+        columns = (LANGUAGES, CONCEPTS, TOKENS if segmented else TOKENS + TRANSCRIPTIONS, (class_column,))
+        words = named_columns(path, chain([header], rows), columns, separator=TAB)
+        return [checked_word(path, row, segmented=segmented) for row in words]
 
 
-def _places(path: Path, header: list[str], names: tuple[str, ...]) -> list[int]:
-    missing = [name for name in names if name not in header]
-    if missing:
-        raise DataError(path, f"no column {', '.join(missing)}; there are: {', '.join(header)}", line=1)
-    return [header.index(name) for name in names]
+def checked_word(path: Path, row: Row, *, segmented: bool) -> Word:
+    """The word of a row of four cells, none of which may be empty."""
+    for name, cell in zip(Word._fields, row.cells, strict=True):
+        if not cell:
+            shown = TAB.character.join(row.cells)[:60]
+            raise DataError(path, f"no {name.replace('_', ' ')}: {shown!r}", line=row.line)
+    word = Word(*row.cells)
+    return word if segmented else word._replace(tokens=segments(word.tokens))
 
 
-def _word(path: Path, number: int, line: str, places: list[int]) -> Word:
-    cells = line.rstrip("\r\n").split("\t")
-    if len(cells) <= max(places):
-        raise DataError(path, f"{len(cells)} columns, expected at least {max(places) + 1}: {line!r}", line=number)
-    return Word(*(cells[place] for place in places))
+def segments(transcription: str) -> str:
+    """Grapheme clusters with spaces between them; what has spaces already stays as it is.
+
+    >>> segments("hɔ́nt")
+    'h ɔ́ n t'
+    """
+    return transcription if " " in transcription else " ".join(Symboliser("graphemes").split(transcription))
+
+
+def _rows(lines: Iterable[str]) -> Iterator[Row]:
+    """The lines that hold data or the header."""
+    inside = None
+    for number, line in enumerate(lines, start=1):
+        text = line.rstrip("\r\n")
+        if inside:
+            inside = None if text.startswith(f"</{inside}>") else inside
+        elif block := _BLOCK.match(text):
+            inside = block[1]
+        elif text.strip() and not text.startswith(("#", "@")):
+            yield Row(number, text.split(TAB.character))

@@ -41,7 +41,7 @@ def read_tsv(path: Path, columns: Sequence[str] | None = None) -> Pairs:
 def read_csv(path: Path, columns: Sequence[str] | None = None) -> Pairs:
     """Comma-separated, with the usual quoting."""
     with open_text(path) as stream:
-        return parse_rows(path, _csv_rows(path, stream), columns, COMMA)
+        return parse_rows(path, csv_rows(path, stream), columns, COMMA)
 
 
 def parse_rows(path: Path, rows: Iterable[Row], columns: Sequence[str] | None, separator: Separator) -> Pairs:
@@ -58,14 +58,15 @@ def parse_rows(path: Path, rows: Iterable[Row], columns: Sequence[str] | None, s
     body = kept if columns is not None or _is_header(first) else chain([first], kept)
     picked = [(row.line, _pick(path, row, first, chosen, separator)) for row in body]
     if not picked:
-        raise DataError(path, "there is a header but no pair below it")
+        raise only_a_header(path, first, "pair", separator)
     texts: list[list[str]] = [[cells[place] for _, cells in picked] for place in range(len(chosen))]
     labels = [_label(path, line, cells[2]) for line, cells in picked] if len(chosen) > 2 else None
     return Pairs(texts[0], texts[1], labels, *texts[3:])
 
 
-def _csv_rows(path: Path, stream: Iterable[str]) -> Iterator[Row]:
-    reader = csv.reader(stream, strict=True)
+def csv_rows(path: Path, stream: Iterable[str], separator: Separator = COMMA) -> Iterator[Row]:
+    """The rows of a stream of text, with the usual quoting."""
+    reader = csv.reader(stream, strict=True, delimiter=separator.character)
     try:
         for cells in reader:
             yield Row(reader.line_num, cells)
@@ -81,7 +82,7 @@ def _chosen(path: Path, first: Row, columns: Sequence[str] | None, separator: Se
     """Which columns hold source, target and, perhaps, label."""
     if columns is None:
         if len(first.cells) < 2:
-            raise _wrong_width(path, first, "at least 2", separator)
+            raise wrong_width(path, first, "at least 2", separator)
         return list(range(len(first.cells) if _is_header(first) else min(len(first.cells), 3)))
     missing = [name for name in columns if name not in first.cells]
     if missing:
@@ -92,11 +93,18 @@ def _chosen(path: Path, first: Row, columns: Sequence[str] | None, separator: Se
 
 def _pick(path: Path, row: Row, first: Row, chosen: list[int], separator: Separator) -> list[str]:
     if len(row.cells) != len(first.cells):
-        raise _wrong_width(path, row, f"{len(first.cells)}", separator)
+        raise wrong_width(path, row, f"{len(first.cells)}", separator)
     return [row.cells[column] for column in chosen]
 
 
-def _wrong_width(path: Path, row: Row, expected: str, separator: Separator) -> DataError:
+def only_a_header(path: Path, header: Row, what: str, separator: Separator) -> DataError:
+    """The complaint about a file that ends where its data should begin."""
+    shown = separator.character.join(header.cells)[:60]
+    return DataError(path, f"there is a header but no {what} below it: {shown!r}", line=header.line)
+
+
+def wrong_width(path: Path, row: Row, expected: str, separator: Separator) -> DataError:
+    """The complaint about a row with too few or too many cells."""
     shown = separator.character.join(row.cells)[:60]
     message = f"expected {expected} columns separated by a {separator.name}, found {len(row.cells)}: {shown!r}"
     return DataError(path, message, line=row.line)

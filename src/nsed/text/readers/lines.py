@@ -21,7 +21,8 @@ def open_text(path: Path) -> Iterator[TextIO]:
     except OSError as error:
         raise DataError(path, f"cannot be read: {error.strerror}") from None
     except UnicodeDecodeError as error:
-        raise DataError(path, f"not UTF-8 text: {error.reason}", line=_line_of(path)) from None
+        number, text = _line_of(path)
+        raise DataError(path, f"not UTF-8 text: {error.reason}{text}", line=number) from None
 
 
 @contextmanager
@@ -36,13 +37,14 @@ def _standard_input() -> Iterator[TextIO]:
         stream.detach()
 
 
-def _line_of(path: Path) -> int | None:
-    """The first line that is not UTF-8."""
+def _line_of(path: Path) -> tuple[int | None, str]:
+    """The number and the text of the first line that is not UTF-8; standard input cannot be read again."""
     if path == STDIN:
-        return None
+        return None, ""
     for number, line in enumerate(path.read_bytes().split(b"\n"), start=1):
         try:
             line.decode("utf-8")
-        except UnicodeDecodeError:
-            return number
-    return None
+        except UnicodeDecodeError as error:
+            around = line[max(error.start - 30, 0) : error.start + 30].rstrip(b"\r")
+            return number, f": '{around.decode('utf-8', errors='backslashreplace')}'"
+    return None, ""

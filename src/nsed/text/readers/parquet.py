@@ -35,6 +35,8 @@ def _read(path: Path, read_table: Callable[[Path], pa.Table], columns: Sequence[
     if missing:
         found = ", ".join(table.column_names)
         raise DataError(path, f"no column named {', '.join(map(repr, missing))}; the file has: {found}")
+    if not len(table):
+        raise DataError(path, f"there are columns but no row below them: {', '.join(table.column_names)}")
     source, target, *languages = (_strings(path, table.column(name), name) for name in wanted[:2] + wanted[3:])
     labels = _labels(path, table.column(wanted[2])) if len(wanted) > 2 else None
     return Pairs(source, target, labels, *languages)
