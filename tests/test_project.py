@@ -87,10 +87,12 @@ def test_readme_shows_the_two_commands():
     assert "\npip install -c constraints.txt -e '.[test]' && pytest\n" in README
 
 
-def test_readme_figures_are_those_that_were_measured():
+@pytest.mark.parametrize("path", ["README.md", "docs/cognate-sets.md"])
+def test_figures_are_those_that_were_measured(path):
     """Each figure stands between a comment that says where it comes from and an end mark."""
-    assert len(MARKED.findall(README)) == README.count("<!-- end -->") >= 5
-    assert MARKED.sub(measured, README) == README
+    text = (ROOT / path).read_text(encoding="utf-8")
+    assert len(MARKED.findall(text)) == text.count("<!-- end -->") >= 5
+    assert MARKED.sub(measured, text) == text
 
 
 def test_readme_commands_run(tmp_path, monkeypatch):

@@ -152,7 +152,7 @@ def test_what_is_no_similarity_is_refused(monkeypatch):
     with pytest.raises(UnknownNameError, match=r"average, components, infomap, labels. Did you mean 'components'\?"):
         cluster(np.zeros((2, 2)), threshold=0.5, method="component")
     with pytest.raises(
-        ArgumentError, match="similarities: got -1.0, expected no negative ones with the method infomap"
+        ArgumentError, match=r"similarities: got -1\.0, expected no negative ones with the method infomap"
     ):
         cluster(np.full((2, 2), -1.0), threshold=-2.0, method="infomap")
     monkeypatch.setattr(infomap, "find_spec", lambda name: None)

@@ -134,7 +134,7 @@ class Job(NamedTuple):
                 same_language=self.same_language,
                 on_batch=bar.advance,
             )
-        return Threshold(tuned.threshold, f"tuned on {tuning.name}, B-cubed F {tuned.b_cubed.f1:.2%} there")
+        return Threshold(tuned.threshold, f"tuned on {tuning.name} (B-cubed F {tuned.b_cubed.f1:.1%})")
 
     def clusters(self, words: list[Word], limit: Threshold) -> np.ndarray:
         """The cluster of each word."""
@@ -220,7 +220,8 @@ def _write(output: Path | None, table: WordTable, places: list[int], found: np.n
 def _figures(method: str, limit: Threshold, score: ClusterScore) -> Table:
     table = Table("figure", "value", box=None, pad_edge=False)
     table.add_row("method", method)
-    table.add_row("threshold", f"{limit.value:.4f} ({limit.origin})")
+    table.add_row("threshold", f"{limit.value:.4f}")
+    table.add_row("", limit.origin)
     for name in ("words", "concepts", "clusters", "classes"):
         table.add_row(name, f"{getattr(score, name):,}")
     for name, agreement in (("B-cubed", score.b_cubed), ("pairwise", score.pairwise)):

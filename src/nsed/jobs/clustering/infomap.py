@@ -9,6 +9,7 @@ from importlib.util import find_spec
 import numpy as np
 
 from nsed.errors import ArgumentError
+from nsed.jobs.clustering.components import connected_components
 from nsed.jobs.clustering.similarities import links
 
 SEED, TRIALS = 1, 3
@@ -30,9 +31,13 @@ def infomap_modules(similarities: np.ndarray, threshold: float) -> np.ndarray:
         raise ArgumentError("method", got="infomap", expected=expected)
     pairs = np.argwhere(np.triu(links(similarities, threshold)))
     weights = similarities[tuple(pairs.T)]
+    if not len(pairs):
+        return np.arange(len(similarities))  # Infomap wants a network that is not empty
     if (weights < 0).any():
         raise ArgumentError("similarities", got=weights.min(), expected="no negative ones with the method infomap")
-    return _modules(len(similarities), pairs, weights)
+    modules = _modules(len(similarities), pairs, weights)
+    # Infomap puts items without a link into modules of others, with which they have nothing in common
+    return modules * len(similarities) + connected_components(similarities, threshold)
 
 
 def _modules(count: int, pairs: np.ndarray, weights: np.ndarray) -> np.ndarray:
