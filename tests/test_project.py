@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 import yaml
 from importlinter.cli import lint_imports
-from tools.readme_figures import MARKED, measured
+from tools.readme_figures import DOCUMENTS, MARKED, measured
 from typer.testing import CliRunner
 
 import nsed
@@ -87,7 +87,7 @@ def test_readme_shows_the_two_commands():
     assert "\npip install -c constraints.txt -e '.[test]' && pytest\n" in README
 
 
-@pytest.mark.parametrize("path", ["README.md", "docs/cognate-sets.md"])
+@pytest.mark.parametrize("path", DOCUMENTS)
 def test_figures_are_those_that_were_measured(path):
     """Each figure stands between a comment that says where it comes from and an end mark."""
     text = (ROOT / path).read_text(encoding="utf-8")

@@ -37,7 +37,8 @@ def infomap_modules(similarities: np.ndarray, threshold: float) -> np.ndarray:
         raise ArgumentError("similarities", got=weights.min(), expected="no negative ones with the method infomap")
     modules = _modules(len(similarities), pairs, weights)
     # Infomap puts items without a link into modules of others, with which they have nothing in common
-    return modules * len(similarities) + connected_components(similarities, threshold)
+    apart: np.ndarray = modules * len(similarities) + connected_components(similarities, threshold)
+    return apart
 
 
 def _modules(count: int, pairs: np.ndarray, weights: np.ndarray) -> np.ndarray:
