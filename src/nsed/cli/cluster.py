@@ -36,36 +36,41 @@ class Concepts(StrEnum):
 
 PARTS = {Concepts.TRAINING: TRAINING, Concepts.VALIDATION: VALIDATION, Concepts.TEST: TEST}
 
+Scorer = Annotated[
+    Path,
+    typer.Argument(
+        help=f"Folder of a saved model, the name of a shipped one, or {CONTROL}, the control without a model.",
+        show_default=False,
+    ),
+]
+WordListPath = Annotated[
+    Path,
+    typer.Argument(
+        help="LingPy word list: a TSV with DOCULECT, CONCEPT, TOKENS; - is standard input.", show_default=False
+    ),
+]
+ThresholdOption = Annotated[
+    float | None,
+    typer.Option(
+        help="How similar, from 0 to 1, words of one cluster are.",
+        show_default=f"tuned, or {PROBABLE} for a matcher",
+    ),
+]
+ConceptsOption = Annotated[
+    Concepts,
+    typer.Option(help="Which concepts to cluster, by the split of nsed data cognates --protocol concepts."),
+]
+
 
 def cluster(
-    model: Annotated[
-        Path,
-        typer.Argument(
-            help=f"Folder of a saved model, the name of a shipped one, or {CONTROL}, the control without a model.",
-            show_default=False,
-        ),
-    ],
-    word_list: Annotated[
-        Path,
-        typer.Argument(
-            help="LingPy word list: a TSV with DOCULECT, CONCEPT, TOKENS; - is standard input.", show_default=False
-        ),
-    ],
+    model: Scorer,
+    word_list: WordListPath,
     method: Annotated[str, typer.Option(help=f"How clusters are made: {', '.join(CLUSTERERS)}.")] = "average",
-    threshold: Annotated[
-        float | None,
-        typer.Option(
-            help="How similar, from 0 to 1, words of one cluster are.",
-            show_default=f"tuned, or {PROBABLE} for a matcher",
-        ),
-    ] = None,
+    threshold: ThresholdOption = None,
     tune: Annotated[
         Path | None, typer.Option(help="Another word list, with classes, to tune the threshold on.", show_default=False)
     ] = None,
-    concepts: Annotated[
-        Concepts,
-        typer.Option(help="Which concepts to cluster, by the split of nsed data cognates --protocol concepts."),
-    ] = Concepts.ALL,
+    concepts: ConceptsOption = Concepts.ALL,
     seed: Annotated[int, typer.Option(help="Of that split.")] = 0,
     classes: Annotated[
         str | None,
