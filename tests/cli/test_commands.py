@@ -34,6 +34,7 @@ COMMANDS = [
     "bench",
     "transduce",
     "match",
+    "cluster",
     "score",
     "align",
     "explain",

@@ -15,6 +15,7 @@ from nsed.lattice.backends import BACKENDS, fastest_backend
 EXTRAS = {
     "cpu": ("numba", "compiled lattices, pair features and bulk scores on a CPU"),
     "train": ("lightning", "several devices, TensorBoard"),
+    "cognates": ("infomap", "clusters by Infomap"),
     "viz": ("matplotlib", "pictures of learning curves"),
 }
 

@@ -11,6 +11,7 @@ from nsed import __version__
 from nsed.cli import (
     align,
     bench,
+    cluster,
     data,
     demo,
     doctor,
@@ -40,6 +41,7 @@ COMMANDS = (
     evaluate.evaluate,
     transduce.transduce,
     match.match,
+    cluster.cluster,
     score.score,
     align.align,
     explain.explain,

@@ -13,8 +13,8 @@ from nsed.errors import ArgumentError
 TRAINING, VALIDATION, TEST = range(3)
 
 
-def within_concepts(words: list[Word]) -> np.ndarray:
-    """Places of all two words of one concept and of two languages, a row for each two.
+def within_concepts(words: list[Word], *, same_language: bool = False) -> np.ndarray:
+    """Places of all two words of one concept and of two languages, or of any, a row for each two.
 
     >>> words = [Word("L1", "hand", "a", "1"), Word("L2", "hand", "b", "1"), Word("L2", "foot", "c", "2")]
     >>> within_concepts(words).tolist()
@@ -25,7 +25,7 @@ def within_concepts(words: list[Word]) -> np.ndarray:
     concepts, languages = numbers([word.concept for word in words]), numbers([word.language for word in words])
     groups = np.split(np.argsort(concepts, kind="stable"), np.cumsum(np.bincount(concepts))[:-1])
     rows = np.concatenate([group[np.stack(np.triu_indices(len(group), 1), axis=1)] for group in groups])
-    return np.compress(languages[rows[:, 0]] != languages[rows[:, 1]], rows, axis=0)
+    return rows if same_language else np.compress(languages[rows[:, 0]] != languages[rows[:, 1]], rows, axis=0)
 
 
 def concept_parts(words: list[Word], *, validation: float, test: float, seed: int) -> np.ndarray:

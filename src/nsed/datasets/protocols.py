@@ -28,9 +28,13 @@ VALIDATION_SHARE, TEST_SHARE = 0.1, 0.2
 def hold_out_concepts(words: list[Word], *, seed: int = 0) -> Splits:
     """All pairs within a concept; 70, 10 and 20 % of the concepts are for training, validation and test."""
     words = list(dict.fromkeys(words))
-    parts = concept_parts(words, validation=VALIDATION_SHARE, test=TEST_SHARE, seed=seed)
     rows = within_concepts(words)
-    return split_pairs(words, rows, parts[rows[:, 0]])
+    return split_pairs(words, rows, parts_of_concepts(words, seed=seed)[rows[:, 0]])
+
+
+def parts_of_concepts(words: list[Word], *, seed: int = 0) -> np.ndarray:
+    """The part of each word by `hold_out_concepts`: TRAINING, VALIDATION or TEST of `concept_pairs`."""
+    return concept_parts(words, validation=VALIDATION_SHARE, test=TEST_SHARE, seed=seed)
 
 
 def hold_out_languages(words: list[Word], languages: Sequence[str], *, seed: int = 0) -> Splits:

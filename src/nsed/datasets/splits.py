@@ -16,8 +16,8 @@ class Splits(NamedTuple):
     test: Pairs
 
 
-def pairs_of(words: list[Word], rows: np.ndarray, labels: np.ndarray) -> Pairs:
-    """The sounds and languages of pairs of words, which are given by their places in the list.
+def pairs_of(words: list[Word], rows: np.ndarray, labels: np.ndarray | None = None) -> Pairs:
+    """The sounds and languages of pairs of words, which are given by their places in the list; perhaps with labels.
 
     >>> words = [Word("Dutch", "hand", "h ɑ n t", "1"), Word("German", "hand", "h a n t", "1")]
     >>> pairs_of(words, np.array([[0, 1]]), np.array([True]))
@@ -27,7 +27,7 @@ def pairs_of(words: list[Word], rows: np.ndarray, labels: np.ndarray) -> Pairs:
     return Pairs(
         [word.tokens for word in sources],
         [word.tokens for word in targets],
-        labels.tolist(),
+        None if labels is None else labels.tolist(),
         [word.language for word in sources],
         [word.language for word in targets],
     )

@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Iterable, Iterator
-from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
@@ -28,6 +27,27 @@ class Word(NamedTuple):
     tokens: str
     """Its sounds, with spaces between them."""
     cognate_class: str
+    """Empty where nobody said."""
+
+
+class WordTable(NamedTuple):
+    """A word list with all its columns."""
+
+    path: Path
+    header: Row
+    rows: list[Row]
+
+    def has_column(self, name: str) -> bool:
+        """Whether a column has this name, in upper or lower case."""
+        return has_column(self.header, name)
+
+    def words(self, class_column: str | None = CLASSES) -> list[Word]:
+        """A word per row, without a class where no column is named. Raises `DataError`, with file and line."""
+        segmented = any(self.has_column(name) for name in TOKENS)
+        columns = [LANGUAGES, CONCEPTS, TOKENS if segmented else TOKENS + TRANSCRIPTIONS]
+        columns += [(class_column,)] if class_column else []
+        found = named_columns(self.path, iter([self.header, *self.rows]), columns, separator=TAB)
+        return [checked_word(self.path, row, segmented=segmented) for row in found]
 
 
 def read_word_list(path: str | Path, *, class_column: str = CLASSES) -> list[Word]:
@@ -40,26 +60,27 @@ def read_word_list(path: str | Path, *, class_column: str = CLASSES) -> list[Wor
     `class_column` says which classes: in the Austro-Asiatic list `COGNATE_CLASS` counts within a concept, so that only
     `COGID` tells words of one origin. Raises `DataError`, with file and line.
     """
+    return read_word_table(path).words(class_column)
+
+
+def read_word_table(path: str | Path) -> WordTable:
+    """The same with all columns, whatever they are."""
     path = Path(path)
     with open_text(path) as stream:
-        rows = _rows(stream)
-        header = next(rows, None)
-        if header is None:
-            raise DataError(path, "the file is empty; expected a header and words")
-        segmented = any(has_column(header, name) for name in TOKENS)
-        columns = (LANGUAGES, CONCEPTS, TOKENS if segmented else TOKENS + TRANSCRIPTIONS, (class_column,))
-        words = named_columns(path, chain([header], rows), columns, separator=TAB)
-        return [checked_word(path, row, segmented=segmented) for row in words]
+        rows = list(_rows(stream))
+    if not rows:
+        raise DataError(path, "the file is empty; expected a header and words")
+    return WordTable(path, rows[0], rows[1:])
 
 
 def checked_word(path: Path, row: Row, *, segmented: bool) -> Word:
-    """The word of a row of four cells, none of which may be empty."""
-    for name, cell in zip(Word._fields, row.cells, strict=True):
+    """The word of a row of three or four cells, none of which may be empty."""
+    for name, cell in zip(Word._fields, row.cells, strict=False):
         if not cell:
             shown = TAB.character.join(row.cells)[:60]
             raise DataError(path, f"no {name.replace('_', ' ')}: {shown!r}", line=row.line)
-    word = Word(*row.cells)
-    return word if segmented else word._replace(tokens=segments(word.tokens))
+    language, concept, tokens, *classes = row.cells
+    return Word(language, concept, tokens if segmented else segments(tokens), classes[0] if classes else "")
 
 
 def segments(transcription: str) -> str:

@@ -3,7 +3,7 @@
 from nsed.evaluate.agreement import Agreement
 from nsed.evaluate.alignment import alignment_score, links_of, read_pharaoh
 from nsed.evaluate.calibration import Calibration, fit_calibration
-from nsed.evaluate.clustering import adjusted_rand, b_cubed
+from nsed.evaluate.clustering import adjusted_rand, b_cubed, pairwise
 from nsed.evaluate.matching import MatchingScore, best_threshold, f1_interval, matching_score
 from nsed.evaluate.nbest import nbest_accuracy, oracle_score
 from nsed.evaluate.ranking import average_precision, roc_auc
@@ -45,6 +45,7 @@ __all__ = [
     "oracle_score",
     "paired_statistic_test",
     "paired_test",
+    "pairwise",
     "read_pharaoh",
     "reliability_bins",
     "roc_auc",

@@ -38,6 +38,17 @@ def adjusted_rand(found: Collection[Hashable], expected: Collection[Hashable]) -
     return 2 * (both * every - one * other) / spread if spread else 1.0
 
 
+def pairwise(found: Collection[Hashable], expected: Collection[Hashable]) -> Agreement:
+    """Precision and recall of the pairs of items that are in one group; 1 where there is no such pair.
+
+    >>> pairwise("aaab", "xxyy")
+    Agreement(precision=0.33..., recall=0.5, f1=0.4)
+    """
+    table = _overlaps(found, expected)
+    both, one, other = map(_pairs, (table.items, table.found_sizes, table.expected_sizes))
+    return Agreement.of(both / one if one else 1.0, both / other if other else 1.0)
+
+
 class _Overlaps(NamedTuple):
     """The cells that are not empty: their found and expected group, and their items; and the size of each group."""
 
@@ -52,14 +63,18 @@ def _overlaps(found: Collection[Hashable], expected: Collection[Hashable]) -> _O
     if len(found) != len(expected) or not len(found):
         needed = f"{len(found)}, as many as were found, at least one"
         raise ArgumentError("expected", got=f"the groups of {len(expected)} items", expected=needed)
-    rows, columns = _numbered(found), _numbered(expected)
+    rows, columns = numbered(found), numbered(expected)
     width = int(columns.max()) + 1
     cells, items = np.unique(rows * width + columns, return_counts=True)
     return _Overlaps(cells // width, cells % width, items, np.bincount(rows), np.bincount(columns))
 
 
-def _numbered(groups: Collection[Hashable]) -> np.ndarray:
-    """Groups as numbers from 0, in the order in which they first occur."""
+def numbered(groups: Collection[Hashable]) -> np.ndarray:
+    """Groups as numbers from 0, in the order in which they first occur.
+
+    >>> numbered("baab")
+    array([0, 1, 1, 0])
+    """
     numbers: dict[Hashable, int] = {}
     return np.fromiter((numbers.setdefault(group, len(numbers)) for group in groups), dtype=np.int64, count=len(groups))
 

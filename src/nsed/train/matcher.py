@@ -106,9 +106,9 @@ class Matcher(Aligner):
             return Strings(encoded)
         return Strings(encoded, np.array(self.languages.encode([language for _, language in keys]), dtype=np.int64))
 
-    def probability(self, pairs: PairsLike) -> np.ndarray:
+    def probability(self, pairs: PairsLike, *, on_batch: OnBatch = ignore) -> np.ndarray:
         """Calibrated probability that each pair matches."""
-        return self.calibration.probability(self.score(pairs))
+        return self.calibration.probability(self.score(pairs, on_batch=on_batch))
 
     def match(self, pairs: PairsLike) -> np.ndarray:
         """Whether each pair matches: its score is at least the threshold."""
