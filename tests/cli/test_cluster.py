@@ -1,5 +1,6 @@
 """`nsed cluster` as users type it."""
 
+import json
 import re
 
 import pytest
@@ -114,3 +115,14 @@ def test_what_is_wrong_is_said(words, tmp_path):
     (tmp_path / "short.tsv").write_text("DOCULECT\tCONCEPT\tTOKENS\nL1\n")
     with pytest.raises(DataError, match=r"short.tsv:2: expected 3 columns separated by a tab, found 1: 'L1'"):
         run("levenshtein", tmp_path / "short.tsv", "--threshold", 0.5)
+
+
+def test_figures_are_written_too(words, tmp_path):
+    figures = tmp_path / "figures.json"
+    run("levenshtein", words, "--concepts", "test", "--figures", figures, "-o", tmp_path / "sets.tsv")
+    read = json.loads(figures.read_text())
+    assert (read["method"], read["b_cubed"]["f1"], read["origin"][:8]) == ("average", 1.0, "tuned on")
+    unknown = tmp_path / "unknown.tsv"
+    unknown.write_text("\n".join(lines(classes=False)) + "\n")
+    with pytest.raises(ArgumentError, match=r"--figures: got .*, expected nothing: the list has no classes"):
+        run("levenshtein", unknown, "--threshold", "0.5", "--figures", figures, "-o", tmp_path / "sets.tsv")

@@ -1,5 +1,6 @@
 """`nsed cluster`: the words of a word list in cognate sets."""
 
+import json
 from contextlib import AbstractContextManager
 from enum import StrEnum
 from itertools import chain
@@ -77,6 +78,9 @@ def cluster(
         typer.Option(help="Column of the cognate classes to compare with.", show_default=f"{CLASSES}, if there"),
     ] = None,
     same_language: Annotated[bool, typer.Option("--same-language", help="Compare words of one language, too.")] = False,
+    figures: Annotated[
+        Path | None, typer.Option(help="Write the figures here too, as JSON.", show_default=False)
+    ] = None,
     output: Output = None,
 ) -> None:
     """Put the words of each concept into clusters, cognate sets, and write the list with one more column, CLUSTER.
@@ -103,13 +107,17 @@ def cluster(
     found = job.clusters(words, limit)
     _write(output, table, places, found)
     if any(word.cognate_class for word in words):
-        (err if output is None else out).print(_figures(method, limit, cluster_score(words, found)))
+        score = cluster_score(words, found)
+        (err if output is None else out).print(_figures(method, limit, score))
+        _save_figures(figures, {"model": str(model), "method": method, **limit._asdict()}, score)
+    elif figures is not None:
+        raise ArgumentError("--figures", got=str(figures), expected="nothing: the list has no classes to compare with")
 
 
 class Threshold(NamedTuple):
     """A threshold and where it comes from."""
 
-    value: float
+    threshold: float
     origin: str
 
 
@@ -147,7 +155,7 @@ class Job(NamedTuple):
             return cluster_words(
                 self.scorer,
                 words,
-                threshold=limit.value,
+                threshold=limit.threshold,
                 method=self.method,
                 same_language=self.same_language,
                 on_batch=bar.advance,
@@ -220,10 +228,18 @@ def _write(output: Path | None, table: WordTable, places: list[int], found: np.n
         write_tsv(stream, chain([[*table.header.cells, COLUMN]], numbered))
 
 
+def _save_figures(path: Path | None, facts: dict[str, object], score: ClusterScore) -> None:
+    if path is None:
+        return
+    agreements = {name: getattr(score, name)._asdict() for name in ("b_cubed", "pairwise")}
+    with open_output(path) as stream:
+        json.dump(facts | score._asdict() | agreements, stream, indent=1)
+
+
 def _figures(method: str, limit: Threshold, score: ClusterScore) -> Table:
     table = Table("figure", "value", box=None, pad_edge=False)
     table.add_row("method", method)
-    table.add_row("threshold", f"{limit.value:.4f}")
+    table.add_row("threshold", f"{limit.threshold:.4f}")
     table.add_row("", limit.origin)
     for name in ("words", "concepts", "clusters", "classes"):
         table.add_row(name, f"{getattr(score, name):,}")
