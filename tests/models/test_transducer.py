@@ -7,9 +7,10 @@ import torch
 
 from nsed.encoders import EncoderConfig
 from nsed.lattice import NEG, EditLattice
+from nsed.models.decoder import Decoder
 from nsed.models.incoming import Incoming, next_symbol_distribution
 from nsed.models.outgoing import Outgoing
-from nsed.models.search import Decoder, beam_search, draw, greedy_search
+from nsed.models.search import beam_search, draw, greedy_search
 from nsed.models.transducer import TransducerNetwork
 from nsed.text.vocabulary import END, UNKNOWN
 

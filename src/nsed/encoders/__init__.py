@@ -4,4 +4,13 @@ from nsed.encoders.base import Attended, AttendingEncoder, Encoder, EncoderConfi
 from nsed.encoders.registry import ENCODERS, attending_kinds
 from nsed.encoders.string_encoder import Prefix, StringEncoder
 
-__all__ = ["ENCODERS", "Attended", "AttendingEncoder", "Encoder", "EncoderConfig", "Prefix", "StringEncoder", "attending_kinds"]
+__all__ = [
+    "ENCODERS",
+    "Attended",
+    "AttendingEncoder",
+    "Encoder",
+    "EncoderConfig",
+    "Prefix",
+    "StringEncoder",
+    "attending_kinds",
+]

@@ -9,7 +9,6 @@ from nsed.encoders.attention import CrossAttention
 from nsed.encoders.base import Attended, AttendingEncoder, Attention, EncoderConfig, State, Vectors, inside
 from nsed.types import Lengths
 
-
 Mask = Bool[Tensor, "#batch 1 #length seen"]
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from random import Random
 
+import pyarrow as pa
 import torch
 
 from nsed.errors import ArgumentError
@@ -44,6 +45,20 @@ def split(pairs: Pairs, validation: Pairs | Iterable[Iterable[str]] | None, *, s
         for wanted in (False, True)
     )
     return (kept if len(kept) else pairs), apart
+
+
+def transduction_data(
+    pairs: Pairs | pa.Table | Iterable[Iterable[str]],
+    validation: Pairs | Iterable[Iterable[str]] | None,
+    *,
+    seed: int,
+) -> tuple[Pairs, Pairs]:
+    """Positive pairs to learn from and to validate with; validation sources that are also learned from do not count."""
+    checked = None if validation is None else Pairs.of(validation).positives()
+    training, held_out = split(Pairs.of(pairs).positives(), checked, seed=seed)
+    if not len(training):
+        raise ArgumentError("pairs", got="no positive pair", expected="at least one to learn from")
+    return training, unseen(held_out, training)
 
 
 def unseen(validation: Pairs, training: Pairs) -> Pairs:
