@@ -39,7 +39,8 @@ class CrossAttention(nn.Module):
         """How much each symbol looks at each symbol of the other string, on average over heads."""
         asked = self._asked(self.norm(asking) if self.pre else asking)
         scores = torch.einsum("blhd,bsd->blhs", asked, attended.vectors) * self.part**-0.5
-        return scores.masked_fill(attended.padding[:, None, None], -torch.inf).softmax(-1).mean(2)
+        shares: Tensor = scores.masked_fill(attended.padding[:, None, None], -torch.inf).softmax(-1)
+        return shares.mean(2)
 
     def _found(self, asking: Vectors, attended: Attended) -> Vectors:
         """What each symbol looked for."""

@@ -10,10 +10,11 @@ from nsed.errors import ArgumentError
 from nsed.text import Pairs
 from nsed.train.config import TrainConfig
 from nsed.train.matcher_config import MatcherConfig
+from nsed.train.seq2seq_config import Seq2SeqConfig
 from nsed.train.transducer_config import TransducerConfig
 
 HELD_OUT_SHARE, MOST_HELD_OUT = 20, 2000
-ModelConfig = MatcherConfig | TransducerConfig
+ModelConfig = MatcherConfig | Seq2SeqConfig | TransducerConfig
 
 
 def chosen_device(config: TrainConfig) -> torch.device:
