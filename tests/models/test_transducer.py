@@ -16,12 +16,13 @@ from nsed.text.vocabulary import END, UNKNOWN
 
 LETTERS = (4, 5)
 ATTENDING = "rnn, looking at the source"
-KINDS = ["unigram", "cnn", "rnn", "transformer", ATTENDING]
+KINDS = ["unigram", "cnn", "rnn", "transformer", ATTENDING, "transformer, looking at the source"]
 
 
 def network(kind="rnn", *, attention=False, interaction=0, seed=0):
     torch.manual_seed(seed)
-    attends, name = kind == ATTENDING, kind.partition(",")[0]
+    name, looking, _ = kind.partition(",")
+    attends = bool(looking)
     made = TransducerNetwork(
         EncoderConfig(kind=name, dim=8, layers=1 + attends, heads=2, max_length=20),
         source_symbols=7,

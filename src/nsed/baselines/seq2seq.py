@@ -89,7 +89,7 @@ class Seq2SeqNetwork(nn.Module):
     def attention(
         self, source: AttendedSource, target: Int[Tensor, "batch m"], lengths: Lengths
     ) -> Float[Tensor, "batch tgt src"]:
-        """How much the network looks at each source symbol, and `</s>`, when it writes each target symbol, and `</s>`."""
+        """How much each source symbol (or `</s>`) is looked at when each target symbol (or `</s>`) is written."""
         return self.target_encoder.attention(with_start(target), lengths + 1, source.attended)
 
     def begin(self, source: AttendedSource) -> Seq2SeqHypotheses:
