@@ -56,7 +56,7 @@ class Seq2SeqExpanded(NamedTuple):
 class Seq2SeqNetwork(nn.Module):
     """An encoder of the source, one of the target that looks at it in every layer, and a softmax; a `Writer`.
 
-    Paper: section 4.2, the baselines "RNN Seq2seq" and "Transformer" of Table 2. Over all targets of a source the
+    Paper: section 4, the baselines "RNN Seq2seq" and "Transformer" of Table 2. Over all targets of a source the
     probabilities sum to one.
     """
 
