@@ -1,16 +1,19 @@
 """The sequence-to-sequence baselines as users have them: the verbs of the Transducer, by a word in the settings."""
 
+import warnings
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
+from rapidfuzz import process
+from rapidfuzz.distance import Levenshtein
 
 import nsed
 from nsed.config import from_mapping, merged, read_yaml
 from nsed.datasets.rule_language import transduction_pairs
 from nsed.errors import ArgumentError, ConfigError, CutOutputWarning, NotExplainableError, UnknownSymbolWarning
-from nsed.evaluate import alignment_score
+from nsed.evaluate import alignment_score, transduction_score
 from nsed.text import Coders
 from nsed.train.seq2seq import _network
 
@@ -151,6 +154,26 @@ def test_targets_that_were_cut_are_counted(models):
     short = nsed.Seq2Seq(model.network, model.coders, settings(longest_output=4))
     with pytest.warns(CutOutputWarning, match="1 of the targets reach 4 symbols, the most allowed"):
         assert short.transduce(["CCCCCC", "C"], beam=1)[1][0].text == "c"
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_transliteration_is_better_than_the_target_of_the_nearest_source(kind, data_folder):
+    """A control on real data; 200 steps of a small network, far from its best."""
+    learned, test = (nsed.read_pairs(data_folder / "translit-ar2en" / f"{part}.tsv") for part in ("train", "test"))
+    sources, expected = test.sources[:150], [[tuple(target)] for target in test.targets[:150]]
+    near = [
+        process.extractOne(source, learned.sources, scorer=Levenshtein.normalized_distance)[2] for source in sources
+    ]
+    control = transduction_score([tuple(learned.targets[row]) for row in near], expected)
+    train = {"learning_rate": 5e-3, "steps": 200}
+    config = from_mapping(
+        nsed.Seq2SeqConfig, {"encoder": {"kind": kind, "dim": 64, "layers": 1}, "train": TRAIN | train}
+    )
+    model = nsed.Seq2Seq.fit(learned, validation=learned.chosen(range(50)), config=config)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UnknownSymbolWarning)
+        outputs = [best[0].symbols for best in model.transduce(sources)]
+    assert transduction_score(outputs, expected).cer < 0.8 * control.cer
 
 
 @pytest.mark.parametrize(("kind", "millions"), [("rnn", 3.3), ("transformer", 3.1)])
