@@ -161,14 +161,10 @@ def test_transliteration_is_better_than_the_target_of_the_nearest_source(kind, d
     """A control on real data; 200 steps of a small network, far from its best."""
     learned, test = (nsed.read_pairs(data_folder / "translit-ar2en" / f"{part}.tsv") for part in ("train", "test"))
     sources, expected = test.sources[:150], [[tuple(target)] for target in test.targets[:150]]
-    near = [
-        process.extractOne(source, learned.sources, scorer=Levenshtein.normalized_distance)[2] for source in sources
-    ]
+    distance = Levenshtein.normalized_distance
+    near = [process.extractOne(source, learned.sources, scorer=distance)[2] for source in sources]
     control = transduction_score([tuple(learned.targets[row]) for row in near], expected)
-    train = {"learning_rate": 5e-3, "steps": 200}
-    config = from_mapping(
-        nsed.Seq2SeqConfig, {"encoder": {"kind": kind, "dim": 64, "layers": 1}, "train": TRAIN | train}
-    )
+    config = settings(kind, 200, **{"encoder.dim": 64, "encoder.max_length": 64, "train.learning_rate": 5e-3})
     model = nsed.Seq2Seq.fit(learned, validation=learned.chosen(range(50)), config=config)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UnknownSymbolWarning)

@@ -117,6 +117,7 @@ class Seq2SeqNetwork(nn.Module):
 
     def _following(self, vectors: Float[Tensor, "batch tgt dim"]) -> NextSymbols:
         scores = self.output(self.dropout(vectors))
+        scores = scores.to(torch.promote_types(scores.dtype, torch.float32))  # whatever precision products have
         following: Tensor = scores.masked_fill(~possible_symbols(scores), NEG).log_softmax(-1)
         return following
 
