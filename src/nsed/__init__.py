@@ -6,7 +6,7 @@ from nsed.explain import Edit, EditScript, Explanation
 from nsed.lattice import EditLattice
 from nsed.models import load
 from nsed.text import Pairs, read_pairs
-from nsed.train import Matcher, MatcherConfig, Transducer, TransducerConfig
+from nsed.train import Matcher, MatcherConfig, Seq2Seq, Seq2SeqConfig, Transducer, TransducerConfig
 
 __version__ = "0.1.0"
 
@@ -21,6 +21,8 @@ __all__ = [
     "MatcherConfig",
     "NsedError",
     "Pairs",
+    "Seq2Seq",
+    "Seq2SeqConfig",
     "Transducer",
     "TransducerConfig",
     "UnknownSymbolWarning",

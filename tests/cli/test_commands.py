@@ -166,6 +166,30 @@ def test_transducer_from_the_command_line(transducer, tmp_path):
     assert "log-probability -" in run("explain", transducer, "--pair", "CCB", "ccb")
 
 
+@pytest.mark.parametrize("kind", ["rnn", "transformer"])
+def test_a_baseline_answers_the_same_commands(kind, pairs, tmp_path):
+    model, small = tmp_path / "seq2seq", ["encoder.dim=16", "encoder.layers=1", "encoder.dropout=0", "train.steps=40"]
+    fast = ["train.batch_pairs=32", "train.validate_every=20", "train.warmup=10", "train.learning_rate=0.01"]
+    settings = [part for setting in [f"encoder.kind={kind}", *small, *fast] for part in ("--set", setting)]
+    run("train", pairs, model, "--model", "seq2seq", *settings)
+    (line,) = run("transduce", model, "--text", "CCB", "--format", "json").splitlines()
+    best = json.loads(line)
+    scored = run("score", model, "--pair", "CCB", best["target"]).split("\t")[2]
+    assert float(scored) == pytest.approx(best["log_prob"], abs=1e-3)
+    assert len(run("transduce", model, "--text", "CCB", "--sample", 2).splitlines()) == 2
+    assert 0 <= evaluated_on(model, pairs, tmp_path)["wer"] <= 1
+    links = run("align", model, "--pair", "CCB", "ccb", "--format", "pharaoh").split()
+    assert {link.split("-")[1] for link in links} == {"0", "1", "2"}
+    for command in ("align", "explain"):
+        with pytest.raises(NotExplainableError, match="a sequence-to-sequence model has no edit operations"):
+            run(command, model, "--pair", "CCB", "ccb")
+
+
+def evaluated_on(model, pairs, folder):
+    run("evaluate", model, pairs, "--output", folder / "figures.json")
+    return json.loads((folder / "figures.json").read_text())
+
+
 def test_matcher_from_the_command_line(tmp_path):
     run("data", "rules", "--count", 3000, "--matching", "-o", tmp_path / "labelled.tsv")
     small = ["encoder.kind=cnn", "encoder.dim=16", "encoder.layers=1", "encoder.dropout=0", "train.steps=200"]
@@ -180,19 +204,14 @@ def test_matcher_from_the_command_line(tmp_path):
     shown = json.loads(run("match", tmp_path / "m", "--pair", "CC", "cc", "--format", "json"))
     assert shown["match"] in (True, False)
     assert run("align", tmp_path / "m", "--pair", "CC", "cc")
-    figures = evaluated(tmp_path / "m", tmp_path / "labelled.tsv")
+    figures = evaluated_on(tmp_path / "m", tmp_path / "labelled.tsv", tmp_path)
     assert figures["f1_interval"][0] < figures["f1"] < figures["f1_interval"][1]
     assert 0.7 < figures["average_precision"] <= 1
     assert 0.7 < figures["roc_auc"] <= 1
     assert 0 <= figures["brier_score"] < 0.25
     assert 0 <= figures["expected_calibration_error"] < 0.2
     (tmp_path / "matches.tsv").write_text("CC\tcc\t1\nAB\tab\t1\n")
-    assert not {"average_precision", "roc_auc"} & set(evaluated(tmp_path / "m", tmp_path / "matches.tsv"))
-
-
-def evaluated(model, pairs):
-    run("evaluate", model, pairs, "--output", pairs.with_suffix(".json"))
-    return json.loads(pairs.with_suffix(".json").read_text())
+    assert not {"average_precision", "roc_auc"} & set(evaluated_on(tmp_path / "m", tmp_path / "matches.tsv", tmp_path))
 
 
 def test_a_finished_network_is_not_trained_again_by_resume(transducer, pairs):

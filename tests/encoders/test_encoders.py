@@ -12,8 +12,11 @@ OPTIONS = {
     **{kind: {"kind": kind} for kind in KINDS},
     "transformer-post": {"kind": "transformer", "norm": "post"},
     "rnn-attends": {"kind": "rnn", "attends": True},
+    "transformer-attends": {"kind": "transformer", "attends": True},
+    "transformer-post-attends": {"kind": "transformer", "norm": "post", "attends": True},
 }
-BOTH_WAYS = [(name, causal) for name in OPTIONS for causal in (False, True) if causal or name != "rnn-attends"]
+ATTENDING = [name for name in OPTIONS if name.endswith("-attends")]
+BOTH_WAYS = [(name, causal) for name in OPTIONS for causal in (False, True) if causal or name not in ATTENDING]
 
 
 def make(kind, norm="pre", *, causal, layers=2, categories=0, attends=False):
@@ -92,6 +95,16 @@ def test_only_those_that_attend_look_at_the_other_string_and_at_all_of_it(name):
         assert (differs == (encoder.attends & ~attended.padding[:, place, None])).all()
 
 
+@pytest.mark.parametrize("name", ATTENDING)
+def test_shares_of_attention_sum_to_one_and_show_what_is_looked_at(name):
+    encoder, (symbols, lengths), attended = make(**OPTIONS[name], causal=True, layers=1), strings(), another()
+    shares = encoder.attention(symbols, lengths, attended)
+    torch.testing.assert_close(shares.sum(-1), torch.ones(5, 7, dtype=torch.float64))
+    assert not shares[attended.padding[:, None].expand_as(shares)].any()
+    wider, wider_attended = padded(symbols, attended)
+    torch.testing.assert_close(encoder.attention(wider, lengths, wider_attended)[:, :7, :6], shares)
+
+
 def test_attention_without_keys_and_values_is_multi_head_attention():
     torch.manual_seed(0)
     ours = CrossAttention(EncoderConfig(dim=8, heads=2)).double().eval()
@@ -101,8 +114,9 @@ def test_attention_without_keys_and_values_is_multi_head_attention():
         theirs.in_proj_bias.copy_(torch.cat([ours.query.bias, torch.randn(8), torch.zeros(8)]))
         theirs.out_proj.load_state_dict(ours.merge.state_dict())
     asking, (vectors, padding) = torch.randn(5, 7, 8, dtype=torch.float64), another()
-    found, _ = theirs(asking, vectors, vectors, key_padding_mask=padding)
+    found, shares = theirs(asking, vectors, vectors, key_padding_mask=padding)
     torch.testing.assert_close(ours(asking, Attended(vectors, padding)), ours.norm(asking + found))
+    torch.testing.assert_close(ours.weights(asking, Attended(vectors, padding)), shares)
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -7,20 +7,22 @@ import torch
 
 from nsed.encoders import EncoderConfig
 from nsed.lattice import NEG, EditLattice
+from nsed.models.decoder import Decoder
 from nsed.models.incoming import Incoming, next_symbol_distribution
 from nsed.models.outgoing import Outgoing
-from nsed.models.search import Decoder, beam_search, draw, greedy_search
+from nsed.models.search import beam_search, draw, greedy_search
 from nsed.models.transducer import TransducerNetwork
 from nsed.text.vocabulary import END, UNKNOWN
 
 LETTERS = (4, 5)
 ATTENDING = "rnn, looking at the source"
-KINDS = ["unigram", "cnn", "rnn", "transformer", ATTENDING]
+KINDS = ["unigram", "cnn", "rnn", "transformer", ATTENDING, "transformer, looking at the source"]
 
 
 def network(kind="rnn", *, attention=False, interaction=0, seed=0):
     torch.manual_seed(seed)
-    attends, name = kind == ATTENDING, kind.partition(",")[0]
+    name, looking, _ = kind.partition(",")
+    attends = bool(looking)
     made = TransducerNetwork(
         EncoderConfig(kind=name, dim=8, layers=1 + attends, heads=2, max_length=20),
         source_symbols=7,

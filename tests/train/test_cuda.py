@@ -5,19 +5,19 @@ import torch
 
 from nsed.datasets.rule_language import matching_pairs, transduction_pairs
 from nsed.encoders import ENCODERS, EncoderConfig
-from nsed.train import Matcher, MatcherConfig, Transducer, TransducerConfig
+from nsed.train import Matcher, MatcherConfig, Seq2Seq, Seq2SeqConfig, Transducer, TransducerConfig
 from nsed.train.config import TrainConfig
 
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
 
 
-ATTENDING = "rnn, looking at the source"
+ATTENDING = ["rnn, looking at the source", "transformer, looking at the source"]
 
 
 def _config(kind, **others):
     train = TrainConfig(steps=40, batch_pairs=64, validate_every=20, warmup=5, precision="fp32", **others)
     encoder = EncoderConfig(kind=kind.partition(",")[0], dim=32, layers=1, dropout=0.0)
-    options = {"target_attention": True} if kind == ATTENDING else {}
+    options = {"target_attention": True} if kind in ATTENDING else {}
     return {"feature_dropout": 0.0, "encoder": encoder, "train": train, **options}
 
 
@@ -28,11 +28,23 @@ TASKS = {
 
 
 @pytest.mark.parametrize(
-    ("kind", "task"), [*((kind, task) for kind in ENCODERS for task in TASKS), (ATTENDING, "transducer")]
+    ("kind", "task"),
+    [*((kind, task) for kind in ENCODERS for task in TASKS), *((kind, "transducer") for kind in ATTENDING)],
 )
 def test_recorded_training_is_that_of_single_operations(kind, task):
     recorded, single = (losses(task, _config(kind, cuda_graph=graph)) for graph in (True, False))
     assert recorded == pytest.approx(single, rel=1e-3)
+
+
+@pytest.mark.parametrize("kind", ["rnn", "transformer"])
+def test_recorded_training_of_a_baseline_is_that_of_single_operations(kind):
+    def losses(graph):
+        train, seen = _config(kind, cuda_graph=graph), []
+        config = Seq2SeqConfig(encoder=train["encoder"], train=train["train"], label_smoothing=0.1)
+        Seq2Seq.fit(transduction_pairs(600, seed=1), config=config, on_validation=lambda one: seen.append(one.loss))
+        return seen
+
+    assert losses(True) == pytest.approx(losses(False), rel=1e-3)
 
 
 @pytest.mark.parametrize(("kind", "task"), [(kind, task) for kind in ("unigram", "rnn") for task in TASKS])

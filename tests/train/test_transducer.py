@@ -166,7 +166,7 @@ def test_settings_that_cannot_work_are_named(model):
     with pytest.raises(ConfigError) as several:
         settings("cnn", target_attention=True, likelihood=0.0)
     assert several.value.faults == (
-        "target_attention: got True, expected False with encoder.kind cnn; rnn can",
+        "target_attention: got True, expected False with encoder.kind cnn; rnn, transformer can",
         "likelihood, em, next_symbol: got 0, expected one above 0",
     )
     with pytest.raises(ArgumentError, match="beam: got 0, expected at least 1"):

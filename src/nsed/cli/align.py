@@ -3,7 +3,7 @@
 import json
 from collections.abc import Callable
 from enum import StrEnum
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -18,7 +18,7 @@ from nsed.cli.arguments import (
     pairs_from,
 )
 from nsed.cli.console import out, progress_bar
-from nsed.text import EditScript
+from nsed.text import EditScript, pharaoh
 
 
 class Format(StrEnum):
@@ -31,11 +31,11 @@ class Format(StrEnum):
     OPCODES = "opcodes"
 
 
-_WRITE: dict[Format, Callable[[EditScript], str]] = {
+_WRITE: dict[Format, Callable[[Any], str]] = {
     Format.TEXT: EditScript.to_text,
     Format.TABLE: lambda script: script.to_table() + "\n",
     Format.JSON: EditScript.to_json,
-    Format.PHARAOH: EditScript.pharaoh,
+    Format.PHARAOH: pharaoh,
     Format.OPCODES: lambda script: json.dumps(script.opcodes()),
 }
 
@@ -57,14 +57,16 @@ def align(
 ) -> None:
     """Show the most probable edit operations of each pair.
 
-    In text, `a` stays, `a→b` is substituted, `-a` deleted and `+b` inserted.
+    In text, `a` stays, `a→b` is substituted, `-a` deleted and `+b` inserted. A seq2seq model has no operations, only
+    links, `--format pharaoh`: for each target symbol the source symbol that its attention looked at most.
     """
     aligner, data = load_model(model), pairs_from(pairs, columns, pair)
     with progress_bar("aligning", len(data)) as bar:
-        scripts = aligner.align_all(data, on_batch=bar.advance)
+        answer = aligner.links if format_ is Format.PHARAOH else aligner.align_all
+        found = answer(data, on_batch=bar.advance)
     if format_ is Format.TEXT and output is None and out.is_terminal:
-        for script in scripts:
+        for script in found:
             out.print(script)
         return
     with open_output(output) as stream:
-        stream.writelines(_WRITE[format_](script) + "\n" for script in scripts)
+        stream.writelines(_WRITE[format_](one) + "\n" for one in found)

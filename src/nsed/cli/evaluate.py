@@ -24,7 +24,7 @@ from nsed.evaluate import (
     word_errors,
 )
 from nsed.text import Pairs, read_pairs
-from nsed.train import Matcher, Transducer
+from nsed.train import Matcher, Seq2Seq, Transducer
 
 
 def evaluate(
@@ -44,7 +44,7 @@ def evaluate(
     """
     loaded, names = load_model(model), split_columns(columns)
     data = read_pairs(pairs, columns=names)
-    if isinstance(loaded, Transducer) and data.labels is None:
+    if isinstance(loaded, Transducer | Seq2Seq) and data.labels is None:
         figures = transduction_figures(loaded, data, beam)
     else:
         figures = matching_figures(loaded, data, read_pairs(validation, columns=names) if validation else None)
@@ -54,7 +54,7 @@ def evaluate(
             json.dump({"model": str(model), "pairs": pairs.name, **figures}, stream, indent=1)
 
 
-def transduction_figures(model: Transducer, pairs: Pairs, beam: int | None) -> dict[str, Any]:
+def transduction_figures(model: Transducer | Seq2Seq, pairs: Pairs, beam: int | None) -> dict[str, Any]:
     """Error rates over different sources."""
     references: dict[str, list[tuple[str, ...]]] = {}
     for source, target in pairs:

@@ -13,10 +13,10 @@ from nsed.errors import ArgumentError, ModelFileError
 from nsed.models.persistence import DESCRIPTION
 from nsed.registry import Registry
 from nsed.text import Pairs
-from nsed.train import Matcher, MatcherConfig, Transducer, TransducerConfig
+from nsed.train import Matcher, MatcherConfig, Seq2Seq, Seq2SeqConfig, Transducer, TransducerConfig
 from nsed.train.run_folder import RunFolder
 
-Network = TypeVar("Network", Matcher, Transducer)
+Network = TypeVar("Network", Matcher, Seq2Seq, Transducer)
 
 
 class Order(NamedTuple):
@@ -79,6 +79,11 @@ def train_transducer(order: Order) -> str:
     return _summary_of(_train_network(order, Transducer.fit, "wer").record, "wer")
 
 
+def train_seq2seq(order: Order) -> str:
+    """As a transducer."""
+    return _summary_of(_train_network(order, Seq2Seq.fit, "wer").record, "wer")
+
+
 def train_matcher(order: Order) -> str:
     """Gradient descent on labelled pairs; validation is F1 at the best threshold."""
     return _summary_of(_train_network(order, Matcher.fit, "f1").record, "f1")
@@ -114,4 +119,5 @@ def _many(count: int, thing: str) -> str:
 RECIPES: Registry[Recipe] = Registry("--model")
 RECIPES.register("edit-distance", Recipe(EditDistanceConfig, train_edit_distance))
 RECIPES.register("matcher", Recipe(MatcherConfig, train_matcher))
+RECIPES.register("seq2seq", Recipe(Seq2SeqConfig, train_seq2seq))
 RECIPES.register("transducer", Recipe(TransducerConfig, train_transducer))

@@ -28,8 +28,8 @@ def train(
     model: Annotated[
         str | None,
         typer.Option(
-            help="edit-distance (a table of operations), matcher (a network for labelled pairs) or transducer; "
-            "by default what the settings say, or edit-distance.",
+            help="edit-distance (a table of operations), matcher (a network for labelled pairs), transducer, or "
+            "seq2seq (to compare a transducer with); by default what the settings say, or edit-distance.",
             show_default=False,
         ),
     ] = None,

@@ -10,7 +10,7 @@ from nsed.cli.console import progress_bar
 from nsed.cli.rows import RowFormat, RowFormatOption, write_rows
 from nsed.errors import ArgumentError
 from nsed.text.readers.lines import open_text
-from nsed.train import Transducer
+from nsed.train import Seq2Seq, Transducer
 
 
 def transduce(
@@ -32,7 +32,7 @@ def transduce(
 ) -> None:
     """Give each source its most probable target: `source`, `target`, `log_prob`."""
     transducer = load_model(model)
-    if not isinstance(transducer, Transducer):
+    if not isinstance(transducer, Transducer | Seq2Seq):
         raise ArgumentError("MODEL", got=f"{model}, which scores pairs only", expected="a transducer")
     strings = text or _lines(sources)
     with progress_bar("transducing", len(strings), unit="words") as bar:

@@ -1,7 +1,16 @@
 """Encoders: how much of its string a symbol knows, from nothing (unigram) to everything (rnn, transformer)."""
 
-from nsed.encoders.base import Attended, Encoder, EncoderConfig
-from nsed.encoders.registry import ENCODERS
+from nsed.encoders.base import Attended, AttendingEncoder, Encoder, EncoderConfig
+from nsed.encoders.registry import ENCODERS, attending_kinds
 from nsed.encoders.string_encoder import Prefix, StringEncoder
 
-__all__ = ["ENCODERS", "Attended", "Encoder", "EncoderConfig", "Prefix", "StringEncoder"]
+__all__ = [
+    "ENCODERS",
+    "Attended",
+    "AttendingEncoder",
+    "Encoder",
+    "EncoderConfig",
+    "Prefix",
+    "StringEncoder",
+    "attending_kinds",
+]

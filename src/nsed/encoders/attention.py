@@ -5,19 +5,20 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional
 
-from nsed.encoders.base import Attended, EncoderConfig, Vectors
+from nsed.encoders.base import Attended, Attention, EncoderConfig, Vectors
 
 
 class CrossAttention(nn.Module):
-    """Multi-head scaled dot-product attention over another string, residual and normalised.
+    """Multi-head scaled dot-product attention over another string, residual, with layer normalisation after or before.
 
     Keys and values are never made: `q (W_k s) = (q W_k) s`, and a mix of `W_v s` is W_v of the mix. So the queries of
     all heads go to where the vectors are, and one more symbol costs nothing that grows with n * dim * dim, although
     nothing is remembered of the other string.
     """
 
-    def __init__(self, config: EncoderConfig) -> None:
+    def __init__(self, config: EncoderConfig, *, pre: bool = False) -> None:
         super().__init__()
+        self.pre = pre
         self.heads, self.part, self.rate = config.heads, config.dim // config.heads, config.dropout
         self.query = nn.Linear(config.dim, config.dim)
         # A key's bias adds the same to all scores of a query, a value's adds a constant to what `merge` gets.
@@ -29,10 +30,24 @@ class CrossAttention(nn.Module):
 
     def forward(self, asking: Vectors, attended: Attended) -> Vectors:
         """Each symbol with what it looked for."""
+        if self.pre:
+            return asking + self._found(self.norm(asking), attended)
+        normed: Tensor = self.norm(asking + self._found(asking, attended))
+        return normed
+
+    def weights(self, asking: Vectors, attended: Attended) -> Attention:
+        """How much each symbol looks at each symbol of the other string, on average over heads."""
+        asked = self._asked(self.norm(asking) if self.pre else asking)
+        scores = torch.einsum("blhd,bsd->blhs", asked, attended.vectors) * self.part**-0.5
+        shares: Tensor = scores.masked_fill(attended.padding[:, None, None], -torch.inf).softmax(-1)
+        return shares.mean(2)
+
+    def _found(self, asking: Vectors, attended: Attended) -> Vectors:
+        """What each symbol looked for."""
         mixed = self._mixed(self._asked(asking), attended)
         values = torch.einsum("blhd,hpd->blhp", mixed, self._per_head(self.value))
-        normed: Tensor = self.norm(asking + self.dropout(self.merge(values.flatten(2))))
-        return normed
+        found: Tensor = self.dropout(self.merge(values.flatten(2)))
+        return found
 
     def _asked(self, asking: Vectors) -> Float[Tensor, "batch length heads dim"]:
         """What each head looks for, to be compared with the vectors themselves."""

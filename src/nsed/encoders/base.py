@@ -14,6 +14,8 @@ from nsed.registry import Registry
 from nsed.types import Lengths
 
 Vectors = Float[Tensor, "batch length dim"]
+Attention = Float[Tensor, "batch length seen"]
+"""Shares that sum to one over the symbols that are seen."""
 State = tuple[Tensor, ...]
 """What a left-to-right encoder remembers of a prefix: tensors whose first axis is the batch."""
 
@@ -42,6 +44,8 @@ class EncoderConfig(Config):
     """Symbols that a cnn layer sees at once."""
     heads: int = bounded(4, low=1)
     """Attention heads of the transformer, and where the target or a cell looks at the source."""
+    feed_forward: int = bounded(4, low=1)
+    """Width of the transformer's feed-forward networks, as a multiple of `dim`."""
     norm: Literal["pre", "post"] = "pre"
     """Layer normalisation of the transformer: before its blocks, or after them as in BERT."""
     dropout: float = bounded(0.1, low=0, high=1)
@@ -68,16 +72,13 @@ class Encoder(nn.Module, ABC):
     """Puts each symbol's vector into context; padding after a string never changes it.
 
     A `causal` encoder sees only what stands to the left, and can go symbol by symbol: `begin` and then `step` give, one
-    by one, the vectors that `forward` gives for the whole string. One that `can_attend`, made with `attends=True`, also
-    looks at another string, the same in every call; others take no notice of it.
+    by one, the vectors that `forward` gives for the whole string. What is `attended` only an `AttendingEncoder` sees.
     """
 
     needs_positions: bool
     """Whether the symbols' vectors tell where they stand, if the settings do not say otherwise."""
     sees_context: bool = True
     """Whether a symbol's vector depends on other symbols."""
-    can_attend: bool = False
-    """Whether a causal one can be made to look at another string."""
 
     @abstractmethod
     def forward(self, vectors: Vectors, lengths: Lengths, attended: Attended | None = None) -> Vectors:
@@ -92,6 +93,14 @@ class Encoder(nn.Module, ABC):
         self, vector: Float[Tensor, "batch dim"], state: State, attended: Attended | None = None
     ) -> tuple[Float[Tensor, "batch dim"], State]:
         """The next symbol's vector in context, and what to remember."""
+
+
+class AttendingEncoder(Encoder):
+    """One that, if causal and made with `attends=True`, also looks at another string, the same in every call."""
+
+    @abstractmethod
+    def attention(self, vectors: Vectors, lengths: Lengths, attended: Attended) -> Attention:
+        """How much each symbol looks at each symbol of the other string, in the last layer, on average over heads."""
 
 
 def inside(lengths: Lengths, width: int) -> Bool[Tensor, "batch width"]:

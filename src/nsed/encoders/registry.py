@@ -1,6 +1,6 @@
 """All encoders by name. A new one is one file and one line here."""
 
-from nsed.encoders.base import ENCODERS
+from nsed.encoders.base import ENCODERS, AttendingEncoder
 from nsed.encoders.cnn import CnnEncoder
 from nsed.encoders.rnn import RnnEncoder
 from nsed.encoders.transformer import TransformerEncoder
@@ -11,4 +11,9 @@ ENCODERS.register("cnn", CnnEncoder)
 ENCODERS.register("rnn", RnnEncoder)
 ENCODERS.register("transformer", TransformerEncoder)
 
-__all__ = ["ENCODERS"]
+__all__ = ["ENCODERS", "attending_kinds"]
+
+
+def attending_kinds() -> list[str]:
+    """The names of encoders that can look at another string."""
+    return [kind for kind in ENCODERS if issubclass(ENCODERS[kind], AttendingEncoder)]

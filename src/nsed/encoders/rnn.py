@@ -5,19 +5,19 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from nsed.encoders.attention import CrossAttention
-from nsed.encoders.base import Attended, Encoder, EncoderConfig, State, Vectors
+from nsed.encoders.base import Attended, AttendingEncoder, Attention, EncoderConfig, State, Vectors
 from nsed.encoders.recurrence import read_all
 from nsed.types import Lengths
 
 
-class RnnEncoder(Encoder):
+class RnnEncoder(AttendingEncoder):
     """GRU layers with residual connections and layer normalisation. Paper: appendix, following Chen et al. 2018.
 
     With `attends`, what a layer found in the other string goes into the next layer, and the last layer's into the
     result; theirs comes from the first layer and goes into all others.
     """
 
-    needs_positions, can_attend = False, True
+    needs_positions = False
 
     def __init__(self, config: EncoderConfig, *, causal: bool, attends: bool = False) -> None:
         super().__init__()
@@ -32,6 +32,15 @@ class RnnEncoder(Encoder):
         for layer in self.layers:
             vectors = layer(vectors, back, attended)
         return vectors
+
+    def attention(self, vectors: Vectors, lengths: Lengths, attended: Attended) -> Attention:
+        """See `AttendingEncoder.attention`."""
+        back = _reversal(lengths, vectors.shape[1])
+        *before, last = self.layers
+        for layer in before:
+            vectors = layer(vectors, back, attended)
+        assert isinstance(last, AttendingLayer)
+        return last.looking.weights(last.reading(vectors, back, None), attended)
 
     def begin(self, like: Float[Tensor, "batch dim"]) -> State:
         """See `Encoder.begin`: each layer's hidden state."""

@@ -6,7 +6,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from nsed.encoders.base import Attended, EncoderConfig, State, Vectors, reordered
+from nsed.encoders.base import Attended, AttendingEncoder, Attention, EncoderConfig, State, Vectors, reordered
 from nsed.encoders.embedding import SymbolEmbedding
 from nsed.encoders.registry import ENCODERS
 from nsed.types import Lengths
@@ -57,6 +57,12 @@ class StringEncoder(nn.Module):
         """The vectors of whole strings."""
         encoded: Tensor = self.encoder(self.embedding(symbols, category), lengths, attended)
         return encoded
+
+    def attention(self, symbols: Int[Tensor, "batch length"], lengths: Lengths, attended: Attended) -> Attention:
+        """How much each symbol looks at each symbol of the other string; only for an encoder that attends."""
+        assert self.attends
+        assert isinstance(self.encoder, AttendingEncoder)
+        return self.encoder.attention(self.embedding(symbols), lengths, attended)
 
     def without_context(
         self, symbols: Int[Tensor, " kinds"], positions: Int[Tensor, " kinds"]

@@ -5,32 +5,47 @@ from jaxtyping import Bool, Float
 from torch import Tensor, nn
 from torch.nn import functional
 
-from nsed.encoders.base import Attended, Encoder, EncoderConfig, State, Vectors, inside
+from nsed.encoders.attention import CrossAttention
+from nsed.encoders.base import Attended, AttendingEncoder, Attention, EncoderConfig, State, Vectors, inside
 from nsed.types import Lengths
 
+Mask = Bool[Tensor, "#batch 1 #length seen"]
 
-class TransformerEncoder(Encoder):
-    """Self-attention layers, masked to the left if causal. Paper: appendix, following BERT (with `norm: post`)."""
+
+class TransformerEncoder(AttendingEncoder):
+    """Self-attention layers, masked to the left if causal. Paper: appendix, following BERT (with `norm: post`).
+
+    With `attends`, every layer also looks at the other string, between self-attention and feed-forward network.
+    """
 
     needs_positions = True
 
-    def __init__(self, config: EncoderConfig, *, causal: bool) -> None:
+    def __init__(self, config: EncoderConfig, *, causal: bool, attends: bool = False) -> None:
         super().__init__()
+        assert causal or not attends
         self.causal = causal
-        self.layers = nn.ModuleList(SelfAttentionLayer(config) for _ in range(config.layers))
+        make = AttendingLayer if attends else SelfAttentionLayer
+        self.layers = nn.ModuleList(make(config) for _ in range(config.layers))
         self.final = nn.LayerNorm(config.dim) if config.norm == "pre" else nn.Identity()
 
     def forward(self, vectors: Vectors, lengths: Lengths, attended: Attended | None = None) -> Vectors:
         """See `Encoder.forward`."""
-        width = vectors.shape[1]
-        seen = inside(lengths, width)[:, None, None, :]
-        if self.causal:
-            seen = torch.ones(width, width, dtype=torch.bool, device=vectors.device).tril()[None, None]
+        mask = self._mask(lengths, vectors.shape[1])
         for layer in self.layers:
-            assert isinstance(layer, SelfAttentionLayer)
-            vectors = layer(vectors, layer.context(vectors), seen)
+            assert isinstance(layer, SelfAttentionLayer | AttendingLayer)
+            vectors = layer(vectors, layer.context(vectors), mask, attended)
         finished: Tensor = self.final(vectors)
         return finished
+
+    def attention(self, vectors: Vectors, lengths: Lengths, attended: Attended) -> Attention:
+        """See `AttendingEncoder.attention`."""
+        mask = self._mask(lengths, vectors.shape[1])
+        *before, last = self.layers
+        for layer in before:
+            assert isinstance(layer, AttendingLayer)
+            vectors = layer(vectors, layer.context(vectors), mask, attended)
+        assert isinstance(last, AttendingLayer)
+        return last.looking.weights(last.reading.mixed(vectors, last.context(vectors), mask), attended)
 
     def begin(self, like: Float[Tensor, "batch dim"]) -> State:
         """See `Encoder.begin`: each layer's inputs so far, after its first normalisation."""
@@ -42,11 +57,17 @@ class TransformerEncoder(Encoder):
         """See `Encoder.step`."""
         vectors, remembered = vector[:, None], []
         for layer, past in zip(self.layers, state, strict=True):
-            assert isinstance(layer, SelfAttentionLayer)
+            assert isinstance(layer, SelfAttentionLayer | AttendingLayer)
             context = torch.cat([past, layer.context(vectors)], dim=1)
             remembered.append(context)
-            vectors = layer(vectors, context, None)
+            vectors = layer(vectors, context, None, attended)
         return self.final(vectors)[:, 0], tuple(remembered)
+
+    def _mask(self, lengths: Lengths, width: int) -> Mask:
+        """Where a symbol may look at another of its string: to the left, or anywhere but at padding."""
+        if self.causal:
+            return torch.ones(width, width, dtype=torch.bool, device=lengths.device).tril()[None, None]
+        return inside(lengths, width)[:, None, None, :]
 
 
 class SelfAttentionLayer(nn.Module):
@@ -59,9 +80,8 @@ class SelfAttentionLayer(nn.Module):
         self.query = nn.Linear(config.dim, config.dim)
         self.key_value = nn.Linear(config.dim, 2 * config.dim)
         self.merge = nn.Linear(config.dim, config.dim)
-        self.wide = nn.Sequential(
-            nn.Linear(config.dim, 4 * config.dim), nn.GELU(), nn.Linear(4 * config.dim, config.dim)
-        )
+        width = config.feed_forward * config.dim
+        self.wide = nn.Sequential(nn.Linear(config.dim, width), nn.GELU(), nn.Linear(width, config.dim))
         self.dropout = nn.Dropout(config.dropout)
 
     def context(self, vectors: Vectors) -> Vectors:
@@ -73,23 +93,24 @@ class SelfAttentionLayer(nn.Module):
         self,
         vectors: Vectors,
         context: Float[Tensor, "batch seen dim"],
-        mask: Bool[Tensor, "#batch 1 #length seen"] | None,
+        mask: Mask | None,
+        attended: Attended | None = None,
     ) -> Vectors:
         """Some symbols, looking at a context in which the mask is True."""
-        attended = vectors + self.dropout(self.attention(self.context(vectors), context, mask))
-        if not self.pre:
-            attended = self.norms[0](attended)
-            normed: Tensor = self.norms[1](attended + self.dropout(self.wide(attended)))
-            return normed
-        widened: Tensor = attended + self.dropout(self.wide(self.norms[1](attended)))
-        return widened
+        return self.widened(self.mixed(vectors, context, mask))
 
-    def attention(
-        self,
-        asking: Vectors,
-        context: Float[Tensor, "batch seen dim"],
-        mask: Bool[Tensor, "#batch 1 #length seen"] | None,
-    ) -> Vectors:
+    def mixed(self, vectors: Vectors, context: Float[Tensor, "batch seen dim"], mask: Mask | None) -> Vectors:
+        """The first half of the layer: attention."""
+        mixed: Tensor = vectors + self.dropout(self.attention(self.context(vectors), context, mask))
+        return mixed if self.pre else torch.as_tensor(self.norms[0](mixed))
+
+    def widened(self, vectors: Vectors) -> Vectors:
+        """The second half: the feed-forward network."""
+        if self.pre:
+            return vectors + torch.as_tensor(self.dropout(self.wide(self.norms[1](vectors))))
+        return torch.as_tensor(self.norms[1](vectors + self.dropout(self.wide(vectors))))
+
+    def attention(self, asking: Vectors, context: Float[Tensor, "batch seen dim"], mask: Mask | None) -> Vectors:
         """Multi-head scaled dot-product attention."""
         query, (key, value) = self._split(self.query(asking)), map(self._split, self.key_value(context).chunk(2, -1))
         rate = self.rate if self.training else 0.0
@@ -100,3 +121,27 @@ class SelfAttentionLayer(nn.Module):
     def _split(self, vectors: Float[Tensor, "batch any dim"]) -> Float[Tensor, "batch heads any part"]:
         batch, length, dim = vectors.shape
         return vectors.view(batch, length, self.heads, dim // self.heads).transpose(1, 2)
+
+
+class AttendingLayer(nn.Module):
+    """A self-attention layer whose symbols also look at another string before the feed-forward network."""
+
+    def __init__(self, config: EncoderConfig) -> None:
+        super().__init__()
+        self.reading = SelfAttentionLayer(config)
+        self.looking = CrossAttention(config, pre=config.norm == "pre")
+
+    def context(self, vectors: Vectors) -> Vectors:
+        """What other symbols see of these."""
+        return self.reading.context(vectors)
+
+    def forward(
+        self,
+        vectors: Vectors,
+        context: Float[Tensor, "batch seen dim"],
+        mask: Mask | None,
+        attended: Attended | None,
+    ) -> Vectors:
+        """Some symbols, looking at a context in which the mask is True, and at the other string."""
+        assert attended is not None
+        return self.reading.widened(self.looking(self.reading.mixed(vectors, context, mask), attended))

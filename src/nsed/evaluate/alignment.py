@@ -6,10 +6,8 @@ from pathlib import Path
 
 from nsed.errors import ArgumentError, DataError
 from nsed.evaluate.agreement import Agreement
-from nsed.text import EditScript
+from nsed.text import EditScript, Links
 from nsed.text.readers.lines import open_text
-
-Links = frozenset[tuple[int, int]]
 
 _LINK = re.compile(r"(\d+)-(\d+)", flags=re.ASCII)
 
@@ -21,7 +19,7 @@ def links_of(script: EditScript) -> Links:
     >>> sorted(links_of(EditScript((Edit("delete", "h", "", 0, 0), Edit("substitute", "a", "a", 1, 0)))))
     [(1, 0)]
     """
-    return frozenset((edit.i, edit.j) for edit in script if edit.kind == "substitute")
+    return script.links
 
 
 def read_pharaoh(path: str | Path) -> list[Links]:

@@ -1,4 +1,4 @@
-"""The verbs that every lattice model answers alike: `align` and `explain`."""
+"""The verbs that every lattice model answers alike: `align`, `links` and `explain`."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from nsed.lattice import EditLattice
 from nsed.models.explanation import Explanation, read_explanation, read_scripts
-from nsed.text import Coders, EditScript, PairBatch, Pairs
+from nsed.text import Coders, EditScript, Links, PairBatch, Pairs
 from nsed.text.progress import OnBatch, ignore
 
 PairsLike: TypeAlias = Pairs | pa.Table | Iterable[Iterable[str]]
@@ -45,6 +45,10 @@ class Aligner(ABC):
             scripts.update(zip(rows, read_scripts(lattice, sources, targets), strict=True))
             on_batch(len(rows))
         return [scripts[row] for row in range(len(pairs))]
+
+    def links(self, pairs: PairsLike, *, on_batch: OnBatch = ignore) -> list[Links]:
+        """Which source symbol became which target symbol: the substitutions of each pair's edit script."""
+        return [script.links for script in self.align_all(pairs, on_batch=on_batch)]
 
     def explain(self, source: str, target: str) -> Explanation:
         """The edit script with everything the lattice knows: how probable each operation is, and the alternatives."""

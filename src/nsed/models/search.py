@@ -7,14 +7,11 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from nsed.encoders import Prefix
 from nsed.lattice import NEG
 from nsed.lattice.arcs import REACHABLE
-from nsed.models.columns import Memory, Normalisation, Opened
-from nsed.models.transducer import EncodedSource, TransducerNetwork
-from nsed.text.vocabulary import END, PAD, START, UNKNOWN
+from nsed.models.writer import E, H, Rows, S, Writer
+from nsed.text.vocabulary import END
 
-Rows = Int[Tensor, " rows"]
 WORTH_MOVING = 0.85
 """Share of hypotheses that must be left, at most, for the complete ones to be left behind."""
 
@@ -25,62 +22,6 @@ class Found(NamedTuple):
     symbols: Int[Tensor, "batch nbest m"]
     lengths: Int[Tensor, "batch nbest"]
     log_prob: Float[Tensor, "batch nbest"]
-
-
-class Hypotheses(NamedTuple):
-    """Prefixes under way: encoder states, what the lattice remembers, and the symbols so far; a row each."""
-
-    source: EncodedSource
-    vector: Float[Tensor, "rows dim"]
-    prefix: Prefix
-    memory: Memory
-    symbols: Int[Tensor, "rows length"]
-
-
-class Expanded(NamedTuple):
-    """Hypotheses with their newest column open: ready to be continued with a symbol."""
-
-    hypotheses: Hypotheses
-    opened: Opened
-
-    @property
-    def written(self) -> Float[Tensor, "rows symbols"]:
-        """Log-probability of each prefix and next symbol; only the vocabulary's own symbols and the end are written."""
-        never = [PAD, START, UNKNOWN]
-        blocked = self.opened.written.new_zeros(self.opened.written.shape[1])
-        blocked[never] = NEG
-        return (self.opened.written + blocked).clamp(min=NEG)
-
-
-class Decoder:
-    """A network and its normalisation, one symbol at a time."""
-
-    def __init__(self, network: TransducerNetwork, normalisation: Normalisation) -> None:
-        self.network, self.normalisation = network, normalisation
-
-    def begin(self, source: EncodedSource) -> Hypotheses:
-        """One empty prefix per source."""
-        batch = len(source.lengths)
-        vector, prefix = self.network.begin(source)
-        symbols = torch.zeros((batch, 0), dtype=torch.long, device=vector.device)
-        return Hypotheses(source, vector, prefix, self.normalisation.begin(source.factors.projected[:, :, 0]), symbols)
-
-    def expand(self, hypotheses: Hypotheses) -> Expanded:
-        """Compute the one new column of each hypothesis."""
-        column = self.network.scores(hypotheses.source, hypotheses.vector[:, None])
-        opened = self.normalisation.open(column, hypotheses.memory, hypotheses.source.lengths)
-        return Expanded(hypotheses, opened)
-
-    def continued(self, expanded: Expanded, rows: Rows, symbols: Rows, *, same_sources: bool = False) -> Hypotheses:
-        """The chosen hypotheses, any of them any number of times, each with one symbol more.
-
-        `same_sources` says that each comes from a row with its own source: then the sources, which are large, stay.
-        """
-        before = expanded.hypotheses
-        source = before.source if same_sources else before.source.reordered(rows)
-        memory = self.normalisation.close(expanded.opened, rows, symbols)
-        vector, prefix = self.network.target_encoder.step(symbols, before.prefix.reordered(rows), source.attended)
-        return Hypotheses(source, vector, prefix, memory, torch.cat([before.symbols[rows], symbols[:, None]], dim=1))
 
 
 class Finished:
@@ -119,7 +60,7 @@ class Finished:
 
 
 def beam_search(
-    decoder: Decoder, source: EncodedSource, *, beam: int, nbest: int, longest: int, length_penalty: float = 0.0
+    writer: Writer[S, H, E], source: S, *, beam: int, nbest: int, longest: int, length_penalty: float = 0.0
 ) -> Found:
     """The `nbest` most probable targets among those that a beam of `beam` prefixes meets.
 
@@ -127,11 +68,11 @@ def beam_search(
     ends when no prefix can still win: a prefix's probability is that of all its continuations together.
     """
     words = torch.arange(len(source.lengths), device=source.lengths.device)
-    hypotheses = decoder.begin(source)
+    hypotheses = writer.begin(source)
     finished = Finished(len(words), nbest, longest, hypotheses.vector)
     alive = torch.ones((len(words), 1), dtype=torch.bool, device=words.device)
     for length in range(longest + 1):
-        expanded = decoder.expand(hypotheses)
+        expanded = writer.expand(hypotheses)
         written = expanded.written.view(*alive.shape, -1).masked_fill(~alive[:, :, None], NEG)
         ends, symbols = written[:, :, END], hypotheses.symbols.view(*alive.shape, length)
         finished.add(words, symbols, ends, _ranked(ends, length + 1, length_penalty))
@@ -142,7 +83,7 @@ def beam_search(
         left, (width, classes) = _remaining(hopeful), written.shape[1:]
         rows = places[left] // classes + left[:, None] * width
         stay = rows.shape == alive.shape  # as many prefixes of as many words as before
-        hypotheses = decoder.continued(expanded, rows.flatten(), (places[left] % classes).flatten(), same_sources=stay)
+        hypotheses = writer.continued(expanded, rows.flatten(), (places[left] % classes).flatten(), same_sources=stay)
         words, alive = words[left], scores[left] > REACHABLE  # a beam wider than the space holds dead prefixes
     return finished.found()
 
@@ -162,46 +103,47 @@ def _ranked(log_prob: Float[Tensor, "batch beam"], length: int, penalty: float) 
     return ranked
 
 
-def greedy_search(decoder: Decoder, source: EncodedSource, *, longest: int) -> Found:
+def greedy_search(writer: Writer[S, H, E], source: S, *, longest: int) -> Found:
     """Always the most probable next symbol, until that is `</s>`."""
-    return _one_by_one(decoder, source, longest, lambda written: written.argmax(1))
+    return _one_by_one(writer, source, longest, lambda written: written.argmax(1))
 
 
-def draw(decoder: Decoder, source: EncodedSource, *, longest: int, generator: torch.Generator | None = None) -> Found:
+def draw(writer: Writer[S, H, E], source: S, *, longest: int, generator: torch.Generator | None = None) -> Found:
     """One target per source, drawn symbol by symbol with its probability."""
 
     def choose(written: Float[Tensor, "rows symbols"]) -> Rows:
         drawn: Tensor = torch.multinomial(written.softmax(1), 1, generator=generator)
         return drawn[:, 0]
 
-    return _one_by_one(decoder, source, longest, choose)
+    return _one_by_one(writer, source, longest, choose)
 
 
 Choose = Callable[[Float[Tensor, "rows symbols"]], Rows]
 
 
-def _one_by_one(decoder: Decoder, source: EncodedSource, longest: int, choose: Choose) -> Found:
+def _one_by_one(writer: Writer[S, H, E], source: S, longest: int, choose: Choose) -> Found:
     """One hypothesis per source. What is complete is carried along for a while, then left behind with others.
 
     What is not complete after `longest` symbols ends there.
     """
     batch, like = len(source.lengths), source.lengths
     symbols, lengths = like.new_zeros((batch, 1, longest)), like.new_full((batch, 1), longest)
-    projected = source.factors.projected
-    log_prob = projected.new_full((batch, 1), NEG, dtype=torch.promote_types(projected.dtype, torch.float32))
-    hypotheses, places = decoder.begin(source), torch.arange(batch, device=like.device)
+    hypotheses, places = writer.begin(source), torch.arange(batch, device=like.device)
+    vector = hypotheses.vector
+    log_prob = vector.new_full((batch, 1), NEG, dtype=torch.promote_types(vector.dtype, torch.float32))
     going: Bool[Tensor, " rows"] = torch.ones_like(places, dtype=torch.bool)
     for length in range(longest + 1):
-        expanded = decoder.expand(hypotheses)
-        chosen = choose(expanded.written)
+        expanded = writer.expand(hypotheses)
+        written = expanded.written
+        chosen = choose(written)
         ended = going if length == longest else (chosen == END) & going
-        lengths[places[ended], 0], log_prob[places[ended], 0] = length, expanded.written[ended, END]
+        lengths[places[ended], 0], log_prob[places[ended], 0] = length, written[ended, END]
         symbols[places[going], 0, :length] = hypotheses.symbols[going]
         going = going & ~ended
         if not bool(going.any()):
             break
         rows = _remaining(going)
-        hypotheses = decoder.continued(expanded, rows, chosen[rows], same_sources=len(rows) == len(going))
+        hypotheses = writer.continued(expanded, rows, chosen[rows], same_sources=len(rows) == len(going))
         places, going = places[rows], going[rows]
     return Found(symbols, lengths, log_prob)
 

@@ -2,7 +2,7 @@
 
 from nsed.text.batch import EncodedStrings, PairBatch, PairBatches
 from nsed.text.coder import Coders, StringCoder
-from nsed.text.edit_script import Edit, EditScript
+from nsed.text.edit_script import Edit, EditScript, Links, pharaoh
 from nsed.text.pairs import Pairs
 from nsed.text.readers import read_pairs, reader_for
 from nsed.text.string_config import StringConfig
@@ -15,6 +15,7 @@ __all__ = [
     "Edit",
     "EditScript",
     "EncodedStrings",
+    "Links",
     "PairBatch",
     "PairBatches",
     "Pairs",
@@ -24,6 +25,7 @@ __all__ = [
     "Symboliser",
     "UnicodeForm",
     "Vocabulary",
+    "pharaoh",
     "read_pairs",
     "reader_for",
 ]

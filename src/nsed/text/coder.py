@@ -43,7 +43,7 @@ class StringCoder:
         count = f"1 {self.side} symbol is" if len(unknown) == 1 else f"{len(unknown)} {self.side} symbols are"
         shown = " ".join(map(visible, unknown[:20])) + (" ..." if len(unknown) > 20 else "")
         message = f"{count} unknown to the model, which reads <unk>: {shown}"
-        warnings.warn(message, UnknownSymbolWarning, stacklevel=5)
+        warnings.warn(message, UnknownSymbolWarning, stacklevel=6)  # whoever called the verb
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,8 @@ from nsed.text.visible import in_columns, visible
 
 EditKind = Literal["delete", "insert", "substitute"]
 Opcode = tuple[str, int, int, int, int]
+Links = frozenset[tuple[int, int]]
+"""Places of source and target symbols that belong together, from 0."""
 
 _COLOURS = {"delete": "red", "insert": "green", "replace": "yellow", "equal": ""}
 
@@ -44,6 +46,15 @@ class Edit:
         return {"delete": f"-{source}", "insert": f"+{target}", "replace": f"{source}→{target}", "equal": source}[
             self.tag
         ]
+
+
+def pharaoh(links: Links) -> str:
+    """Links as text, in order.
+
+    >>> pharaoh(frozenset({(1, 2), (0, 0)}))
+    '0-0 1-2'
+    """
+    return " ".join(f"{i}-{j}" for i, j in sorted(links))
 
 
 @dataclass(frozen=True)
@@ -82,9 +93,14 @@ class EditScript:
         """The target's symbols."""
         return tuple(edit.target for edit in self.edits if edit.kind != "delete")
 
+    @property
+    def links(self) -> Links:
+        """The places of source and target symbol of each substitution, from 0."""
+        return frozenset((edit.i, edit.j) for edit in self.edits if edit.kind == "substitute")
+
     def pharaoh(self) -> str:
         """The alignment as `i-j` pairs, from 0: which source symbol became which target symbol."""
-        return " ".join(f"{edit.i}-{edit.j}" for edit in self.edits if edit.kind == "substitute")
+        return pharaoh(self.links)
 
     def opcodes(self) -> list[Opcode]:
         """The tuples of `difflib.SequenceMatcher.get_opcodes`, neighbours with the same tag joined."""

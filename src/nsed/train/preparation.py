@@ -3,16 +3,18 @@
 from collections.abc import Iterable
 from random import Random
 
+import pyarrow as pa
 import torch
 
 from nsed.errors import ArgumentError
 from nsed.text import Pairs
 from nsed.train.config import TrainConfig
 from nsed.train.matcher_config import MatcherConfig
+from nsed.train.seq2seq_config import Seq2SeqConfig
 from nsed.train.transducer_config import TransducerConfig
 
 HELD_OUT_SHARE, MOST_HELD_OUT = 20, 2000
-ModelConfig = MatcherConfig | TransducerConfig
+ModelConfig = MatcherConfig | Seq2SeqConfig | TransducerConfig
 
 
 def chosen_device(config: TrainConfig) -> torch.device:
@@ -44,6 +46,20 @@ def split(pairs: Pairs, validation: Pairs | Iterable[Iterable[str]] | None, *, s
         for wanted in (False, True)
     )
     return (kept if len(kept) else pairs), apart
+
+
+def transduction_data(
+    pairs: Pairs | pa.Table | Iterable[Iterable[str]],
+    validation: Pairs | Iterable[Iterable[str]] | None,
+    *,
+    seed: int,
+) -> tuple[Pairs, Pairs]:
+    """Positive pairs to learn from and to validate with; validation sources that are also learned from do not count."""
+    checked = None if validation is None else Pairs.of(validation).positives()
+    training, held_out = split(Pairs.of(pairs).positives(), checked, seed=seed)
+    if not len(training):
+        raise ArgumentError("pairs", got="no positive pair", expected="at least one to learn from")
+    return training, unseen(held_out, training)
 
 
 def unseen(validation: Pairs, training: Pairs) -> Pairs:

@@ -73,6 +73,11 @@ class Trainer:
         self.step += 1
         return self._update()
 
+    @property
+    def record(self) -> dict[str, object]:
+        """What the training has to tell: its steps, the best of them, and how good that was."""
+        return {"steps": self.step, "best_step": self.best_step, self.task.metric: self.best}
+
     def _run(self, on_step: OnStep, on_validation: OnValidation) -> None:
         losses: list[Tensor] = []
         self._reseed()

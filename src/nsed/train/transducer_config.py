@@ -4,14 +4,14 @@ from dataclasses import dataclass
 from typing import Literal
 
 from nsed.config import bounded
-from nsed.encoders import ENCODERS, EncoderConfig
+from nsed.encoders import EncoderConfig, attending_kinds
 from nsed.errors import ConfigError
-from nsed.text import StringConfig
+from nsed.models.search_config import SearchConfig
 from nsed.train.config import TrainConfig
 
 
 @dataclass(frozen=True)
-class TransducerConfig(StringConfig):
+class TransducerConfig(SearchConfig):
     """What a Transducer is made of, how it is trained and how it decodes.
 
     The defaults are exact mode without attention. Paper mode: `normalisation: incoming`, `attention: true`, weights 1
@@ -27,7 +27,7 @@ class TransducerConfig(StringConfig):
     attention: bool = False
     """Whether a cell also sees the whole source; without any attention, the lattice is the only way to the target."""
     target_attention: bool = False
-    """Whether the target's recurrent layers look at the source; rnn only."""
+    """Whether the layers of the target's encoder look at the source; rnn and transformer only."""
     interaction: int = bounded(0, low=0)
     """Similarity heads between source and target symbols."""
     feature_dropout: float = bounded(0.1, low=0, high=1)
@@ -40,12 +40,6 @@ class TransducerConfig(StringConfig):
     """Weight of the next-symbol loss; exact mode has no use for it, its likelihood is that."""
     distortion: float = bounded(0.0, low=0)
     """Weight of the interpretability loss."""
-    beam: int = bounded(5, low=1)
-    """Prefixes that are followed at once in decoding."""
-    length_penalty: float = bounded(0.0, low=0)
-    """Power of the length that log-probabilities are divided by before they are compared."""
-    longest_output: int = bounded(64, low=1)
-    """Target symbols at most in decoding."""
     train: TrainConfig = TrainConfig()
     """How the network is trained."""
 
@@ -59,8 +53,8 @@ class TransducerConfig(StringConfig):
 
     def _attention_faults(self) -> list[str]:
         faults, encoder = [], self.encoder
-        if self.target_attention and not ENCODERS[encoder.kind].can_attend:
-            able = ", ".join(kind for kind in ENCODERS if ENCODERS[kind].can_attend)
+        if self.target_attention and encoder.kind not in attending_kinds():
+            able = ", ".join(attending_kinds())
             faults.append(f"target_attention: got True, expected False with encoder.kind {encoder.kind}; {able} can")
         if (self.attention or self.target_attention) and encoder.dim % encoder.heads:
             faults.append(f"encoder.heads: got {encoder.heads}, expected a divisor of encoder.dim ({encoder.dim})")

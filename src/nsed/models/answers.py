@@ -1,0 +1,120 @@
+"""Targets of sources, as callers get them from every model that writes: `transduce` and `sample`."""
+
+import warnings
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+
+from nsed.errors import ArgumentError, CutOutputWarning
+from nsed.lattice.arcs import REACHABLE
+from nsed.models.search import Found, beam_search, draw, greedy_search
+from nsed.models.search_config import SearchConfig
+from nsed.models.writer import Writer
+from nsed.text import Coders, Pairs
+from nsed.text.collection import uncollected
+from nsed.text.progress import OnBatch, ignore
+
+BATCH_WORDS, BATCH_PREFIXES, BATCH_SYMBOLS = 2**8, 2**15, 2**19
+"""Words that are transduced at once, so that they fit the cache of a CPU; on a GPU, prefixes of all words together and
+symbols of their sources."""
+
+AnyWriter = Writer[Any, Any, Any]
+
+
+class Transduction(NamedTuple):
+    """One possible target: its text, its symbols, and its log-probability given the source."""
+
+    text: str
+    symbols: tuple[str, ...]
+    log_prob: float
+
+
+def longest_output(writer: AnyWriter, config: SearchConfig) -> int:
+    """Target symbols at most: what the settings say, and what the target's encoder has positions for."""
+    return min(config.longest_output, writer.longest or config.longest_output)
+
+
+class Answers:
+    """What a writer has to say to texts."""
+
+    def __init__(self, writer: AnyWriter, coders: Coders, config: SearchConfig) -> None:
+        self.writer, self.coders, self.config = writer, coders, config
+        self.longest = longest_output(writer, config)
+
+    def transduce(
+        self, sources: Iterable[str], *, nbest: int = 1, beam: int | None = None, on_batch: OnBatch = ignore
+    ) -> list[list[Transduction]]:
+        """The most probable targets of each source, best first."""
+        for name, value in (("nbest", nbest), ("beam", beam)):
+            if value is not None and value < 1:
+                raise ArgumentError(name, got=value, expected="at least 1")
+        texts, width = _checked(sources), max(beam or self.config.beam, nbest)
+        results: dict[int, list[Transduction]] = {}
+        for rows, encoded in self._encoded(texts, beam=width):
+            found = self._search(encoded, width, nbest)
+            with uncollected():
+                results.update(zip(rows.tolist(), self._read(found), strict=True))
+            on_batch(len(rows))
+        self._warn_of_cuts(results.values())
+        return [results[row] for row in range(len(texts))]
+
+    def sample(
+        self, sources: Iterable[str], *, count: int = 1, seed: int = 0, on_batch: OnBatch = ignore
+    ) -> list[list[Transduction]]:
+        """Targets of each source, drawn with their probabilities; the same ones for the same sources and seed."""
+        if count < 1:
+            raise ArgumentError("count", got=count, expected="at least 1")
+        texts = _checked(sources)
+        drawn: list[list[Transduction]] = [[] for _ in texts]
+        generator = torch.Generator(self.writer.device).manual_seed(seed)
+        for rows, encoded in self._encoded(texts):
+            for _ in range(count):
+                found = draw(self.writer, encoded, longest=self.longest, generator=generator)
+                for row, answers in zip(rows.tolist(), self._read(found), strict=True):
+                    drawn[row] += answers
+            on_batch(len(rows))
+        return drawn
+
+    def _encoded(self, sources: Sequence[str], *, beam: int = 1) -> Iterator[tuple[np.ndarray, Any]]:
+        """Sources of similar length together, with their places; as many as there is room for beams of this width."""
+        encoded, device = self.coders.source.encode(sources), self.writer.device
+        room = min(BATCH_PREFIXES, BATCH_SYMBOLS // (encoded.longest + 1))
+        words = BATCH_WORDS if device.type == "cpu" else max(1, room // beam)
+        order = np.argsort(encoded.lengths, kind="stable")
+        for rows in np.array_split(order, range(words, len(order), words)) if len(order) else ():
+            lengths = torch.from_numpy(encoded.lengths[rows]).to(device)
+            yield rows, self.writer.encode(encoded.padded(rows).to(device), lengths)
+
+    def _search(self, encoded: Any, beam: int, nbest: int) -> Found:
+        if beam == 1:
+            return greedy_search(self.writer, encoded, longest=self.longest)
+        penalty = self.config.length_penalty
+        return beam_search(self.writer, encoded, beam=beam, nbest=nbest, longest=self.longest, length_penalty=penalty)
+
+    def _read(self, found: Found) -> Iterator[list[Transduction]]:
+        longest = int(found.lengths.amax()) if found.lengths.numel() else 0
+        columns = (found.symbols[..., :longest].tolist(), found.lengths.tolist(), found.log_prob.tolist())
+        name, join = self.coders.target.vocabulary.names.__getitem__, self.coders.target.symboliser.join
+        for answers in zip(*columns, strict=True):
+            read = [
+                (tuple(map(name, numbers[:length])), log_prob)
+                for numbers, length, log_prob in zip(*answers, strict=True)
+                if log_prob > REACHABLE
+            ]
+            yield [Transduction(join(symbols), symbols, log_prob) for symbols, log_prob in read]
+
+    def _warn_of_cuts(self, results: Iterable[list[Transduction]]) -> None:
+        cut = sum(bool(best) and len(best[0].symbols) >= self.longest for best in results)
+        if cut:
+            message = f"{cut} of the targets reach {self.longest} symbols, the most allowed"
+            warnings.warn(f"{message} (longest_output, max_length)", CutOutputWarning, stacklevel=4)
+
+
+def _checked(sources: Iterable[str]) -> list[str]:
+    if isinstance(sources, str):
+        raise ArgumentError("sources", got=repr(sources), expected="a list of strings")
+    texts = list(sources)
+    Pairs(texts, texts)  # raises where something is no string
+    return texts
