@@ -1,4 +1,4 @@
-"""`nsed data`: data sets that come with nsed, and what leaks in any."""
+"""`nsed data`: data sets that come with nsed; what leaks in any, and what is aligned with what."""
 
 from collections.abc import Iterator
 from itertools import chain
@@ -9,6 +9,7 @@ import typer
 
 from nsed.cli.arguments import Output, open_output, write_tsv
 from nsed.cli.check import check
+from nsed.cli.reference import align
 from nsed.datasets import cmudict_pairs
 from nsed.datasets.protocols import PROTOCOLS, SplitOptions
 from nsed.datasets.published_cognates import HELD_OUT
@@ -18,8 +19,11 @@ from nsed.errors import ArgumentError
 from nsed.text import Pairs
 from nsed.text.pairs import COLUMNS
 
-app = typer.Typer(help="Data sets that come with nsed; a check of any for leaks.", no_args_is_help=True)
+app = typer.Typer(
+    help="Data sets that come with nsed; a check of any for leaks; reference alignments.", no_args_is_help=True
+)
 app.command()(check)
+app.command()(align)
 
 
 @app.command()

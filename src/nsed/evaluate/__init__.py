@@ -1,7 +1,7 @@
 """Evaluate: plain data in, numbers out."""
 
 from nsed.evaluate.agreement import Agreement
-from nsed.evaluate.alignment import alignment_score, links_of, read_pharaoh
+from nsed.evaluate.alignment import Links, alignment_score, links_of, read_pharaoh
 from nsed.evaluate.calibration import Calibration, fit_calibration
 from nsed.evaluate.clustering import adjusted_rand, b_cubed
 from nsed.evaluate.matching import MatchingScore, best_threshold, f1_interval, matching_score
@@ -22,6 +22,7 @@ __all__ = [
     "Agreement",
     "Calibration",
     "Interval",
+    "Links",
     "MatchingScore",
     "PairedTest",
     "ReliabilityBins",
