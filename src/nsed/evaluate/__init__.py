@@ -4,9 +4,10 @@ from nsed.evaluate.agreement import Agreement
 from nsed.evaluate.alignment import Links, alignment_score, links_of, read_pharaoh
 from nsed.evaluate.calibration import Calibration, fit_calibration
 from nsed.evaluate.clustering import adjusted_rand, b_cubed
-from nsed.evaluate.matching import MatchingScore, best_threshold, f1_interval, matching_score
+from nsed.evaluate.grouping import category_groups, length_groups
+from nsed.evaluate.matching import MatchingScore, best_threshold, decisions, f1_interval, matching_score
 from nsed.evaluate.nbest import nbest_accuracy, oracle_score
-from nsed.evaluate.ranking import average_precision, roc_auc
+from nsed.evaluate.ranking import RankingCurve, average_precision, ranking_curve, roc_auc
 from nsed.evaluate.reliability import ReliabilityBins, brier_score, expected_calibration_error, reliability_bins
 from nsed.evaluate.resampling import (
     Interval,
@@ -25,6 +26,7 @@ __all__ = [
     "Links",
     "MatchingScore",
     "PairedTest",
+    "RankingCurve",
     "ReliabilityBins",
     "TransductionScore",
     "WordErrors",
@@ -35,10 +37,13 @@ __all__ = [
     "best_threshold",
     "bootstrap_interval",
     "brier_score",
+    "category_groups",
+    "decisions",
     "difference_interval",
     "expected_calibration_error",
     "f1_interval",
     "fit_calibration",
+    "length_groups",
     "links_of",
     "matching_score",
     "mean_interval",
@@ -46,6 +51,7 @@ __all__ = [
     "oracle_score",
     "paired_statistic_test",
     "paired_test",
+    "ranking_curve",
     "read_pharaoh",
     "reliability_bins",
     "roc_auc",
