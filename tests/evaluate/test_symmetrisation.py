@@ -57,5 +57,5 @@ def test_two_directions_that_agree_are_left_alone(found):
 
 
 def test_an_unknown_heuristic_is_named():
-    with pytest.raises(UnknownNameError, match="heuristic: got 'grow-dig'.*Did you mean 'grow-diag'"):
+    with pytest.raises(UnknownNameError, match=r"heuristic: got 'grow-dig'.*Did you mean 'grow-diag'"):
         HEURISTICS["grow-dig"]

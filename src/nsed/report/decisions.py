@@ -130,28 +130,22 @@ def _promises(done: Decisions) -> tuple[Figure, ...]:
 
 def matching_curves(done: Decisions) -> tuple[Curve, ...]:
     """Precision over recall, ROC, and whether probabilities keep their promise."""
-    curves = ()
-    if done.rankable:
-        found = ranking_curve(done.scores, done.labels)
-        precision, roc = (
-            _line("precision", found.recall, found.precision),
-            _line("ROC", found.false_alarms, found.recall),
-        )
-        curves = (
-            Curve("Precision and recall", "recall", "precision", (precision,)),
-            Curve("ROC", "false positive rate", "true positive rate", (_from_zero(roc),), diagonal=True),
-        )
-    return curves + _reliability(done)
+    return (_threshold_curves(done) if done.rankable else ()) + _reliability(done)
+
+
+def _threshold_curves(done: Decisions) -> tuple[Curve, ...]:
+    recall, precision, false_alarms = ranking_curve(done.scores, done.labels)
+    roc = _line("ROC", np.append(0, false_alarms), np.append(0, recall))
+    return (
+        Curve("Precision and recall", "recall", "precision", (_line("precision", recall, precision),)),
+        Curve("ROC", "false positive rate", "true positive rate", (roc,), diagonal=True),
+    )
 
 
 def _line(name: str, x: np.ndarray, y: np.ndarray) -> Line:
     """At most so many points, evenly chosen, the first and the last among them."""
     chosen = np.unique(np.linspace(0, len(x) - 1, CURVE_POINTS).round().astype(int))
     return Line(name, tuple(Point(*point) for point in zip(x[chosen].tolist(), y[chosen].tolist(), strict=True)))
-
-
-def _from_zero(line: Line) -> Line:
-    return line._replace(points=(Point(0.0, 0.0), *line.points))
 
 
 def _reliability(done: Decisions) -> tuple[Curve, ...]:

@@ -15,7 +15,7 @@ from nsed.text.plain_script import plain_script
 
 
 def false_decisions(model: object, done: Decisions, count: int) -> tuple[Mistake, ...]:
-    """The surest wrong decisions: half of them false positives, highest score first, half false negatives, lowest first.
+    """The surest wrong decisions: half of them false positives, highest score first, half false negatives, lowest.
 
     Where there are fewer of one kind, there are more of the other.
     """
@@ -46,7 +46,7 @@ def _false_decision(model: object, done: Decisions, row: int) -> Mistake:
 
 
 def wrong_answers(model: object, done: Answers, count: int) -> tuple[Mistake, ...]:
-    """The words whose right answer is the least probable; of a model that gives no scores, those with the most edits."""
+    """The words whose right answer is the least probable; of a model without scores, those with the most edits."""
     wrong = [_Wrong.of(done, int(row)) for row in np.flatnonzero(done.errors.wrong)]
     if isinstance(model, Scores) and wrong:
         scores = model.score(Pairs([one.source for one in wrong], [one.right for one in wrong])).tolist()

@@ -1,4 +1,4 @@
-"""What a report consists of, as plain data: figures, curves, groups, mistakes. Terminal, JSON and HTML show the same."""
+"""What a report consists of, as plain data: figures, curves, groups, mistakes."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -104,7 +104,7 @@ class NamedScript(NamedTuple):
 
 @dataclass(frozen=True)
 class Mistake:
-    """Something that went wrong: the string or strings given, what was said of them, what is right, and the operations."""
+    """Something that went wrong: the string or strings given, what was said of them, what is right, and how."""
 
     kind: str
     given: tuple[str, ...]

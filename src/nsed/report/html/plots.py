@@ -34,8 +34,8 @@ def whisker(figure: Figure) -> str:
     low, high = figure.interval or (figure.value, figure.value)
     places = [f"{100 * min(end, 1):.2f}" for end in (low, high, figure.value)]
     return (
-        '<svg class="whisker" viewBox="-4 0 108 12" aria-hidden="true"><line class="track" x1="0" x2="100" y1="6" y2="6"/>'
-        f'<line class="span" x1="{places[0]}" x2="{places[1]}" y1="6" y2="6"/><circle cx="{places[2]}" cy="6" r="3"/></svg>'
+        '<svg class="whisker" viewBox="-4 0 108 12" aria-hidden="true"><path class="track" d="M0 6H100"/>'
+        f'<path class="span" d="M{places[0]} 6H{places[1]}"/><circle cx="{places[2]}" cy="6" r="3"/></svg>'
     )
 
 
@@ -45,7 +45,7 @@ def _axes(curve: Curve) -> tuple[Axis, Axis]:
         across, up = (0.0, 1.0), (0.0, 1.0)
     else:
         across = min(point.x for point in points), max(point.x for point in points)
-        up = 0.0, max(max(point.y for point in points), 0.01)
+        up = 0.0, max([0.01, *(point.y for point in points)])
     whole = curve.x_kind == "count"
     return (
         round_axis(*across, start=LEFT, end=RIGHT, whole=whole),

@@ -6,23 +6,15 @@ from nsed.report.html.markup import foreign, lines, text
 from nsed.report.html.plots import whisker
 from nsed.report.records import Breakdown, Comparison, Difference, Figure, Group
 
-Cell = tuple[str, str]
-"""What stands in it, as markup, and what it is sorted by."""
-
 
 def figures_table(figures: Sequence[Figure]) -> str:
     """A row for each figure, with its interval as numbers and as a line."""
-    rows = [
-        [
-            _left(figure.title),
-            _right(str(figure)),
-            _right(figure.span),
-            f"<td>{whisker(figure)}</td>",
-            _left(figure.note),
-        ]
-        for figure in figures
-    ]
-    return _table(["figure", "value", "95 % interval", "", ""], rows)
+    return _table(["figure", "value", "95 % interval", "", ""], map(_figure, figures))
+
+
+def _figure(figure: Figure) -> list[str]:
+    picture = f"<td>{whisker(figure)}</td>"
+    return [_left(figure.title), _right(str(figure)), _right(figure.span), picture, _left(figure.note)]
 
 
 def comparison_table(model: str, figures: Sequence[Figure], comparison: Comparison) -> str:
