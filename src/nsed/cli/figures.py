@@ -5,6 +5,7 @@ from rich.table import Table
 
 from nsed.cli.console import out
 from nsed.report import Caution, Figure, Report
+from nsed.report.records import in_words
 
 
 def show_report(report: Report) -> None:
@@ -14,7 +15,7 @@ def show_report(report: Report) -> None:
     out.print(_figures_table(report))
     for one in report.comparison.differences if report.comparison else ():
         span = f"95 % {100 * one.interval.low:+.2f} to {100 * one.interval.high:+.2f}"
-        out.print(f"{one.name}: {100 * one.value:+.2f} points against the other, {span}, p = {one.p_value:.4f}")
+        out.print(f"{in_words(one.name)}: {100 * one.value:+.2f} points, {span}, p = {one.p_value:.4f}")
 
 
 def _figures_table(report: Report) -> Table:

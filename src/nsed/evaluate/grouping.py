@@ -14,7 +14,7 @@ class Rows(NamedTuple):
 
 
 def length_groups(lengths: np.ndarray, *, smallest: float = 0.04) -> list[Rows]:
-    """Items by length, shortest first; lengths next to each other share a group until it has this share of all items.
+    """Items by length, shortest first; lengths next to each other share a group, so that it has a share of all items.
 
     >>> [(group.name, len(group.rows)) for group in length_groups(np.array([3, 4, 4, 4, 5, 9]), smallest=0.3)]
     [('3–4', 4), ('5–9', 2)]
@@ -25,7 +25,7 @@ def length_groups(lengths: np.ndarray, *, smallest: float = 0.04) -> list[Rows]:
         if len(begun) >= smallest * len(lengths):
             groups.append(begun)
             begun = begun[:0]
-    groups += [begun] if len(begun) else []
+    groups[-1] = np.concatenate([groups[-1], begun])
     return [Rows(_span(lengths[rows]), np.sort(rows)) for rows in groups]
 
 

@@ -135,7 +135,7 @@ def _breakdown(by: str, groups: list[Rows], errors: WordErrors) -> Breakdown:
     for name, rows in groups:
         score = WordErrors(errors.edits[rows], errors.lengths[rows]).score()
         found.append(Group(name, score.words, (score.cer, score.corpus_cer, score.wer)))
-    return Breakdown(by, "words", ("cer", "corpus cer", "wer"), tuple(found))
+    return Breakdown(by, "words", ("cer", "corpus_cer", "wer"), tuple(found))
 
 
 def _lengths(done: Answers) -> np.ndarray:

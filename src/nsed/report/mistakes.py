@@ -82,8 +82,8 @@ def _wrong_answer(model: object, wrong: _Wrong) -> Mistake:
     if wrong.log_prob is not None:
         figures.append(Figure("log_prob_of_the_right_one", wrong.log_prob, "number"))
     scripts = (
-        *_script(model, "said", wrong.source, wrong.said),
-        *_script(model, "right", wrong.source, wrong.right),
+        *_script(model, "source to said", wrong.source, wrong.said),
+        *_script(model, "source to right", wrong.source, wrong.right),
         NamedScript("right to said", plain_script(wrong.right_symbols, wrong.said_symbols)),
     )
     kind = "wrong" if wrong.said_symbols else "no answer"

@@ -33,6 +33,7 @@ class Calibrated(Protocol):
     calibration: Calibration
 
 
+@runtime_checkable
 class Answer(Protocol):
     """One possible target."""
 
@@ -78,6 +79,7 @@ class AlignsMany(Aligns, Protocol):
         """The operations of each pair, in the order given."""
 
 
+@runtime_checkable
 class Progress(Protocol):
     """Told what begins and how much there is to do; what comes back is told how much of it is done."""
 

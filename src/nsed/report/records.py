@@ -11,6 +11,7 @@ from nsed.text import EditScript
 FigureKind = Literal["share", "number", "count"]
 TaskKind = Literal["matching", "transduction"]
 
+_SHORT = {"cer", "wer", "f1", "roc", "auc"}
 _FORMATS: dict[FigureKind, str] = {"share": ".2%", "number": ".4f", "count": ",.0f"}
 
 
@@ -23,7 +24,7 @@ class Figure:
     """
 
     name: str
-    value: float
+    value: float | int
     kind: FigureKind = "share"
     interval: Interval | None = None
     note: str = ""
@@ -31,7 +32,7 @@ class Figure:
     @property
     def title(self) -> str:
         """The name in words."""
-        return self.name.replace("_", " ")
+        return in_words(self.name)
 
     def __str__(self) -> str:
         return written(self.value, self.kind)
@@ -42,7 +43,16 @@ class Figure:
         return " to ".join(written(end, self.kind) for end in self.interval or ())
 
 
-def written(value: float, kind: FigureKind) -> str:
+def in_words(name: str) -> str:
+    """The name of a figure as people write it.
+
+    >>> in_words("alignment_f1"), in_words("corpus_cer")
+    ('alignment F1', 'corpus CER')
+    """
+    return " ".join(word.upper() if word in _SHORT else word for word in name.split("_"))
+
+
+def written(value: float | int, kind: FigureKind) -> str:
     """A number as people read it: shares in per cent, counts with commas."""
     return format(value, _FORMATS[kind])
 

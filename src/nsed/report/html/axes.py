@@ -3,17 +3,19 @@
 from math import ceil, floor, log10
 from typing import NamedTuple
 
+Number = float | int
+
 
 class Axis(NamedTuple):
     """Numbers from `low` to `high` on the way from one place to another, with marks at round numbers."""
 
-    low: float
-    high: float
-    start: float
-    end: float
-    ticks: tuple[float, ...]
+    low: Number
+    high: Number
+    start: Number
+    end: Number
+    ticks: tuple[Number, ...]
 
-    def at(self, value: float) -> float:
+    def at(self, value: Number) -> float:
         """The place of a number.
 
         >>> Axis(0, 1, 40, 340, ()).at(0.5)
@@ -22,7 +24,7 @@ class Axis(NamedTuple):
         return round(self.start + (self.end - self.start) * (value - self.low) / (self.high - self.low), 1)
 
 
-def round_axis(low: float, high: float, *, start: float, end: float, whole: bool = False) -> Axis:
+def round_axis(low: Number, high: Number, *, start: Number, end: Number, whole: bool = False) -> Axis:
     """An axis that reaches from one mark to another and holds both numbers; `whole` marks are integers.
 
     >>> round_axis(0, 0.37, start=0, end=100).ticks

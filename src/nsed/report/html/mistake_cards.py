@@ -18,7 +18,7 @@ def _card(number: int, mistake: Mistake) -> str:
     facts = [mistake.kind, mistake.languages, *(f"{figure.title} {figure}" for figure in mistake.figures)]
     return lines(
         [
-            f'<li class="mistake {mistake.kind.replace(" ", "-")}">',
+            f'<li class="mistake {text(mistake.kind).replace(" ", "-")}">',
             f'<h3><span class="rank">{number}</span> {given}</h3>',
             f'<p class="facts">{" · ".join(text(fact) for fact in facts if fact)}</p>',
             f"<dl><dt>said</dt><dd>{foreign(mistake.said)}</dd><dt>right</dt><dd>{foreign(mistake.right)}</dd></dl>",

@@ -36,7 +36,8 @@ def _sections(report: Report) -> list[str]:
         found.append(_section(f"Against {report.comparison.model}", compared))
     if report.curves:
         found.append(_section("Curves", f'<div class="plots">{lines(map(plot, report.curves))}</div>'))
-    found += [_section(f"By {groups.by}", breakdown_table(groups)) for groups in report.breakdowns]
+    groups = [_section(f"By {one.by}", breakdown_table(one)) for one in report.breakdowns]
+    found += [f'<div class="groups">{lines(groups)}</div>'] if groups else []
     if report.mistakes:
         found.append(_section(f"The {len(report.mistakes)} worst errors", mistake_cards(report.mistakes)))
     return found

@@ -2,7 +2,7 @@
 
 from itertools import chain
 
-from nsed.report.html.axes import Axis, round_axis
+from nsed.report.html.axes import Axis, Number, round_axis
 from nsed.report.html.markup import lines, text
 from nsed.report.records import Curve, Figure, FigureKind, Line, Point
 
@@ -67,7 +67,7 @@ def _grid(curve: Curve, across: Axis, up: Axis) -> str:
     )
 
 
-def _label(x: float, y: float, tick: float, kind: FigureKind, anchor: str) -> str:
+def _label(x: Number, y: Number, tick: Number, kind: FigureKind, anchor: str) -> str:
     shown = f"{100 * tick:g} %" if kind == "share" else f"{tick:g}"
     return f'<text class="tick" x="{x}" y="{y}" text-anchor="{anchor}">{shown}</text>'
 

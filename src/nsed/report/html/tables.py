@@ -4,7 +4,9 @@ from collections.abc import Iterable, Sequence
 
 from nsed.report.html.markup import foreign, lines, text
 from nsed.report.html.plots import whisker
-from nsed.report.records import Breakdown, Comparison, Difference, Figure, Group
+from nsed.report.records import Breakdown, Comparison, Difference, Figure, Group, in_words
+
+_NUMBER = ' class="number"'
 
 
 def figures_table(figures: Sequence[Figure]) -> str:
@@ -31,7 +33,7 @@ def comparison_table(model: str, figures: Sequence[Figure], comparison: Comparis
 def breakdown_table(breakdown: Breakdown) -> str:
     """A row for each group; a click on a head sorts by it."""
     rows = [_group(group, place) for place, group in enumerate(breakdown.groups)]
-    return _table([breakdown.by, breakdown.of, *breakdown.columns], rows, sortable=True)
+    return _table([breakdown.by, breakdown.of, *map(in_words, breakdown.columns)], rows, sortable=True)
 
 
 def _group(group: Group, place: int) -> list[str]:
@@ -43,7 +45,7 @@ def _group(group: Group, place: int) -> list[str]:
 def _differences(differences: Iterable[Difference]) -> str:
     rows = [
         [
-            _left(one.name),
+            _left(in_words(one.name)),
             _right(f"{100 * one.value:+.2f} points"),
             _right(f"{100 * one.interval.low:+.2f} to {100 * one.interval.high:+.2f}"),
             _right(f"{one.p_value:.4f}"),
@@ -67,6 +69,6 @@ def _right(value: str) -> str:
 
 def _table(heads: Sequence[str], rows: Iterable[Sequence[str]], *, sortable: bool = False) -> str:
     kind = ' class="sortable"' if sortable else ""
-    head = "".join(f'<th scope="col">{text(name)}</th>' for name in heads)
+    head = "".join(f'<th scope="col"{_NUMBER if place else ""}>{text(name)}</th>' for place, name in enumerate(heads))
     body = lines(f"<tr>{''.join(row)}</tr>" for row in rows)
     return f'<div class="wide"><table{kind}><thead><tr>{head}</tr></thead>\n<tbody>\n{body}\n</tbody></table></div>'
