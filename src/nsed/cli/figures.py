@@ -7,12 +7,15 @@ from nsed.cli.console import out
 from nsed.report import Caution, Figure, Report
 from nsed.report.records import in_words
 
+WIDTH = 140
+"""Room for the widest table: where the terminal has less, lines go on below."""
+
 
 def show_report(report: Report) -> None:
     """What makes the figures worth less, the figures, and how they differ from another model's."""
     for caution in report.cautions:
         _show_caution(caution)
-    out.print(_figures_table(report))
+    out.print(_figures_table(report), width=max(out.width, WIDTH))
     for one in report.comparison.differences if report.comparison else ():
         span = f"95 % {100 * one.interval.low:+.2f} to {100 * one.interval.high:+.2f}"
         out.print(f"{in_words(one.name)}: {100 * one.value:+.2f} points, {span}, p = {one.p_value:.4f}")

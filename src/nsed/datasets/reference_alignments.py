@@ -1,7 +1,7 @@
 """Alignments to compare a model's with, by the statistical word aligner `eflomal` (extra `align`).
 
 Paper: section 4, alignment of pronunciations. Ours is eflomal where theirs is efmaral, its predecessor by the same
-author. It draws samples without a seed: two runs differ in a few links of a hundred.
+author. It draws samples without a seed: two runs differ in a few links.
 """
 
 from collections.abc import Callable, Iterable, Sequence

@@ -11,7 +11,7 @@ from nsed.text import EditScript
 FigureKind = Literal["share", "number", "count"]
 TaskKind = Literal["matching", "transduction"]
 
-_SHORT = {"cer", "wer", "f1", "roc", "auc"}
+_NAMES = {"cer": "CER", "wer": "WER", "f1": "F1", "roc": "ROC", "auc": "AUC", "brier": "Brier"}
 _FORMATS: dict[FigureKind, str] = {"share": ".2%", "number": ".4f", "count": ",.0f"}
 
 
@@ -49,7 +49,7 @@ def in_words(name: str) -> str:
     >>> in_words("alignment_f1"), in_words("corpus_cer")
     ('alignment F1', 'corpus CER')
     """
-    return " ".join(word.upper() if word in _SHORT else word for word in name.split("_"))
+    return " ".join(_NAMES.get(word, word) for word in name.split("_"))
 
 
 def written(value: float | int, kind: FigureKind) -> str:

@@ -4,7 +4,7 @@ from nsed.report.html.edit_boxes import LEGEND, boxes
 from nsed.report.html.markup import foreign, lines, text
 from nsed.report.records import Mistake, NamedScript
 
-ARROW = ' <span class="arrow">·</span> '
+BETWEEN = ' <span class="between">and</span> '
 
 
 def mistake_cards(mistakes: tuple[Mistake, ...]) -> str:
@@ -14,7 +14,7 @@ def mistake_cards(mistakes: tuple[Mistake, ...]) -> str:
 
 
 def _card(number: int, mistake: Mistake) -> str:
-    given = ARROW.join(map(foreign, mistake.given))
+    given = BETWEEN.join(map(foreign, mistake.given))
     facts = [mistake.kind, mistake.languages, *(f"{figure.title} {figure}" for figure in mistake.figures)]
     return lines(
         [
