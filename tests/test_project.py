@@ -37,7 +37,17 @@ def test_importing_nsed_imports_no_extra():
 
 
 @pytest.mark.parametrize(
-    "module", ["nsed", "nsed.lattice", "nsed.text", "nsed.explain", "nsed.baselines", "nsed.datasets", "nsed.evaluate"]
+    "module",
+    [
+        "nsed",
+        "nsed.lattice",
+        "nsed.text",
+        "nsed.explain",
+        "nsed.baselines",
+        "nsed.datasets",
+        "nsed.evaluate",
+        "nsed.report",
+    ],
 )
 def test_public_names_exist(module):
     loaded = importlib.import_module(module)

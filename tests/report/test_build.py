@@ -156,6 +156,17 @@ def test_alignments_are_those_of_matches():
         evaluate(NamedModel("table", TABLE), WORDS, wishes=Wishes(alignments=links[:5]))
 
 
+def test_a_model_that_only_aligns_is_measured_by_that():
+    pairs, links = Pairs(["ab", "cd"], ["xy", "zw"]), [frozenset({(0, 0), (1, 1)})] * 2
+    wishes = Wishes(alignments=links, against=NamedModel("again", Sure()))
+    report = evaluate(NamedModel("sure", Sure()), pairs, wishes=wishes)
+    assert report.task == "alignment"
+    assert figures_of(report)["alignment_f1"] == pytest.approx(2 / 3)
+    assert report.comparison.differences == ()
+    with pytest.raises(ArgumentError, match="pairs: got pairs without labels, expected a third column"):
+        evaluate(NamedModel("sure", Sure()), pairs)
+
+
 def test_reports_are_json():
     scores = Sure()
     scores.score = lambda pairs, on_batch=ignore: np.where(Overlap().score(pairs) > 0, 0.0, -np.inf)

@@ -45,7 +45,8 @@ def evaluate(
 
     A source that occurs several times may be answered in any of its ways. Intervals are those of a bootstrap, 95 %; two
     models are compared pair by pair, by approximate randomisation. The best F1 is that of the threshold which suits
-    these very pairs: no other pairs will be as kind. The page of `--html` is one file that needs no other.
+    these very pairs: no other pairs will be as kind. The page of `--html` is one file that needs no other. A model that
+    cannot transduce is measured on pairs without labels by its alignment alone, against `--alignments`.
     """
     names, loaded = split_columns(columns), NamedModel(str(model), load_model(model))
     data = read_pairs(pairs, columns=names)

@@ -69,11 +69,16 @@ NOTHING_MORE = Wishes()
 def evaluate(
     model: NamedModel, pairs: Pairs, *, name: str = "", wishes: Wishes = NOTHING_MORE, progress: Progress = silent
 ) -> Report:
-    """Error rates of what transduces, on pairs without labels; of labelled pairs the decisions of whatever scores."""
+    """Error rates of what transduces, on pairs without labels; of labelled pairs the decisions of whatever scores.
+
+    A model that can do neither with the pairs may still align them, if there are alignments to compare with.
+    """
     if not len(pairs):
         raise ArgumentError("pairs", got="none", expected="at least one")
     if pairs.labels is None and isinstance(model.model, Transduces):
         return _report(TRANSDUCTION, model, pairs, name=name, wishes=wishes, progress=progress)
+    if pairs.labels is None and wishes.alignments is not None:
+        return _report(ALIGNMENT, model, pairs, name=name, wishes=wishes, progress=progress)
     return _report(MATCHING, model, pairs, name=name, wishes=wishes, progress=progress)
 
 
@@ -151,3 +156,13 @@ MATCHING = Task(
     false_decisions,
     compare_decisions,
 )
+ALIGNMENT = Task(
+    "alignment",
+    lambda model, pairs, wishes, progress: pairs,
+    lambda pairs: (Figure("pairs_aligned", len(pairs), "count"),),
+    lambda pairs: (),
+    lambda pairs: (),
+    lambda model, pairs, count: (),
+    lambda ours, theirs: (),
+)
+"""Nothing but what every report has where there are alignments to compare with."""

@@ -9,7 +9,7 @@ from nsed.report.plain import plain
 from nsed.text import EditScript
 
 FigureKind = Literal["share", "number", "count"]
-TaskKind = Literal["matching", "transduction"]
+TaskKind = Literal["matching", "transduction", "alignment"]
 
 _NAMES = {"cer": "CER", "wer": "WER", "f1": "F1", "roc": "ROC", "auc": "AUC", "brier": "Brier"}
 _FORMATS: dict[FigureKind, str] = {"share": ".2%", "number": ".4f", "count": ",.0f"}

@@ -27,7 +27,7 @@ def comparison_table(model: str, figures: Sequence[Figure], comparison: Comparis
         for ours in figures
     ]
     heads = ["figure", model, "95 % interval", comparison.model, "95 % interval"]
-    return lines([_table(heads, rows), _differences(comparison.differences)])
+    return lines([_table(heads, rows), _differences(comparison.differences) if comparison.differences else ""])
 
 
 def breakdown_table(breakdown: Breakdown) -> str:
