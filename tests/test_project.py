@@ -46,7 +46,7 @@ def test_importing_nsed_imports_no_extra():
         "nsed.baselines",
         "nsed.datasets",
         "nsed.evaluate",
-        "nsed.report",
+        "nsed.evaluate.report",
     ],
 )
 def test_public_names_exist(module):

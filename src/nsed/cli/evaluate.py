@@ -11,8 +11,8 @@ import typer
 from nsed.cli.arguments import Columns, ModelPath, load_model, open_output, split_columns
 from nsed.cli.console import progress_bar
 from nsed.cli.figures import show_report
-from nsed.report import NamedModel, Wishes, read_reference, to_html
-from nsed.report import evaluate as report_on
+from nsed.evaluate.report import NamedModel, Wishes, read_reference, to_html
+from nsed.evaluate.report import evaluate as report_on
 from nsed.text import read_pairs
 from nsed.text.progress import OnBatch
 

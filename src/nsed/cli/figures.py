@@ -4,8 +4,8 @@ from rich.markup import escape
 from rich.table import Table
 
 from nsed.cli.console import out
-from nsed.report import Caution, Figure, Report
-from nsed.report.records import in_words
+from nsed.evaluate.report import Caution, Figure, Report
+from nsed.evaluate.report.records import in_words
 
 WIDTH = 140
 """Room for the widest table: where the terminal has less, lines go on below."""

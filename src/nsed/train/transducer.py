@@ -100,6 +100,11 @@ class Transducer(Aligner):
         done = cls(model.network, model.coders, config, record=best)
         return finished(done, folder, crew)
 
+    @property
+    def beam(self) -> int:
+        """Prefixes that `transduce` follows at once unless told otherwise."""
+        return self.config.beam
+
     def transduce(
         self, sources: Iterable[str], *, nbest: int = 1, beam: int | None = None, on_batch: OnBatch = ignore
     ) -> list[list[Transduction]]:
@@ -112,7 +117,7 @@ class Transducer(Aligner):
         sources = list(sources)
         Pairs(sources, sources)  # raises where something is no string
         results: dict[int, list[Transduction]] = {}
-        width = max(beam or self.config.beam, nbest)
+        width = max(beam or self.beam, nbest)
         for rows, encoded in self._encoded(sources, beam=width):
             found = self._search(encoded, width, nbest)
             with uncollected():

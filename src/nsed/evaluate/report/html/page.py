@@ -2,11 +2,11 @@
 
 from importlib.resources import files
 
-from nsed.report.html.markup import lines, text
-from nsed.report.html.mistake_cards import mistake_cards
-from nsed.report.html.plots import plot
-from nsed.report.html.tables import breakdown_table, comparison_table, figures_table
-from nsed.report.records import Caution, Figure, Report
+from nsed.evaluate.report.html.markup import lines, text
+from nsed.evaluate.report.html.mistake_cards import mistake_cards
+from nsed.evaluate.report.html.plots import plot
+from nsed.evaluate.report.html.tables import breakdown_table, comparison_table, figures_table
+from nsed.evaluate.report.records import Caution, Figure, Report
 
 HEADLINES = ("wer", "cer", "nbest_accuracy", "f1", "average_precision", "roc_auc", "alignment_f1")
 """Figures that stand large at the top, where there are such."""
@@ -68,4 +68,4 @@ def _caution(caution: Caution) -> str:
 
 
 def _resource(name: str) -> str:
-    return (files("nsed.report.html") / name).read_text(encoding="utf-8")
+    return (files("nsed.evaluate.report.html") / name).read_text(encoding="utf-8")

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
 from nsed.evaluate import Interval
-from nsed.report.plain import plain
+from nsed.evaluate.report.plain import plain
 from nsed.text import EditScript
 
 FigureKind = Literal["share", "number", "count"]

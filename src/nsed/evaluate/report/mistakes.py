@@ -1,15 +1,16 @@
 """What went wrong worst, with the operations that led there."""
 
+import warnings
 from typing import NamedTuple
 
 import numpy as np
 from rapidfuzz.distance import Levenshtein
 
-from nsed.errors import NotExplainableError
-from nsed.report.answers import Answers, Symbols
-from nsed.report.decisions import Decisions
-from nsed.report.protocols import Aligns, Scores
-from nsed.report.records import Figure, Mistake, NamedScript
+from nsed.errors import NotExplainableError, UnknownSymbolWarning
+from nsed.evaluate.report.answers import Answers, Symbols
+from nsed.evaluate.report.decisions import Decisions
+from nsed.evaluate.report.protocols import Aligns, Scores
+from nsed.evaluate.report.records import Figure, Mistake, NamedScript
 from nsed.text import Pairs
 from nsed.text.plain_script import plain_script
 
@@ -47,7 +48,7 @@ def _false_decision(model: object, done: Decisions, row: int) -> Mistake:
 
 def wrong_answers(model: object, done: Answers, count: int) -> tuple[Mistake, ...]:
     """The words whose right answer is the least probable; of a model without scores, those with the most edits."""
-    wrong = [_Wrong.of(done, int(row)) for row in np.flatnonzero(done.errors.wrong)]
+    wrong = [_Wrong.of(done, int(row)) for row in np.flatnonzero(done.errors.wrong)] if count else []
     if isinstance(model, Scores) and wrong:
         scores = model.score(Pairs([one.source for one in wrong], [one.right for one in wrong])).tolist()
         wrong = [one._replace(log_prob=score) for one, score in zip(wrong, scores, strict=True)]
@@ -94,7 +95,9 @@ def _script(model: object, name: str, source: str, target: str) -> tuple[NamedSc
     """The script of a pair; nothing where the model has none to show."""
     if not isinstance(model, Aligns):
         return ()
-    try:
-        return (NamedScript(name, model.align(source, target)),)
-    except NotExplainableError:
-        return ()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UnknownSymbolWarning)  # said before, of all pairs together
+        try:
+            return (NamedScript(name, model.align(source, target)),)
+        except NotExplainableError:
+            return ()

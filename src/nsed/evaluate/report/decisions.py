@@ -21,8 +21,8 @@ from nsed.evaluate import (
     roc_auc,
 )
 from nsed.evaluate.grouping import Rows
-from nsed.report.protocols import Calibrated, Decides, Progress, Reads, Scores, silent
-from nsed.report.records import Breakdown, Curve, Figure, Group, Line, Point
+from nsed.evaluate.report.protocols import Calibrated, Decides, Progress, Reads, Scores, silent
+from nsed.evaluate.report.records import Breakdown, Curve, Figure, Group, Line, Point
 from nsed.text import Pairs, Symboliser
 
 CURVE_POINTS = 200

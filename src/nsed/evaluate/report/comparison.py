@@ -4,9 +4,9 @@ import numpy as np
 
 from nsed.evaluate import difference_interval, paired_statistic_test, paired_test
 from nsed.evaluate.matching import f1_of_totals
-from nsed.report.answers import Answers
-from nsed.report.decisions import Decisions
-from nsed.report.records import Difference
+from nsed.evaluate.report.answers import Answers
+from nsed.evaluate.report.decisions import Decisions
+from nsed.evaluate.report.records import Difference
 
 
 def compare_answers(ours: Answers, theirs: Answers) -> tuple[Difference, ...]:

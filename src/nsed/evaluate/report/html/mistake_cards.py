@@ -1,8 +1,8 @@
 """The worst mistakes, a card for each."""
 
-from nsed.report.html.edit_boxes import LEGEND, boxes
-from nsed.report.html.markup import foreign, lines, text
-from nsed.report.records import Mistake, NamedScript
+from nsed.evaluate.report.html.edit_boxes import LEGEND, boxes
+from nsed.evaluate.report.html.markup import foreign, lines, text
+from nsed.evaluate.report.records import Mistake, NamedScript
 
 BETWEEN = ' <span class="between">and</span> '
 

@@ -6,19 +6,19 @@ from typing import Generic, NamedTuple, TypeVar
 
 from nsed.errors import ArgumentError
 from nsed.evaluate import Links
-from nsed.report.answers import (
+from nsed.evaluate.report.answers import (
     Answers,
     answer,
     transduction_breakdowns,
     transduction_curves,
     transduction_figures,
 )
-from nsed.report.comparison import compare_answers, compare_decisions
-from nsed.report.decisions import Decisions, decide, matching_breakdowns, matching_curves, matching_figures
-from nsed.report.links import alignment_figures
-from nsed.report.mistakes import false_decisions, wrong_answers
-from nsed.report.protocols import Progress, Scores, Transduces, silent
-from nsed.report.records import (
+from nsed.evaluate.report.comparison import compare_answers, compare_decisions
+from nsed.evaluate.report.decisions import Decisions, decide, matching_breakdowns, matching_curves, matching_figures
+from nsed.evaluate.report.links import alignment_figures
+from nsed.evaluate.report.mistakes import false_decisions, wrong_answers
+from nsed.evaluate.report.protocols import Progress, Scores, Searches, Transduces, silent
+from nsed.evaluate.report.records import (
     Breakdown,
     Comparison,
     Curve,
@@ -57,11 +57,6 @@ class Wishes:
     mistakes: int = 50
     """How many of the worst errors."""
 
-    @property
-    def settings(self) -> dict[str, int | str]:
-        """How answers are searched for, for the record."""
-        return {"nbest": self.nbest, "beam": self.beam or "the model's own"}
-
 
 NOTHING_MORE = Wishes()
 
@@ -91,12 +86,18 @@ def _report(
         name,
         task.kind,
         task.figures(done) + _alignment(model, pairs, wishes, progress),
-        settings=wishes.settings if task.kind == "transduction" else {},
+        settings=_settings(model.model, wishes) if task.kind == "transduction" else {},
         curves=task.curves(done),
         breakdowns=task.breakdowns(done),
         mistakes=task.mistakes(model.model, done, wishes.mistakes),
         comparison=_comparison(task, done, pairs, wishes, progress),
     )
+
+
+def _settings(model: object, wishes: Wishes) -> dict[str, int]:
+    """How answers were searched for: no fewer prefixes than answers are followed."""
+    beam = wishes.beam or (model.beam if isinstance(model, Searches) else 0)
+    return {"nbest": wishes.nbest, **({"beam": max(beam, wishes.nbest)} if beam else {})}
 
 
 def _comparison(task: "Task[Done]", ours: Done, pairs: Pairs, wishes: Wishes, progress: Progress) -> Comparison | None:

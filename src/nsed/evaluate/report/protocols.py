@@ -64,6 +64,15 @@ class Transduces(Reads, Protocol):
 
 
 @runtime_checkable
+class Searches(Protocol):
+    """Follows several prefixes of an answer at once."""
+
+    @property
+    def beam(self) -> int:
+        """How many, unless the user says otherwise."""
+
+
+@runtime_checkable
 class Aligns(Protocol):
     """Says which operations turn one string into another."""
 

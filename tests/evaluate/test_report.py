@@ -8,7 +8,7 @@ import pytest
 
 from nsed.errors import ArgumentError, NotExplainableError
 from nsed.evaluate import Calibration
-from nsed.report import NamedModel, Wishes, evaluate
+from nsed.evaluate.report import NamedModel, Wishes, evaluate
 from nsed.text import Coders, Edit, EditScript, Pairs, StringConfig
 from nsed.text.progress import ignore
 
@@ -67,7 +67,7 @@ def figures_of(report):
 def test_a_lookup_table_is_evaluated():
     report = evaluate(NamedModel("table", TABLE), WORDS, name="words", wishes=Wishes(nbest=2))
     figures = figures_of(report)
-    assert report.task == "transduction"
+    assert (report.task, report.settings) == ("transduction", {"nbest": 2})
     assert figures["words"] == 4
     assert figures["wer"] == pytest.approx(3 / 4)  # "ab" may be answered either way, "cab" has no answer
     assert figures["cer"] == pytest.approx((0 + 1 / 3 + 1 + 1) / 4)

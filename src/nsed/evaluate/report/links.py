@@ -7,8 +7,8 @@ import numpy as np
 
 from nsed.errors import DataError, NotExplainableError
 from nsed.evaluate import Agreement, Links, alignment_score, links_of, read_pharaoh, totals_interval
-from nsed.report.protocols import Aligns, AlignsMany, Progress, silent
-from nsed.report.records import Figure
+from nsed.evaluate.report.protocols import Aligns, AlignsMany, Progress, silent
+from nsed.evaluate.report.records import Figure
 from nsed.text import EditScript, Pairs
 from nsed.text.progress import OnBatch
 

@@ -7,10 +7,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nsed.evaluate import Interval
-from nsed.report import Caution, Figure, Report, to_html
-from nsed.report.html.axes import round_axis
-from nsed.report.html.plots import plot
-from nsed.report.records import (
+from nsed.evaluate.report import Caution, Figure, Report, to_html
+from nsed.evaluate.report.html.axes import round_axis
+from nsed.evaluate.report.html.plots import plot
+from nsed.evaluate.report.records import (
     Breakdown,
     Comparison,
     Curve,

@@ -1,6 +1,6 @@
 """An edit script as a row of coloured boxes, the source's symbol above the target's."""
 
-from nsed.report.html.markup import foreign
+from nsed.evaluate.report.html.markup import foreign
 from nsed.text import Edit, EditScript
 from nsed.text.visible import ISOLATES, visible
 

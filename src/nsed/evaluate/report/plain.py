@@ -10,7 +10,7 @@ from nsed.text import EditScript
 def plain(value: Any) -> Any:
     """Records as dictionaries and tuples as lists, all the way down; numbers that JSON does not have are None.
 
-    >>> from nsed.report.records import Line, Point
+    >>> from nsed.evaluate.report.records import Line, Point
     >>> plain(Line("f1", (Point(0.5, float("-inf")),)))
     {'name': 'f1', 'points': [{'x': 0.5, 'y': None, 'items': None, 'name': ''}]}
     """
