@@ -47,6 +47,7 @@ def test_importing_nsed_imports_no_extra():
         "nsed.baselines",
         "nsed.datasets",
         "nsed.evaluate",
+        "nsed.evaluate.report",
         "nsed.jobs",
     ],
 )

@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import time
+from importlib.util import find_spec
 
 import pytest
 from typer.testing import CliRunner
@@ -24,6 +25,7 @@ from nsed.errors import (
     UnknownNameError,
 )
 from nsed.lattice.backends import BACKENDS
+from support.pages import Page
 
 COMMANDS = [
     "demo",
@@ -41,7 +43,9 @@ COMMANDS = [
     "operations",
     "data",
 ]
-DATA_COMMANDS = [["data", name] for name in ("rules", "cognates", "cmudict", "check", "list", "fetch", "export")]
+DATA_COMMANDS = [
+    ["data", name] for name in ("rules", "cognates", "cmudict", "check", "list", "fetch", "export", "align")
+]
 
 
 def run(*arguments, stdin=None):
@@ -387,7 +391,7 @@ def test_drawn_targets_are_the_same_for_the_same_seed():
 
 
 def test_evaluation_of_each_kind_of_model(model, transducer, pairs, tmp_path):
-    assert "wer" in run("evaluate", transducer, pairs, "--output", tmp_path / "figures.json")
+    assert "WER" in run("evaluate", transducer, pairs, "--output", tmp_path / "figures.json")
     figures = json.loads((tmp_path / "figures.json").read_text())
     assert 0 <= figures["cer"] <= figures["wer"] <= 1
     assert figures["words"] == 300
@@ -395,14 +399,49 @@ def test_evaluation_of_each_kind_of_model(model, transducer, pairs, tmp_path):
     assert figures["cer_interval"][0] <= figures["cer"] <= figures["cer_interval"][1]
     labelled = tmp_path / "labelled.tsv"
     run("data", "rules", "--matching", "--count", 400, "-o", labelled)
-    with pytest.raises(ArgumentError, match="--validation: got nothing, expected labelled pairs to tune the threshold"):
+    with pytest.raises(ArgumentError, match="validation: got nothing, expected labelled pairs to tune the threshold"):
         run("evaluate", model, labelled)
     shown = run("evaluate", model, labelled, "--validation", labelled)
-    assert re.search(r"^f1 interval +[\d.]+% to [\d.]+% *$", shown, flags=re.MULTILINE)
+    assert re.search(r"^F1 +[\d.]+% +[\d.]+% to [\d.]+% *$", shown, flags=re.MULTILINE)
     assert "average precision" in shown
     assert "brier" not in shown  # no matcher, no probabilities
-    with pytest.raises(ArgumentError, match="PAIRS: got pairs without labels, expected a third column"):
+    with pytest.raises(ArgumentError, match="pairs: got pairs without labels, expected a third column"):
         run("evaluate", model, pairs)
+
+
+def test_evaluation_with_all_that_there_is(model, transducer, pairs, tmp_path):
+    run("align", model, pairs, "--format", "pharaoh", "--output", tmp_path / "links.pharaoh")
+    options = ["--nbest", 3, "--errors", 4, "--alignments", tmp_path / "links.pharaoh", "--against", transducer]
+    shown = run(
+        *("evaluate", transducer, pairs, "--beam", 2, *options),
+        *("--output", tmp_path / "figures.json", "--html", tmp_path / "page.html"),
+    )
+    assert re.search(r"^WER: \+0\.00 points, 95 % \+0\.00 to \+0\.00, p = 1\.0000$", shown, flags=re.MULTILINE)
+    figures = json.loads((tmp_path / "figures.json").read_text())
+    assert 1 - figures["wer"] <= figures["nbest_accuracy"] <= 1
+    assert figures["oracle_cer"] <= figures["cer"]
+    assert 0.5 < figures["alignment_f1"] <= 1
+    assert (figures["nbest"], figures["beam"]) == (3, 3)  # no fewer prefixes than answers
+    assert figures["comparison"]["model"] == str(transducer)
+    assert len(figures["mistakes"]) == min(4, round(figures["wer"] * 300))
+    assert [curve["title"] for curve in figures["curves"]] == ["Errors by length", "n-best accuracy"]
+    page = Page((tmp_path / "page.html").read_text(encoding="utf-8"))
+    assert page.count("li", "mistake") == len(figures["mistakes"])
+    (tmp_path / "short.pharaoh").write_text("0-0\n")
+    with pytest.raises(DataError, match=r"short\.pharaoh: has 1 lines, expected 300, one for each pair"):
+        run("evaluate", transducer, pairs, "--alignments", tmp_path / "short.pharaoh")
+
+
+@pytest.mark.skipif(find_spec("eflomal") is None, reason="needs the extra align")
+def test_reference_alignments_of_a_file(pairs, tmp_path):
+    (tmp_path / "labelled.tsv").write_text("CC\tcc\t1\nAB\tcc\t0\nCBC\tcbc\t1\n")
+    run("data", "align", tmp_path / "labelled.tsv", tmp_path / "out.pharaoh", "--more", pairs, "--heuristic", "union")
+    lines = (tmp_path / "out.pharaoh").read_text().splitlines()
+    assert len(lines) == 3
+    assert lines[1] == ""  # no match, no links
+    assert {"0-0", "2-2"} <= set(lines[2].split())
+    with pytest.raises(UnknownNameError, match="heuristic: got 'onion'"):
+        run("data", "align", pairs, tmp_path / "out.pharaoh", "--heuristic", "onion")
 
 
 def test_cognate_pairs_of_a_word_list(tmp_path):

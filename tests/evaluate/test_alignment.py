@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nsed.errors import ArgumentError, DataError
-from nsed.evaluate import alignment_score, links_of, read_pharaoh
+from nsed.evaluate import alignment_score, read_pharaoh
 from nsed.text import Edit, EditScript
 
 links = st.frozensets(st.tuples(st.integers(0, 3), st.integers(0, 3)), max_size=6)
@@ -22,13 +22,13 @@ SCRIPT = EditScript(
 
 def test_links_are_those_that_a_script_writes(tmp_path):
     (tmp_path / "links.txt").write_text(SCRIPT.pharaoh() + "\n\n 3-12 0-0\t0-0\r\n")
-    assert read_pharaoh(tmp_path / "links.txt") == [links_of(SCRIPT), frozenset(), {(3, 12), (0, 0)}]
-    assert links_of(SCRIPT) == {(0, 0), (2, 2)}
+    assert read_pharaoh(tmp_path / "links.txt") == [SCRIPT.links, frozenset(), {(3, 12), (0, 0)}]
+    assert SCRIPT.links == {(0, 0), (2, 2)}
 
 
 def test_scores_are_of_all_links_together():
     expected = [frozenset({(0, 0), (1, 1), (2, 2), (3, 2)}), frozenset()]
-    score = alignment_score([links_of(SCRIPT), frozenset({(5, 5)})], expected)
+    score = alignment_score([SCRIPT.links, frozenset({(5, 5)})], expected)
     assert score == pytest.approx((2 / 3, 2 / 4, 4 / 7))
 
 
@@ -57,4 +57,4 @@ def test_alignments_of_other_pairs_are_refused():
     with pytest.raises(ArgumentError, match="expected: got 2 alignments, expected 1, one per pair found"):
         alignment_score([frozenset()], [frozenset(), frozenset()])
     with pytest.raises(ArgumentError, match="expected: got 1 alignments without a link, expected at least one link"):
-        alignment_score([links_of(SCRIPT)], [frozenset()])
+        alignment_score([SCRIPT.links], [frozenset()])

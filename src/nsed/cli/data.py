@@ -1,4 +1,4 @@
-"""`nsed data`: data sets that have names or come with nsed, word lists, and what leaks in any."""
+"""`nsed data`: data sets that have names or come with nsed, word lists; what leaks in any, and reference alignments."""
 
 from pathlib import Path
 from typing import Annotated
@@ -8,6 +8,7 @@ import typer
 from nsed.cli.arguments import Output, open_output, write_tsv
 from nsed.cli.check import check
 from nsed.cli.data_sets import export, fetch_sets, list_sets, pair_rows, write_parts
+from nsed.cli.reference import align
 from nsed.datasets import cmudict_pairs, load_words, names, read_cldf
 from nsed.datasets.cldf import is_cldf
 from nsed.datasets.protocols import PROTOCOLS, SplitOptions
@@ -16,11 +17,15 @@ from nsed.datasets.rule_language import matching_pairs, transduction_pairs
 from nsed.datasets.word_list import CLASSES, Word, read_word_list
 from nsed.errors import ArgumentError
 
-app = typer.Typer(help="Data sets: those with names, others' formats; a check of any for leaks.", no_args_is_help=True)
+app = typer.Typer(
+    help="Data sets: those with names, others' formats; a check of any for leaks; reference alignments.",
+    no_args_is_help=True,
+)
 app.command("list")(list_sets)
 app.command("fetch")(fetch_sets)
 app.command()(export)
 app.command()(check)
+app.command()(align)
 
 
 @app.command()

@@ -1,30 +1,20 @@
 """`nsed evaluate`: how good a model is on pairs with known answers."""
 
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
-import numpy as np
 import typer
-from rich.table import Table
 
-from nsed.cli.arguments import Columns, Model, ModelPath, Output, load_model, open_output, split_columns
-from nsed.cli.console import out, progress_bar
-from nsed.errors import ArgumentError
-from nsed.evaluate import (
-    Interval,
-    average_precision,
-    best_threshold,
-    brier_score,
-    expected_calibration_error,
-    f1_interval,
-    matching_score,
-    mean_interval,
-    roc_auc,
-    word_errors,
-)
-from nsed.text import Pairs, read_pairs
-from nsed.train import Matcher, Seq2Seq, Transducer
+from nsed.cli.arguments import Columns, ModelPath, load_model, open_output, split_columns
+from nsed.cli.console import progress_bar
+from nsed.cli.figures import show_report
+from nsed.evaluate.report import NamedModel, Wishes, read_reference, to_html
+from nsed.evaluate.report import evaluate as report_on
+from nsed.text import read_pairs
+from nsed.text.progress import OnBatch
 
 
 def evaluate(
@@ -32,92 +22,56 @@ def evaluate(
     pairs: Annotated[Path, typer.Argument(help="File of pairs; a matcher needs labels, 1 or 0.", show_default=False)],
     columns: Columns = None,
     beam: Annotated[int | None, typer.Option(min=1, help="For transducers: prefixes followed at once.")] = None,
+    nbest: Annotated[
+        int, typer.Option(min=1, help="For transducers: answers looked at; more than one gives n-best figures too.")
+    ] = 1,
     validation: Annotated[
-        Path | None, typer.Option(help="Labelled pairs to tune the threshold on, where the model has none.")
+        Path | None, typer.Option(help="Labelled pairs to tune the threshold on, instead of the model's own threshold.")
     ] = None,
-    output: Output = None,
+    alignments: Annotated[
+        Path | None,
+        typer.Option(help="Pharaoh file, a line for each pair (see nsed data align), to compare substitutions with."),
+    ] = None,
+    against: Annotated[
+        Path | None, typer.Option(help="Another model: its figures side by side, and whether the two differ.")
+    ] = None,
+    errors: Annotated[int, typer.Option(min=0, help="How many of the worst errors go into JSON and HTML.")] = 50,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Write figures, curves, groups and errors here, as JSON.")
+    ] = None,
+    html: Annotated[Path | None, typer.Option(help="Write a page with all of it here, for a browser.")] = None,
 ) -> None:
     """Measure a model on pairs with known answers: error rates of a transducer, F1 of whatever scores labelled pairs.
 
-    A source that occurs several times may be answered in any of its ways. Intervals are those of a bootstrap, 95 %.
-    With `--output` the figures go there as JSON.
+    A source that occurs several times may be answered in any of its ways. Intervals are those of a bootstrap, 95 %; two
+    models are compared pair by pair, by approximate randomisation. The best F1 is that of the threshold which suits
+    these very pairs: no other pairs will be as kind. The page of `--html` is one file that needs no other. A model that
+    cannot transduce is measured on pairs without labels by its alignment alone, against `--alignments`.
     """
-    loaded, names = load_model(model), split_columns(columns)
+    names, loaded = split_columns(columns), NamedModel(str(model), load_model(model))
     data = read_pairs(pairs, columns=names)
-    if isinstance(loaded, Transducer | Seq2Seq) and data.labels is None:
-        figures = transduction_figures(loaded, data, beam)
-    else:
-        figures = matching_figures(loaded, data, read_pairs(validation, columns=names) if validation else None)
-    _show(figures)
+    wishes = Wishes(
+        nbest=nbest,
+        beam=beam,
+        validation=read_pairs(validation, columns=names) if validation else None,
+        alignments=read_reference(alignments, data) if alignments else None,
+        against=NamedModel(str(against), load_model(against)) if against else None,
+        mistakes=errors if output or html else 0,
+    )
+    report = report_on(loaded, data, name=pairs.name, wishes=wishes, progress=_progress)
+    show_report(report)
     if output is not None:
-        with open_output(output) as stream:
-            json.dump({"model": str(model), "pairs": pairs.name, **figures}, stream, indent=1)
+        _write(output, json.dumps(report.to_dict(), indent=1))
+    if html is not None:
+        _write(html, to_html(report))
 
 
-def transduction_figures(model: Transducer | Seq2Seq, pairs: Pairs, beam: int | None) -> dict[str, Any]:
-    """Error rates over different sources."""
-    references: dict[str, list[tuple[str, ...]]] = {}
-    for source, target in pairs:
-        references.setdefault(source, []).append(model.coders.target.split(target))
-    with progress_bar("transducing", len(references), unit="words") as bar:
-        found = model.transduce(list(references), beam=beam, on_batch=bar.advance)
-    outputs = [best[0].symbols if best else () for best in found]
-    errors = word_errors(outputs, list(references.values()))
-    intervals = {"cer_interval": mean_interval(errors.rates), "wer_interval": mean_interval(errors.wrong)}
-    return {"beam": beam or model.config.beam, **errors.score()._asdict(), **intervals}
+@contextmanager
+def _progress(what: str, total: int) -> Iterator[OnBatch]:
+    with progress_bar(what, total) as bar:
+        yield bar.advance
 
 
-def matching_figures(model: Model, pairs: Pairs, validation: Pairs | None) -> dict[str, Any]:
-    """Precision, recall and F1 at the model's threshold, or at the best one of the validation pairs; then the rest."""
-    labels = _labels(pairs, "PAIRS")
-    if validation is not None:
-        threshold = best_threshold(model.score(validation), _labels(validation, "--validation")).threshold
-    elif isinstance(model, Matcher):
-        threshold = model.threshold
-    else:
-        expected = "labelled pairs to tune the threshold on: this model has none"
-        raise ArgumentError("--validation", got="nothing", expected=expected)
-    with progress_bar("scoring", len(pairs)) as bar:
-        scores = model.score(pairs, on_batch=bar.advance)
-    decisions = matching_score(scores, labels, threshold)._asdict()
-    decisions["f1_interval"] = f1_interval(scores, labels, threshold)
-    promises = _promises(model.calibration.probability(scores), labels) if isinstance(model, Matcher) else {}
-    return {"pairs_scored": len(pairs), **decisions, **_ranking(scores, labels), **promises}
-
-
-def _ranking(scores: np.ndarray, labels: np.ndarray) -> dict[str, float]:
-    """What needs no threshold, but labels of both kinds."""
-    if labels.all() or not labels.any():
-        return {}
-    return {"average_precision": average_precision(scores, labels), "roc_auc": roc_auc(scores, labels)}
-
-
-def _promises(probabilities: np.ndarray, labels: np.ndarray) -> dict[str, float]:
-    """How far calibrated probabilities are from what was true."""
-    error = expected_calibration_error(probabilities, labels)
-    return {"brier_score": brier_score(probabilities, labels), "expected_calibration_error": error}
-
-
-def _labels(pairs: Pairs, name: str) -> np.ndarray:
-    if pairs.labels is None:
-        raise ArgumentError(name, got="pairs without labels", expected="a third column with 1 or 0")
-    return np.asarray(pairs.labels, dtype=bool)
-
-
-RATES = {"cer", "corpus_cer", "wer", "precision", "recall", "f1", "average_precision", "roc_auc"}
-ERRORS = {"brier_score", "expected_calibration_error"}
-
-
-def _show(figures: dict[str, Any]) -> None:
-    table = Table("figure", "value", box=None, pad_edge=False)
-    for name, value in figures.items():
-        table.add_row(name.replace("_", " "), _written(name, value))
-    out.print(table)
-
-
-def _written(name: str, value: Any) -> str:
-    if isinstance(value, Interval):
-        return f"{value.low:.2%} to {value.high:.2%}"
-    if name in RATES:
-        return f"{value:.2%}"
-    return f"{value:.4f}" if name in ERRORS else f"{value:,}"
+def _write(path: Path, content: str) -> None:
+    with open_output(path) as stream:
+        stream.write(content)

@@ -1,12 +1,13 @@
 """Evaluate: plain data in, numbers out."""
 
 from nsed.evaluate.agreement import Agreement
-from nsed.evaluate.alignment import alignment_score, links_of, read_pharaoh
+from nsed.evaluate.alignment import alignment_score, read_pharaoh
 from nsed.evaluate.calibration import Calibration, fit_calibration
 from nsed.evaluate.clustering import adjusted_rand, b_cubed, pairwise
-from nsed.evaluate.matching import MatchingScore, best_threshold, f1_interval, matching_score
+from nsed.evaluate.grouping import category_groups, length_groups
+from nsed.evaluate.matching import MatchingScore, best_threshold, decisions, f1_interval, matching_score
 from nsed.evaluate.nbest import nbest_accuracy, oracle_score
-from nsed.evaluate.ranking import average_precision, roc_auc
+from nsed.evaluate.ranking import RankingCurve, average_precision, ranking_curve, roc_auc
 from nsed.evaluate.reliability import ReliabilityBins, brier_score, expected_calibration_error, reliability_bins
 from nsed.evaluate.resampling import (
     Interval,
@@ -24,6 +25,7 @@ __all__ = [
     "Interval",
     "MatchingScore",
     "PairedTest",
+    "RankingCurve",
     "ReliabilityBins",
     "TransductionScore",
     "WordErrors",
@@ -34,11 +36,13 @@ __all__ = [
     "best_threshold",
     "bootstrap_interval",
     "brier_score",
+    "category_groups",
+    "decisions",
     "difference_interval",
     "expected_calibration_error",
     "f1_interval",
     "fit_calibration",
-    "links_of",
+    "length_groups",
     "matching_score",
     "mean_interval",
     "nbest_accuracy",
@@ -46,6 +50,7 @@ __all__ = [
     "paired_statistic_test",
     "paired_test",
     "pairwise",
+    "ranking_curve",
     "read_pharaoh",
     "reliability_bins",
     "roc_auc",

@@ -6,20 +6,10 @@ from pathlib import Path
 
 from nsed.errors import ArgumentError, DataError
 from nsed.evaluate.agreement import Agreement
-from nsed.text import EditScript, Links
+from nsed.text import Links
 from nsed.text.readers.lines import open_text
 
 _LINK = re.compile(r"(\d+)-(\d+)", flags=re.ASCII)
-
-
-def links_of(script: EditScript) -> Links:
-    """The places of source and target symbol of each substitution, from 0.
-
-    >>> from nsed.text import Edit
-    >>> sorted(links_of(EditScript((Edit("delete", "h", "", 0, 0), Edit("substitute", "a", "a", 1, 0)))))
-    [(1, 0)]
-    """
-    return script.links
 
 
 def read_pharaoh(path: str | Path) -> list[Links]:

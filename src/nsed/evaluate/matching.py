@@ -18,13 +18,29 @@ class MatchingScore(NamedTuple):
     threshold: float
 
 
+def decisions(scores: np.ndarray, labels: np.ndarray, threshold: float) -> np.ndarray:
+    """Of each pair, as 0 or 1: whether it is called a match, rightly so, and whether it is one.
+
+    >>> decisions(np.array([0.9, 0.1]), np.array([False, True]), 0.5).tolist()
+    [[1, 0, 0], [0, 0, 1]]
+    """
+    scores, labels = labelled(scores, labels)
+    called = scores >= threshold
+    return np.stack([called, called & labels, labels], axis=1).astype(int)
+
+
+def f1_of_totals(totals: np.ndarray) -> float:
+    """F1 from the sums of the columns of `decisions`."""
+    return float(2 * totals[1] / max(totals[0] + totals[2], 1))
+
+
 def matching_score(scores: np.ndarray, labels: np.ndarray, threshold: float) -> MatchingScore:
     """Pairs with a score of at least the threshold are called a match.
 
     >>> matching_score(np.array([0.9, 0.8, 0.1]), np.array([True, False, True]), 0.5)
     MatchingScore(precision=0.5, recall=0.5, f1=0.5, threshold=0.5)
     """
-    called, hits, matches = _decided(scores, labels, threshold).sum(axis=0).tolist()
+    called, hits, matches = decisions(scores, labels, threshold).sum(axis=0).tolist()
     return MatchingScore(*Agreement.of(hits / max(called, 1), hits / max(matches, 1)), float(threshold))
 
 
@@ -34,9 +50,7 @@ def f1_interval(scores: np.ndarray, labels: np.ndarray, threshold: float, *, lev
     >>> f1_interval(np.array([0.9, 0.8, 0.1] * 30), np.array([True, False, True] * 30), 0.5)
     Interval(low=0.3..., high=0.6...)
     """
-    return totals_interval(
-        _decided(scores, labels, threshold), lambda total: 2 * total[1] / max(total[0] + total[2], 1), level=level
-    )
+    return totals_interval(decisions(scores, labels, threshold), f1_of_totals, level=level)
 
 
 def best_threshold(scores: np.ndarray, labels: np.ndarray) -> MatchingScore:
@@ -49,13 +63,6 @@ def best_threshold(scores: np.ndarray, labels: np.ndarray) -> MatchingScore:
     best = int(f1.argmax())
     lower = ranked[best + 1] if best + 1 < len(ranked) else ranked[best] - 1
     return matching_score(scores, labels, _between(lower, ranked[best]))
-
-
-def _decided(scores: np.ndarray, labels: np.ndarray, threshold: float) -> np.ndarray:
-    """Of each pair, as 0 or 1: whether it is called a match, rightly so, and whether it is one."""
-    scores, labels = labelled(scores, labels)
-    called = scores >= threshold
-    return np.stack([called, called & labels, labels], axis=1).astype(int)
 
 
 def _between(lower: float, upper: float) -> float:

@@ -1,9 +1,38 @@
 """How well scores put matches before the rest, whatever the threshold."""
 
+from typing import NamedTuple
+
 import numpy as np
 
 from nsed.errors import ArgumentError
 from nsed.evaluate.labelled import both_kinds, labelled
+
+
+class RankingCurve(NamedTuple):
+    """What each threshold gives, highest first: pairs with equal scores share one.
+
+    `recall` is the share of the matches that are called one (in a ROC curve: the true positive rate), `precision` the
+    share of those called one that are, `false_alarms` the share of the other pairs that are called a match.
+    """
+
+    recall: np.ndarray
+    precision: np.ndarray
+    false_alarms: np.ndarray
+
+
+def ranking_curve(scores: np.ndarray, labels: np.ndarray) -> RankingCurve:
+    """The points of a precision-recall and of a ROC curve.
+
+    >>> curve = ranking_curve(np.array([0.9, 0.8, 0.1]), np.array([True, False, True]))
+    >>> curve.recall.tolist(), curve.precision.round(2).tolist(), curve.false_alarms.tolist()
+    ([0.5, 0.5, 1.0], [1.0, 0.5, 0.67], [0.0, 1.0, 1.0])
+    """
+    scores, labels = _rankable(scores, labels)
+    order = np.argsort(-scores, kind="stable")
+    ranked, hits = scores[order], np.cumsum(labels[order])
+    last = np.append(np.flatnonzero(ranked[:-1] != ranked[1:]), len(ranked) - 1)
+    hits, called = hits[last], last + 1
+    return RankingCurve(hits / hits[-1], hits / called, (called - hits) / (len(labels) - hits[-1]))
 
 
 def average_precision(scores: np.ndarray, labels: np.ndarray) -> float:
@@ -14,12 +43,8 @@ def average_precision(scores: np.ndarray, labels: np.ndarray) -> float:
     >>> average_precision(np.array([0.9, 0.8, 0.1]), np.array([True, False, True]))
     0.83...
     """
-    scores, labels = _rankable(scores, labels)
-    order = np.argsort(-scores, kind="stable")
-    ranked, hits = scores[order], np.cumsum(labels[order])
-    last = np.append(np.flatnonzero(ranked[:-1] != ranked[1:]), len(ranked) - 1)
-    gained = np.diff(hits[last], prepend=0)
-    return float((gained * hits[last] / (last + 1)).sum() / hits[-1])
+    curve = ranking_curve(scores, labels)
+    return float((np.diff(curve.recall, prepend=0) * curve.precision).sum())
 
 
 def roc_auc(scores: np.ndarray, labels: np.ndarray) -> float:

@@ -4,7 +4,8 @@ import unicodedata
 
 from rich.cells import cell_len
 
-_ISOLATE, _END_ISOLATE = "\u2068", "\u2069"
+ISOLATES = "\u2068\u2069"
+"""Before and after a symbol whose direction shall not reach its neighbours."""
 
 
 def visible(symbol: str) -> str:
@@ -18,7 +19,7 @@ def visible(symbol: str) -> str:
     is_emoji = symbol[:1] > "\u00ff" and unicodedata.category(symbol[0]) == "So"
     shown = symbol if is_emoji else "".join(map(_shown, symbol))
     if any(unicodedata.bidirectional(char) in ("R", "AL") for char in symbol):
-        return _ISOLATE + shown + _END_ISOLATE
+        return ISOLATES[0] + shown + ISOLATES[1]
     return shown
 
 

@@ -91,6 +91,11 @@ class Seq2Seq:
             on_batch(len(batch.rows))
         return scores
 
+    @property
+    def beam(self) -> int:
+        """Prefixes that `transduce` follows at once unless told otherwise."""
+        return self.config.beam
+
     def links(self, pairs: PairsLike, *, on_batch: OnBatch = ignore) -> list[Links]:
         """For each symbol of each target, the source symbol that was looked at most when it was written.
 

@@ -76,6 +76,11 @@ class Transducer(Aligner):
         trainer = trained(task, config, data, crew, folder=folder, on_step=on_step, on_validation=on_validation)
         return finished(cls(network, model.coders, config, record=trainer.record), folder, crew)
 
+    @property
+    def beam(self) -> int:
+        """Prefixes that `transduce` follows at once unless told otherwise."""
+        return self.config.beam
+
     def transduce(
         self, sources: Iterable[str], *, nbest: int = 1, beam: int | None = None, on_batch: OnBatch = ignore
     ) -> list[list[Transduction]]:

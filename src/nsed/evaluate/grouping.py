@@ -1,0 +1,47 @@
+"""Items in groups, so that a figure can be given for each: by length, by language."""
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+
+class Rows(NamedTuple):
+    """A group: what it is called, and the places of its items."""
+
+    name: str
+    rows: np.ndarray
+
+
+def length_groups(lengths: np.ndarray, *, smallest: float = 0.04) -> list[Rows]:
+    """Items by length, shortest first; lengths next to each other share a group, so that it has a share of all items.
+
+    >>> [(group.name, len(group.rows)) for group in length_groups(np.array([3, 4, 4, 4, 5, 9]), smallest=0.3)]
+    [('3–4', 4), ('5–9', 2)]
+    """
+    groups, begun = [], np.zeros(0, dtype=int)
+    for length in np.unique(lengths):
+        begun = np.concatenate([begun, np.flatnonzero(lengths == length)])
+        if len(begun) >= smallest * len(lengths):
+            groups.append(begun)
+            begun = begun[:0]
+    groups[-1] = np.concatenate([groups[-1], begun])
+    return [Rows(_span(lengths[rows]), np.sort(rows)) for rows in groups]
+
+
+def category_groups(categories: Sequence[Iterable[str]]) -> list[Rows]:
+    """Items by category, in alphabetical order; an item is in the group of each of its categories.
+
+    >>> [(group.name, group.rows.tolist()) for group in category_groups([{"cs"}, {"de", "cs"}])]
+    [('cs', [0, 1]), ('de', [1])]
+    """
+    rows: dict[str, list[int]] = {}
+    for row, names in enumerate(categories):
+        for name in set(names):
+            rows.setdefault(name, []).append(row)
+    return [Rows(name, np.array(rows[name])) for name in sorted(rows)]
+
+
+def _span(lengths: np.ndarray) -> str:
+    low, high = int(lengths.min()), int(lengths.max())
+    return f"{low}" if low == high else f"{low}–{high}"

@@ -1,0 +1,142 @@
+"""A model's answers to sources, and the figures, curves and groups that they make."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from nsed.evaluate import (
+    WordErrors,
+    category_groups,
+    length_groups,
+    mean_interval,
+    nbest_accuracy,
+    oracle_score,
+    totals_interval,
+    word_errors,
+)
+from nsed.evaluate.grouping import Rows
+from nsed.evaluate.report.protocols import Answer, Progress, Transduces, silent
+from nsed.evaluate.report.records import Breakdown, Curve, Figure, Group, Line, Point
+from nsed.text import Pairs
+
+Symbols = tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Word:
+    """A source, the targets that are right, and what languages its pairs have."""
+
+    source: str
+    length: int
+    targets: tuple[str, ...]
+    references: tuple[Symbols, ...]
+    languages: frozenset[str]
+
+
+@dataclass(frozen=True)
+class Answers:
+    """What a model said to different sources, best answer first, and how far that is from what is right."""
+
+    words: list[Word]
+    given: Sequence[Sequence[Answer]]
+    errors: WordErrors
+    nbest: int
+
+    @property
+    def references(self) -> list[tuple[Symbols, ...]]:
+        """What is right, as symbols."""
+        return [word.references for word in self.words]
+
+    @property
+    def outputs(self) -> list[list[Symbols]]:
+        """What was said, as symbols, best first."""
+        return [[answer.symbols for answer in answers] for answers in self.given]
+
+
+def answer(
+    model: Transduces, pairs: Pairs, *, nbest: int = 1, beam: int | None = None, progress: Progress = silent
+) -> Answers:
+    """Transduce each different source once; any target that it has in the pairs is right."""
+    words = _words(model, pairs)
+    with progress("transducing", len(words)) as on_batch:
+        given = model.transduce([word.source for word in words], nbest=nbest, beam=beam, on_batch=on_batch)
+    best = [answers[0].symbols if answers else () for answers in given]
+    return Answers(words, given, word_errors(best, [word.references for word in words]), nbest)
+
+
+def _words(model: Transduces, pairs: Pairs) -> list[Word]:
+    targets: dict[str, dict[str, None]] = {}
+    languages: dict[str, set[str]] = {}
+    columns = [column for column in (pairs.source_languages, pairs.target_languages) if column is not None]
+    for row, (source, target) in enumerate(pairs):
+        targets.setdefault(source, {})[target] = None
+        languages.setdefault(source, set()).update(column[row] for column in columns)
+    split, cut = model.coders.source.split, model.coders.target.split
+    return [
+        Word(source, len(split(source)), tuple(right), tuple(map(cut, right)), frozenset(languages[source]))
+        for source, right in targets.items()
+    ]
+
+
+def transduction_figures(done: Answers) -> tuple[Figure, ...]:
+    """Error rates with their intervals; of several answers also how often one is right, and how near the best is."""
+    errors, score = done.errors, done.errors.score()
+    edits = np.stack([errors.edits, errors.lengths], axis=1)
+    corpus = totals_interval(edits, lambda total: float(total[0] / max(total[1], 1)))
+    figures = (
+        Figure("words", score.words, "count"),
+        Figure("cer", score.cer, interval=mean_interval(errors.rates)),
+        Figure("corpus_cer", score.corpus_cer, interval=corpus),
+        Figure("wer", score.wer, interval=mean_interval(errors.wrong)),
+    )
+    return figures + (_nbest_figures(done) if done.nbest > 1 else ())
+
+
+def _nbest_figures(done: Answers) -> tuple[Figure, ...]:
+    accuracy, note = nbest_accuracy(done.outputs, done.references, ks=[done.nbest]), f"of {done.nbest} answers"
+    return (
+        Figure("nbest_accuracy", accuracy[done.nbest], note=f"one {note} is right"),
+        Figure("oracle_cer", oracle_score(done.outputs, done.references).cer, note=f"if the best {note} were chosen"),
+    )
+
+
+def transduction_curves(done: Answers) -> tuple[Curve, ...]:
+    """Error rates by length of the source; how often one of the first k answers is right."""
+    groups = length_groups(_lengths(done))
+    lines = tuple(
+        Line(name, tuple(_point(rows, values, done) for _, rows in groups))
+        for name, values in (("WER", done.errors.wrong), ("CER", done.errors.rates))
+    )
+    by_length = Curve("Errors by length", "symbols of the source", "error rate", lines, x_kind="count")
+    return (by_length, _nbest_curve(done)) if done.nbest > 1 else (by_length,)
+
+
+def _point(rows: np.ndarray, values: np.ndarray, done: Answers) -> Point:
+    """At the mean length of a group."""
+    return Point(float(_lengths(done)[rows].mean()), float(values[rows].mean()), len(rows))
+
+
+def _nbest_curve(done: Answers) -> Curve:
+    found = nbest_accuracy(done.outputs, done.references, ks=range(1, done.nbest + 1))
+    points = tuple(Point(float(k), share) for k, share in found.items())
+    return Curve("n-best accuracy", "answers", "words with a right one", (Line("words", points),), x_kind="count")
+
+
+def transduction_breakdowns(done: Answers) -> tuple[Breakdown, ...]:
+    """By the length of the source and, where languages are known, by these."""
+    by_length = _breakdown("source length", length_groups(_lengths(done)), done.errors)
+    by_language = category_groups([word.languages for word in done.words])
+    return (by_length, _breakdown("language", by_language, done.errors)) if by_language else (by_length,)
+
+
+def _breakdown(by: str, groups: list[Rows], errors: WordErrors) -> Breakdown:
+    found = []
+    for name, rows in groups:
+        score = WordErrors(errors.edits[rows], errors.lengths[rows]).score()
+        found.append(Group(name, score.words, (score.cer, score.corpus_cer, score.wer)))
+    return Breakdown(by, "words", ("cer", "corpus_cer", "wer"), tuple(found))
+
+
+def _lengths(done: Answers) -> np.ndarray:
+    return np.array([word.length for word in done.words])

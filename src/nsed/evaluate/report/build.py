@@ -1,0 +1,168 @@
+"""From a model and pairs to a report."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Generic, NamedTuple, TypeVar
+
+from nsed.errors import ArgumentError
+from nsed.evaluate.report.answers import (
+    Answers,
+    answer,
+    transduction_breakdowns,
+    transduction_curves,
+    transduction_figures,
+)
+from nsed.evaluate.report.comparison import compare_answers, compare_decisions
+from nsed.evaluate.report.decisions import Decisions, decide, matching_breakdowns, matching_curves, matching_figures
+from nsed.evaluate.report.links import alignment_figures
+from nsed.evaluate.report.mistakes import false_decisions, wrong_answers
+from nsed.evaluate.report.protocols import Progress, Scores, Searches, Transduces, silent
+from nsed.evaluate.report.records import (
+    Breakdown,
+    Comparison,
+    Curve,
+    Difference,
+    Figure,
+    Mistake,
+    Report,
+    TaskKind,
+)
+from nsed.text import Links, Pairs
+
+Done = TypeVar("Done")
+
+
+class NamedModel(NamedTuple):
+    """A model, and what the report calls it."""
+
+    name: str
+    model: object
+
+
+@dataclass(frozen=True)
+class Wishes:
+    """What a report shall have, beyond what all have."""
+
+    nbest: int = 1
+    """Transducers: answers looked at for each word."""
+    beam: int | None = None
+    """Transducers: prefixes followed at once; the model's own where nothing is said."""
+    validation: Pairs | None = None
+    """Matchers: pairs to tune the threshold on."""
+    alignments: Sequence[Links] | None = None
+    """Links of each pair, to compare the model's substitutions with."""
+    against: NamedModel | None = None
+    """Another model, to compare this one with."""
+    mistakes: int = 50
+    """How many of the worst errors."""
+
+
+NOTHING_MORE = Wishes()
+
+
+def evaluate(
+    model: NamedModel, pairs: Pairs, *, name: str = "", wishes: Wishes = NOTHING_MORE, progress: Progress = silent
+) -> Report:
+    """Error rates of what transduces, on pairs without labels; of labelled pairs the decisions of whatever scores.
+
+    A model that can do neither with the pairs may still align them, if there are alignments to compare with.
+    """
+    if not len(pairs):
+        raise ArgumentError("pairs", got="none", expected="at least one")
+    if pairs.labels is None and isinstance(model.model, Transduces):
+        return _report(TRANSDUCTION, model, pairs, name=name, wishes=wishes, progress=progress)
+    if pairs.labels is None and wishes.alignments is not None:
+        return _report(ALIGNMENT, model, pairs, name=name, wishes=wishes, progress=progress)
+    return _report(MATCHING, model, pairs, name=name, wishes=wishes, progress=progress)
+
+
+def _report(
+    task: "Task[Done]", model: NamedModel, pairs: Pairs, *, name: str, wishes: Wishes, progress: Progress
+) -> Report:
+    done = task.run(model, pairs, wishes, progress)
+    return Report(
+        model.name,
+        name,
+        task.kind,
+        task.figures(done) + _alignment(model, pairs, wishes, progress),
+        settings=_settings(model.model, wishes) if task.kind == "transduction" else {},
+        curves=task.curves(done),
+        breakdowns=task.breakdowns(done),
+        mistakes=task.mistakes(model.model, done, wishes.mistakes),
+        comparison=_comparison(task, done, pairs, wishes, progress),
+    )
+
+
+def _settings(model: object, wishes: Wishes) -> dict[str, int]:
+    """How answers were searched for: no fewer prefixes than answers are followed."""
+    beam = wishes.beam or (model.beam if isinstance(model, Searches) else 0)
+    return {"nbest": wishes.nbest, **({"beam": max(beam, wishes.nbest)} if beam else {})}
+
+
+def _comparison(task: "Task[Done]", ours: Done, pairs: Pairs, wishes: Wishes, progress: Progress) -> Comparison | None:
+    if wishes.against is None:
+        return None
+    theirs = task.run(wishes.against, pairs, wishes, progress)
+    figures = task.figures(theirs) + _alignment(wishes.against, pairs, wishes, progress)
+    return Comparison(wishes.against.name, figures, task.compare(ours, theirs))
+
+
+def _alignment(model: NamedModel, pairs: Pairs, wishes: Wishes, progress: Progress) -> tuple[Figure, ...]:
+    if wishes.alignments is None:
+        return ()
+    return alignment_figures(model.model, pairs, wishes.alignments, progress=progress)
+
+
+def _answers(model: NamedModel, pairs: Pairs, wishes: Wishes, progress: Progress) -> Answers:
+    if not isinstance(model.model, Transduces):
+        raise ArgumentError("model", got=model.name, expected="one that turns sources into targets, as the other does")
+    return answer(model.model, pairs, nbest=wishes.nbest, beam=wishes.beam, progress=progress)
+
+
+def _decisions(model: NamedModel, pairs: Pairs, wishes: Wishes, progress: Progress) -> Decisions:
+    if not isinstance(model.model, Scores):
+        raise ArgumentError("model", got=model.name, expected="one that gives pairs scores")
+    return decide(model.model, pairs, validation=wishes.validation, progress=progress)
+
+
+@dataclass(frozen=True)
+class Task(Generic[Done]):
+    """What is measured of a kind of work: how it is done, and what is made of it."""
+
+    kind: TaskKind
+    run: Callable[[NamedModel, Pairs, Wishes, Progress], Done]
+    figures: Callable[[Done], tuple[Figure, ...]]
+    curves: Callable[[Done], tuple[Curve, ...]]
+    breakdowns: Callable[[Done], tuple[Breakdown, ...]]
+    mistakes: Callable[[object, Done, int], tuple[Mistake, ...]]
+    compare: Callable[[Done, Done], tuple[Difference, ...]]
+
+
+TRANSDUCTION = Task(
+    "transduction",
+    _answers,
+    transduction_figures,
+    transduction_curves,
+    transduction_breakdowns,
+    wrong_answers,
+    compare_answers,
+)
+MATCHING = Task(
+    "matching",
+    _decisions,
+    matching_figures,
+    matching_curves,
+    matching_breakdowns,
+    false_decisions,
+    compare_decisions,
+)
+ALIGNMENT = Task(
+    "alignment",
+    lambda model, pairs, wishes, progress: pairs,
+    lambda pairs: (Figure("pairs_aligned", len(pairs), "count"),),
+    lambda pairs: (),
+    lambda pairs: (),
+    lambda model, pairs, count: (),
+    lambda ours, theirs: (),
+)
+"""Nothing but what every report has where there are alignments to compare with."""

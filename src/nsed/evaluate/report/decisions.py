@@ -1,0 +1,176 @@
+"""A model's decisions about labelled pairs, and the figures, curves and groups that they make."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from nsed.errors import ArgumentError
+from nsed.evaluate import (
+    average_precision,
+    best_threshold,
+    brier_score,
+    category_groups,
+    decisions,
+    expected_calibration_error,
+    f1_interval,
+    length_groups,
+    matching_score,
+    mean_interval,
+    ranking_curve,
+    reliability_bins,
+    roc_auc,
+)
+from nsed.evaluate.grouping import Rows
+from nsed.evaluate.report.protocols import Calibrated, Decides, Progress, Reads, Scores, silent
+from nsed.evaluate.report.records import Breakdown, Curve, Figure, Group, Line, Point
+from nsed.text import Pairs, Symboliser
+
+CURVE_POINTS = 200
+OPTIMISTIC = "tuned on these very pairs: optimistic"
+
+
+@dataclass(frozen=True)
+class Decisions:
+    """Scores of labelled pairs, the threshold, and probabilities where the model has them."""
+
+    pairs: Pairs
+    labels: np.ndarray
+    scores: np.ndarray
+    threshold: float
+    lengths: np.ndarray
+    """Symbols of each source."""
+    probabilities: np.ndarray | None = None
+
+    @property
+    def rows(self) -> np.ndarray:
+        """See `nsed.evaluate.decisions`."""
+        return decisions(self.scores, self.labels, self.threshold)
+
+    @property
+    def rankable(self) -> bool:
+        """Whether there are labels of both kinds."""
+        return bool(self.labels.any() and not self.labels.all())
+
+
+def decide(model: Scores, pairs: Pairs, *, validation: Pairs | None = None, progress: Progress = silent) -> Decisions:
+    """Score the pairs; the threshold is the best one of the validation pairs, without these the model's own."""
+    labels, threshold = labels_of(pairs, "pairs"), _threshold(model, validation)
+    with progress("scoring", len(pairs)) as on_batch:
+        scores = model.score(pairs, on_batch=on_batch)
+    calibrated = model.calibration.probability(scores) if isinstance(model, Calibrated) else None
+    return Decisions(pairs, labels, scores, threshold, _lengths(model, pairs), calibrated)
+
+
+def _lengths(model: Scores, pairs: Pairs) -> np.ndarray:
+    """In the model's symbols; grapheme clusters where it does not say what these are."""
+    split = model.coders.source.split if isinstance(model, Reads) else Symboliser().split
+    lengths = {source: len(split(source)) for source in set(pairs.sources)}
+    return np.array([lengths[source] for source in pairs.sources])
+
+
+def labels_of(pairs: Pairs, name: str) -> np.ndarray:
+    """The labels as an array; `name` is that of the argument in complaints."""
+    if pairs.labels is None:
+        raise ArgumentError(name, got="pairs without labels", expected="a third column with 1 or 0")
+    return np.asarray(pairs.labels, dtype=bool)
+
+
+def _threshold(model: Scores, validation: Pairs | None) -> float:
+    if validation is not None:
+        return best_threshold(model.score(validation), labels_of(validation, "validation")).threshold
+    if isinstance(model, Decides):
+        return model.threshold
+    expected = "labelled pairs to tune the threshold on: this model has none"
+    raise ArgumentError("validation", got="nothing", expected=expected)
+
+
+def matching_figures(done: Decisions) -> tuple[Figure, ...]:
+    """At the threshold; at the best one; and what needs none."""
+    score = matching_score(done.scores, done.labels, done.threshold)
+    called, matches = done.scores >= done.threshold, done.labels
+    return (
+        Figure("pairs_scored", len(done.labels), "count"),
+        Figure("positives", int(done.labels.sum()), "count"),
+        Figure("precision", score.precision, interval=mean_interval(matches[called]) if called.any() else None),
+        Figure("recall", score.recall, interval=mean_interval(called[matches]) if matches.any() else None),
+        Figure("f1", score.f1, interval=f1_interval(done.scores, done.labels, done.threshold)),
+        Figure("threshold", done.threshold, "number"),
+        *_best(done),
+        *_ranking(done),
+        *_promises(done),
+    )
+
+
+def _best(done: Decisions) -> tuple[Figure, ...]:
+    best = best_threshold(done.scores, done.labels)
+    return (
+        Figure("best_f1", best.f1, note=OPTIMISTIC),
+        Figure("best_threshold", best.threshold, "number", note=OPTIMISTIC),
+    )
+
+
+def _ranking(done: Decisions) -> tuple[Figure, ...]:
+    """What needs no threshold, but labels of both kinds."""
+    if not done.rankable:
+        return ()
+    precision = average_precision(done.scores, done.labels)
+    return Figure("average_precision", precision), Figure("roc_auc", roc_auc(done.scores, done.labels))
+
+
+def _promises(done: Decisions) -> tuple[Figure, ...]:
+    """How far calibrated probabilities are from what was true."""
+    if done.probabilities is None:
+        return ()
+    error = expected_calibration_error(done.probabilities, done.labels)
+    return (
+        Figure("brier_score", brier_score(done.probabilities, done.labels), "number"),
+        Figure("expected_calibration_error", error, "number"),
+    )
+
+
+def matching_curves(done: Decisions) -> tuple[Curve, ...]:
+    """Precision over recall, ROC, and whether probabilities keep their promise."""
+    return (_threshold_curves(done) if done.rankable else ()) + _reliability(done)
+
+
+def _threshold_curves(done: Decisions) -> tuple[Curve, ...]:
+    recall, precision, false_alarms = ranking_curve(done.scores, done.labels)
+    roc = _line("ROC", np.append(0, false_alarms), np.append(0, recall))
+    return (
+        Curve("Precision and recall", "recall", "precision", (_line("precision", recall, precision),)),
+        Curve("ROC", "false positive rate", "true positive rate", (roc,), diagonal=True),
+    )
+
+
+def _line(name: str, x: np.ndarray, y: np.ndarray) -> Line:
+    """At most so many points, evenly chosen, the first and the last among them."""
+    chosen = np.unique(np.linspace(0, len(x) - 1, CURVE_POINTS).round().astype(int))
+    return Line(name, tuple(Point(*point) for point in zip(x[chosen].tolist(), y[chosen].tolist(), strict=True)))
+
+
+def _reliability(done: Decisions) -> tuple[Curve, ...]:
+    if done.probabilities is None:
+        return ()
+    bins = (column.tolist() for column in reliability_bins(done.probabilities, done.labels))
+    points = tuple(Point(*point) for point in zip(*bins, strict=True))
+    line = Line("pairs", points)
+    return (Curve("Reliability", "mean probability", "share that match", (line,), diagonal=True),)
+
+
+def matching_breakdowns(done: Decisions) -> tuple[Breakdown, ...]:
+    """By the length of the source and, where languages are known, by those of either string."""
+    by_length = _breakdown("source length", length_groups(done.lengths), done)
+    columns = (done.pairs.source_languages, done.pairs.target_languages)
+    known = [column for column in columns if column is not None]
+    if not known:
+        return (by_length,)
+    return by_length, _breakdown("language", category_groups(list(zip(*known, strict=True))), done)
+
+
+def _breakdown(by: str, groups: list[Rows], done: Decisions) -> Breakdown:
+    found = []
+    for name, rows in groups:
+        labels = done.labels[rows]
+        precision, recall, f1, _ = matching_score(done.scores[rows], labels, done.threshold)
+        found.append(Group(name, len(rows), (float(labels.mean()), precision, recall, f1)))
+    return Breakdown(by, "pairs", ("positives", "precision", "recall", "f1"), tuple(found))

@@ -1,0 +1,1 @@
+"""HTML: a report as one page that needs nothing else."""

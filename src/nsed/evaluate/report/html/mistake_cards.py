@@ -1,0 +1,32 @@
+"""The worst mistakes, a card for each."""
+
+from nsed.evaluate.report.html.edit_boxes import LEGEND, boxes
+from nsed.evaluate.report.html.markup import foreign, lines, text
+from nsed.evaluate.report.records import Mistake, NamedScript
+
+BETWEEN = ' <span class="between">and</span> '
+
+
+def mistake_cards(mistakes: tuple[Mistake, ...]) -> str:
+    """What the colours mean, then the cards, worst first."""
+    cards = (_card(number, mistake) for number, mistake in enumerate(mistakes, start=1))
+    return lines([f'<p class="script legend">{LEGEND}</p>', '<ol class="mistakes">', *cards, "</ol>"])
+
+
+def _card(number: int, mistake: Mistake) -> str:
+    given = BETWEEN.join(map(foreign, mistake.given))
+    facts = [mistake.kind, mistake.languages, *(f"{figure.title} {figure}" for figure in mistake.figures)]
+    return lines(
+        [
+            f'<li class="mistake {text(mistake.kind).replace(" ", "-")}">',
+            f'<h3><span class="rank">{number}</span> {given}</h3>',
+            f'<p class="facts">{" · ".join(text(fact) for fact in facts if fact)}</p>',
+            f"<dl><dt>said</dt><dd>{foreign(mistake.said)}</dd><dt>right</dt><dd>{foreign(mistake.right)}</dd></dl>",
+            *map(_script, mistake.scripts),
+            "</li>",
+        ]
+    )
+
+
+def _script(named: NamedScript) -> str:
+    return f'<div class="operations"><span class="name">{text(named.name)}</span>{boxes(named.script)}</div>'

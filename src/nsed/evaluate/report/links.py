@@ -1,0 +1,53 @@
+"""How well the links of a model agree with reference alignments. Paper: section 4, interpretability."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from nsed.errors import DataError, NotExplainableError
+from nsed.evaluate import Agreement, alignment_score, read_pharaoh, totals_interval
+from nsed.evaluate.report.protocols import Aligns, Linked, Progress, silent
+from nsed.evaluate.report.records import Figure
+from nsed.text import Links, Pairs
+from nsed.text.progress import OnBatch
+
+
+def read_reference(path: Path, pairs: Pairs) -> list[Links]:
+    """The links of each pair, from a Pharaoh file with a line for each. Raises `DataError`."""
+    expected = read_pharaoh(path)
+    if len(expected) != len(pairs):
+        raise DataError(path, f"has {len(expected):,} lines, expected {len(pairs):,}, one for each pair")
+    if not any(expected):
+        raise DataError(path, "has no link in any line, expected some such as 0-0 1-2")
+    return expected
+
+
+def alignment_figures(
+    model: object, pairs: Pairs, expected: Sequence[Links], *, progress: Progress = silent
+) -> tuple[Figure, ...]:
+    """Precision, recall and F1 of the substitutions of all pairs together; of labelled pairs, of those that match."""
+    matches = [row for row in range(len(pairs)) if pairs.labels is None or pairs.labels[row]]
+    with progress("aligning", len(matches)) as on_batch:
+        found = _links(model, pairs.chosen(matches), on_batch)
+    reference = [expected[row] for row in matches]
+    counts = [(len(ours & theirs), len(ours), len(theirs)) for ours, theirs in zip(found, reference, strict=True)]
+    score, interval = alignment_score(found, reference), totals_interval(np.array(counts), _f1)
+    return (
+        Figure("alignment_precision", score.precision),
+        Figure("alignment_recall", score.recall),
+        Figure("alignment_f1", score.f1, interval=interval),
+    )
+
+
+def _links(model: object, pairs: Pairs, on_batch: OnBatch) -> list[Links]:
+    if isinstance(model, Linked):
+        return model.links(pairs, on_batch=on_batch)
+    if isinstance(model, Aligns):
+        return [model.align(source, target).links for source, target in pairs]
+    raise NotExplainableError("this model cannot align: it has no links to compare with those of a file")
+
+
+def _f1(totals: np.ndarray) -> float:
+    hits, found, expected = totals.tolist()
+    return Agreement.of(hits / max(found, 1), hits / max(expected, 1)).f1

@@ -1,0 +1,103 @@
+"""What went wrong worst, with the operations that led there."""
+
+import warnings
+from typing import NamedTuple
+
+import numpy as np
+from rapidfuzz.distance import Levenshtein
+
+from nsed.errors import NotExplainableError, UnknownSymbolWarning
+from nsed.evaluate.report.answers import Answers, Symbols
+from nsed.evaluate.report.decisions import Decisions
+from nsed.evaluate.report.protocols import Aligns, Scores
+from nsed.evaluate.report.records import Figure, Mistake, NamedScript
+from nsed.text import Pairs
+from nsed.text.plain_script import plain_script
+
+
+def false_decisions(model: object, done: Decisions, count: int) -> tuple[Mistake, ...]:
+    """The surest wrong decisions: half of them false positives, highest score first, half false negatives, lowest.
+
+    Where there are fewer of one kind, there are more of the other.
+    """
+    called = done.scores >= done.threshold
+    by_score = np.argsort(done.scores, kind="stable")
+    positives = [int(row) for row in by_score[::-1] if called[row] and not done.labels[row]]
+    negatives = [int(row) for row in by_score if done.labels[row] and not called[row]]
+    half = max(count // 2, count - len(negatives))
+    chosen = positives[:half]
+    return tuple(_false_decision(model, done, row) for row in chosen + negatives[: count - len(chosen)])
+
+
+def _false_decision(model: object, done: Decisions, row: int) -> Mistake:
+    pairs, said = done.pairs, bool(done.scores[row] >= done.threshold)
+    figures = [Figure("score", float(done.scores[row]), "number")]
+    if done.probabilities is not None:
+        figures.append(Figure("probability", float(done.probabilities[row])))
+    columns = (pairs.source_languages, pairs.target_languages)
+    return Mistake(
+        "false positive" if said else "false negative",
+        (pairs.sources[row], pairs.targets[row]),
+        said="match" if said else "no match",
+        right="no match" if said else "match",
+        figures=tuple(figures),
+        scripts=_script(model, "operations", pairs.sources[row], pairs.targets[row]),
+        languages=" → ".join(column[row] for column in columns if column is not None),
+    )
+
+
+def wrong_answers(model: object, done: Answers, count: int) -> tuple[Mistake, ...]:
+    """The words whose right answer is the least probable; of a model without scores, those with the most edits."""
+    wrong = [_Wrong.of(done, int(row)) for row in np.flatnonzero(done.errors.wrong)] if count else []
+    if isinstance(model, Scores) and wrong:
+        scores = model.score(Pairs([one.source for one in wrong], [one.right for one in wrong])).tolist()
+        wrong = [one._replace(log_prob=score) for one, score in zip(wrong, scores, strict=True)]
+    worst = sorted(wrong, key=lambda one: (one.log_prob or 0.0, -one.edits))
+    return tuple(_wrong_answer(model, one) for one in worst[:count])
+
+
+class _Wrong(NamedTuple):
+    """A word's answer and the right one nearest to it, as text and as symbols."""
+
+    source: str
+    said: str
+    said_symbols: Symbols
+    right: str
+    right_symbols: Symbols
+    edits: int
+    languages: str
+    log_prob: float | None = None
+
+    @classmethod
+    def of(cls, done: Answers, row: int) -> "_Wrong":
+        word, answers = done.words[row], done.given[row]
+        said = (answers[0].text, answers[0].symbols) if answers else ("", ())
+        rates = [Levenshtein.distance(said[1], one) / max(len(one), 1) for one in word.references]
+        nearest = rates.index(min(rates))
+        right = word.targets[nearest], word.references[nearest]
+        return cls(word.source, *said, *right, int(done.errors.edits[row]), ", ".join(sorted(word.languages)))
+
+
+def _wrong_answer(model: object, wrong: _Wrong) -> Mistake:
+    figures = [Figure("edits", wrong.edits, "count")]
+    if wrong.log_prob is not None:
+        figures.append(Figure("log_prob_of_the_right_one", wrong.log_prob, "number"))
+    scripts = (
+        *_script(model, "source to said", wrong.source, wrong.said),
+        *_script(model, "source to right", wrong.source, wrong.right),
+        NamedScript("right to said", plain_script(wrong.right_symbols, wrong.said_symbols)),
+    )
+    kind = "wrong" if wrong.said_symbols else "no answer"
+    return Mistake(kind, (wrong.source,), wrong.said, wrong.right, tuple(figures), scripts, wrong.languages)
+
+
+def _script(model: object, name: str, source: str, target: str) -> tuple[NamedScript, ...]:
+    """The script of a pair; nothing where the model has none to show."""
+    if not isinstance(model, Aligns):
+        return ()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UnknownSymbolWarning)  # said before, of all pairs together
+        try:
+            return (NamedScript(name, model.align(source, target)),)
+        except NotExplainableError:
+            return ()

@@ -1,0 +1,184 @@
+"""What a report consists of, as plain data: figures, curves, groups, mistakes."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal, NamedTuple
+
+from nsed.evaluate import Interval
+from nsed.evaluate.report.plain import plain
+from nsed.text import EditScript
+
+FigureKind = Literal["share", "number", "count"]
+TaskKind = Literal["matching", "transduction", "alignment"]
+
+_NAMES = {"cer": "CER", "wer": "WER", "f1": "F1", "roc": "ROC", "auc": "AUC", "brier": "Brier"}
+_FORMATS: dict[FigureKind, str] = {"share": ".2%", "number": ".4f", "count": ",.0f"}
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A number with a name, perhaps its 95 % interval, and a note where it must not be misread.
+
+    >>> print(Figure("wer", 0.2294), Figure("words", 11994, "count"), Figure("brier_score", 0.0512, "number"))
+    22.94% 11,994 0.0512
+    """
+
+    name: str
+    value: float | int
+    kind: FigureKind = "share"
+    interval: Interval | None = None
+    note: str = ""
+
+    @property
+    def title(self) -> str:
+        """The name in words."""
+        return in_words(self.name)
+
+    def __str__(self) -> str:
+        return written(self.value, self.kind)
+
+    @property
+    def span(self) -> str:
+        """The interval in words; nothing where there is none."""
+        return " to ".join(written(end, self.kind) for end in self.interval or ())
+
+
+def in_words(name: str) -> str:
+    """The name of a figure as people write it.
+
+    >>> in_words("alignment_f1"), in_words("corpus_cer")
+    ('alignment F1', 'corpus CER')
+    """
+    return " ".join(_NAMES.get(word, word) for word in name.split("_"))
+
+
+def written(value: float | int, kind: FigureKind) -> str:
+    """A number as people read it: shares in per cent, counts with commas."""
+    return format(value, _FORMATS[kind])
+
+
+class Point(NamedTuple):
+    """A point of a curve; `items` is how many pairs or words it stands for, where that is known."""
+
+    x: float
+    y: float
+    items: int | None = None
+    name: str = ""
+
+
+class Line(NamedTuple):
+    """Points that belong together."""
+
+    name: str
+    points: tuple[Point, ...]
+
+
+@dataclass(frozen=True)
+class Curve:
+    """One or several lines over an axis each; all values of `y` are shares."""
+
+    title: str
+    x: str
+    y: str
+    lines: tuple[Line, ...]
+    diagonal: bool = False
+    """Whether to draw the line on which both axes are the same."""
+    x_kind: FigureKind = "share"
+
+
+class Group(NamedTuple):
+    """A part of the pairs or words: what it is called, how many there are, and a figure for each column."""
+
+    name: str
+    items: int
+    values: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class Breakdown:
+    """The same figures for each group."""
+
+    by: str
+    of: str
+    """What the groups consist of: pairs, words."""
+    columns: tuple[str, ...]
+    groups: tuple[Group, ...]
+
+
+class NamedScript(NamedTuple):
+    """An edit script, and what it is the script of."""
+
+    name: str
+    script: EditScript
+
+
+@dataclass(frozen=True)
+class Mistake:
+    """Something that went wrong: the string or strings given, what was said of them, what is right, and how."""
+
+    kind: str
+    given: tuple[str, ...]
+    said: str
+    right: str
+    figures: tuple[Figure, ...] = ()
+    scripts: tuple[NamedScript, ...] = ()
+    languages: str = ""
+
+
+@dataclass(frozen=True)
+class Difference:
+    """How far a figure is above the other model's, and how probable a difference as large is by chance."""
+
+    name: str
+    value: float
+    interval: Interval
+    p_value: float
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Another model on the same pairs."""
+
+    model: str
+    figures: tuple[Figure, ...]
+    differences: tuple[Difference, ...]
+
+
+@dataclass(frozen=True)
+class Caution:
+    """Why a score is worth less than it seems, with the figures that show it, say those of a lookup table."""
+
+    message: str
+    figures: tuple[Figure, ...] = ()
+
+
+@dataclass(frozen=True)
+class Report:
+    """All that is known of a model on some pairs."""
+
+    model: str
+    pairs: str
+    task: TaskKind
+    figures: tuple[Figure, ...]
+    settings: Mapping[str, int | str] = field(default_factory=dict)
+    curves: tuple[Curve, ...] = ()
+    breakdowns: tuple[Breakdown, ...] = ()
+    mistakes: tuple[Mistake, ...] = ()
+    comparison: Comparison | None = None
+    cautions: tuple[Caution, ...] = ()
+    """Shown beside the figures, before anything else."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, ready for JSON; the figures stand at the top, each by its name, its interval beside it."""
+        rest = {name: value for name, value in vars(self).items() if name not in ("figures", "settings")}
+        return {**plain(rest), **self.settings, **by_name(self.figures)}
+
+
+def by_name(figures: tuple[Figure, ...]) -> dict[str, Any]:
+    """Figures as a dictionary: `f1`, and `f1_interval` where there is one."""
+    named: dict[str, Any] = {}
+    for figure in figures:
+        named[figure.name] = plain(int(figure.value) if figure.kind == "count" else float(figure.value))
+        if figure.interval is not None:
+            named[f"{figure.name}_interval"] = plain(list(figure.interval))
+    return named
