@@ -6,11 +6,20 @@ from nsed.explain import Edit, EditScript, Explanation
 from nsed.lattice import EditLattice
 from nsed.models import load
 from nsed.text import Pairs, read_pairs
-from nsed.train import Matcher, MatcherConfig, Transducer, TransducerConfig
+from nsed.train import (
+    CrossEncoderConfig,
+    Matcher,
+    MatcherConfig,
+    PairClassifier,
+    StanceConfig,
+    Transducer,
+    TransducerConfig,
+)
 
 __version__ = "0.1.0"
 
 __all__ = [
+    "CrossEncoderConfig",
     "Edit",
     "EditDistanceConfig",
     "EditLattice",
@@ -20,7 +29,9 @@ __all__ = [
     "Matcher",
     "MatcherConfig",
     "NsedError",
+    "PairClassifier",
     "Pairs",
+    "StanceConfig",
     "Transducer",
     "TransducerConfig",
     "UnknownSymbolWarning",

@@ -42,6 +42,8 @@ class EncoderConfig(Config):
     """Symbols that a cnn layer sees at once."""
     heads: int = bounded(4, low=1)
     """Attention heads of the transformer, and where the target or a cell looks at the source."""
+    feed_forward: int = bounded(4, low=1)
+    """Width of the transformer's feed-forward networks, in multiples of dim."""
     norm: Literal["pre", "post"] = "pre"
     """Layer normalisation of the transformer: before its blocks, or after them as in BERT."""
     dropout: float = bounded(0.1, low=0, high=1)
@@ -55,6 +57,14 @@ class EncoderConfig(Config):
         super().__post_init__()
         if self.kind == "transformer" and self.dim % self.heads:
             raise ConfigError("encoder", [f"heads: got {self.heads}, expected a divisor of dim ({self.dim})"])
+
+
+@dataclass(frozen=True)
+class TransformerConfig(EncoderConfig):
+    """How large a transformer is, where nothing else will do."""
+
+    kind: Literal["transformer"] = "transformer"
+    """transformer: the one that looks everywhere at once."""
 
 
 class Encoder(nn.Module, ABC):

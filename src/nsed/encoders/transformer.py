@@ -59,9 +59,8 @@ class SelfAttentionLayer(nn.Module):
         self.query = nn.Linear(config.dim, config.dim)
         self.key_value = nn.Linear(config.dim, 2 * config.dim)
         self.merge = nn.Linear(config.dim, config.dim)
-        self.wide = nn.Sequential(
-            nn.Linear(config.dim, 4 * config.dim), nn.GELU(), nn.Linear(4 * config.dim, config.dim)
-        )
+        wide = config.feed_forward * config.dim
+        self.wide = nn.Sequential(nn.Linear(config.dim, wide), nn.GELU(), nn.Linear(wide, config.dim))
         self.dropout = nn.Dropout(config.dropout)
 
     def context(self, vectors: Vectors) -> Vectors:
