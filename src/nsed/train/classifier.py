@@ -64,10 +64,8 @@ class PairClassifier(Decider):
 
     def _refuse(self, what: str) -> NoReturn:
         soft = "; its soft alignment is in `links`" if isinstance(self.network, Stance) else ""
-        message = (
-            f"a {self.config.model} model has no {what} to show{soft}; train a matcher on the same pairs for those"
-        )
-        raise NotExplainableError(message)
+        advice = "a matcher, trained on the same pairs, has both"
+        raise NotExplainableError(f"a model of kind {self.config.model!r} has no {what} to show{soft}; {advice}")
 
     @torch.no_grad()
     def _plans(self, data: MatchData) -> Iterator[tuple[int, np.ndarray]]:

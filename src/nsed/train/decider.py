@@ -87,10 +87,10 @@ class Decider(ABC):
         leaves settings, curves and the model there in the end.
         """
         config = cls._checked(config)
-        data = labelled_split(Pairs.of(pairs, labels), validation, seed=config.train.seed)
-        model, crew = cls._untrained(data[0], config), crew_of(config.train)
+        training, held_out = labelled_split(Pairs.of(pairs, labels), validation, seed=config.train.seed)
+        model, crew = cls._untrained(training, config), crew_of(config.train)
         model.network.to(crew.device).requires_grad_(True)
-        task = model._task(*(model._data(side) for side in data), device=crew.device)
+        task, data = model._task(model._data(training), model._data(held_out), crew.device), (training, held_out)
         trainer = trained(task, config, data, crew, folder=folder, on_step=on_step, on_validation=on_validation)
         return finished(model._decided(trainer, task), folder, crew)
 
