@@ -1,7 +1,7 @@
 """Optimal transport between the symbols of two strings, by Sinkhorn's algorithm in logarithms."""
 
 import torch
-from jaxtyping import Bool
+from jaxtyping import Bool, Float
 from torch import Tensor
 
 from nsed.encoders.base import inside
@@ -44,6 +44,6 @@ def transport_plan(
     return (kernel + by_row + by_column).exp()
 
 
-def _log_mass(lengths: Lengths, like: Table) -> Table:
+def _log_mass(lengths: Lengths, like: Table) -> Float[Tensor, "batch 1 1"]:
     """Of one symbol of each string, to be added to tables."""
     return -lengths.to(like.dtype).log()[:, None, None]

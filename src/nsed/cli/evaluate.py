@@ -24,7 +24,8 @@ from nsed.evaluate import (
     word_errors,
 )
 from nsed.text import Pairs, read_pairs
-from nsed.train import Matcher, Transducer
+from nsed.train import Transducer
+from nsed.train.decider import Decider
 
 
 def evaluate(
@@ -72,7 +73,7 @@ def matching_figures(model: Model, pairs: Pairs, validation: Pairs | None) -> di
     labels = _labels(pairs, "PAIRS")
     if validation is not None:
         threshold = best_threshold(model.score(validation), _labels(validation, "--validation")).threshold
-    elif isinstance(model, Matcher):
+    elif isinstance(model, Decider):
         threshold = model.threshold
     else:
         expected = "labelled pairs to tune the threshold on: this model has none"
@@ -81,7 +82,7 @@ def matching_figures(model: Model, pairs: Pairs, validation: Pairs | None) -> di
         scores = model.score(pairs, on_batch=bar.advance)
     decisions = matching_score(scores, labels, threshold)._asdict()
     decisions["f1_interval"] = f1_interval(scores, labels, threshold)
-    promises = _promises(model.calibration.probability(scores), labels) if isinstance(model, Matcher) else {}
+    promises = _promises(model.calibration.probability(scores), labels) if isinstance(model, Decider) else {}
     return {"pairs_scored": len(pairs), **decisions, **_ranking(scores, labels), **promises}
 
 
