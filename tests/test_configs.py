@@ -3,9 +3,9 @@
 from pathlib import Path
 
 import pytest
-import yaml
 
 import nsed
+from nsed.cli.recipes import RECIPES, Order
 from nsed.config import from_mapping, merged, read_yaml
 from nsed.datasets.rule_language import matching_pairs, transduction_pairs
 
@@ -25,17 +25,19 @@ def test_there_is_one_per_task_and_encoder():
     names = {str(path.relative_to(ROOT / "configs")) for path in CONFIGS}
     for task in ("g2p-cmudict", "translit-ar2en", "cognates-ie", "cognates-aa"):
         assert {f"{task}/{encoder}.yaml" for encoder in ("unigram", "cnn", "rnn", "transformer")} <= names
+    for task in ("cognates-ie", "cognates-aa"):
+        assert {f"{task}/stance-{encoder}.yaml" for encoder in ("unigram", "rnn", "transformer")} <= names
+        assert f"{task}/cross-encoder.yaml" in names
 
 
 @pytest.mark.parametrize("path", CONFIGS, ids=lambda path: f"{path.parent.name}-{path.stem}")
-def test_config_trains(path):
+def test_config_trains(path, tmp_path):
     text = path.read_text()
     assert f"configs/{path.parent.name}/{path.name}" in text
     assert "\n# Paper: " in text
-    assert yaml.safe_load(text)["model"] in ("matcher", "transducer")
     values = merged(read_yaml(path), SMALL)
-    if values["model"] == "matcher":
-        model = nsed.Matcher.fit(matching_pairs(60), config=from_mapping(nsed.MatcherConfig, values))
-    else:
-        model = nsed.Transducer.fit(transduction_pairs(60), config=from_mapping(nsed.TransducerConfig, values))
-    assert model.record["steps"] == 2
+    recipe = RECIPES[values["model"]]
+    pairs = transduction_pairs(60) if values["model"] == "transducer" else matching_pairs(60)
+    summary = recipe.train(Order(pairs, None, from_mapping(recipe.config, values), tmp_path, resume=False))
+    assert summary.startswith("trained 2 steps")
+    assert nsed.load(tmp_path).record["steps"] == 2

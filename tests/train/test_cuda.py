@@ -1,11 +1,21 @@
 """Training on a GPU: recorded steps give what single operations give."""
 
+from dataclasses import asdict
+
 import pytest
 import torch
 
 from nsed.datasets.rule_language import matching_pairs, transduction_pairs
-from nsed.encoders import ENCODERS, EncoderConfig
-from nsed.train import Matcher, MatcherConfig, Transducer, TransducerConfig
+from nsed.encoders import ENCODERS, EncoderConfig, TransformerConfig
+from nsed.train import (
+    CrossEncoderConfig,
+    Matcher,
+    MatcherConfig,
+    PairClassifier,
+    StanceConfig,
+    Transducer,
+    TransducerConfig,
+)
 from nsed.train.config import TrainConfig
 
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
@@ -21,7 +31,18 @@ def _config(kind, **others):
     return {"feature_dropout": 0.0, "encoder": encoder, "train": train, **options}
 
 
+def _stance(feature_dropout, **others):
+    """The settings of a Matcher, as far as STANCE has them."""
+    return StanceConfig(**others, channels=8, iterations=5)
+
+
+def _cross_encoder(feature_dropout, encoder, **others):
+    return CrossEncoderConfig(**others, encoder=TransformerConfig(**{**asdict(encoder), "kind": "transformer"}))
+
+
 TASKS = {
+    "stance": (PairClassifier.fit, _stance, matching_pairs(600, seed=1)),
+    "cross-encoder": (PairClassifier.fit, _cross_encoder, matching_pairs(600, seed=1)),
     "transducer": (Transducer.fit, TransducerConfig, transduction_pairs(600, seed=1)),
     "matcher": (Matcher.fit, MatcherConfig, matching_pairs(600, seed=1)),
 }
