@@ -18,6 +18,9 @@ class MatrixScorer(nn.Module):
         self.convolutions = nn.ModuleList(
             nn.Conv2d(channels if layer else 1, channels, 3, padding=1) for layer in range(layers)
         )
+        for convolution in self.convolutions:  # torch's own initial weights make the numbers of each layer smaller
+            assert isinstance(convolution, nn.Conv2d)
+            nn.init.kaiming_normal_(convolution.weight, nonlinearity="relu")
         self.head = nn.Sequential(nn.Linear(2 * channels, channels), nn.ReLU(), nn.Linear(channels, 1))
 
     def forward(self, table: Table, real: Bool[Tensor, "batch src tgt"]) -> PerPair:
