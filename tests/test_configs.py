@@ -41,3 +41,11 @@ def test_config_trains(path, tmp_path):
     summary = recipe.train(Order(pairs, None, from_mapping(recipe.config, values), tmp_path, resume=False))
     assert summary.startswith("trained 2 steps")
     assert nsed.load(tmp_path).record["steps"] == 2
+
+
+@pytest.mark.parametrize("model", ["matcher", "stance", "cross-encoder"])
+def test_one_word_makes_another_model_of_the_same_settings(model, tmp_path):
+    values = merged({"encoder": {"kind": "transformer"}, "shared_alphabet": True, "model": model}, SMALL)
+    recipe = RECIPES[model]
+    recipe.train(Order(matching_pairs(60), None, from_mapping(recipe.config, values), tmp_path, resume=False))
+    assert (nsed.load(tmp_path).score([("AB", "ab")]) <= 0).all()

@@ -32,7 +32,7 @@ def f1(model):
     return matching_score(model.score(TEST), np.asarray(TEST.labels), model.threshold).f1
 
 
-STEPS = {"cross-encoder": 900, "rnn": 600, "transformer": 700}
+STEPS = {"cross-encoder": 900, "rnn": 500, "transformer": 700}
 
 
 @pytest.fixture(scope="module", params=STEPS)
