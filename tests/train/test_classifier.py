@@ -94,7 +94,7 @@ def test_it_has_no_edit_operations_and_says_so(model):
 
 def test_links_are_those_of_the_transport_plan(model):
     if model.config.model == "cross-encoder":
-        with pytest.raises(NotExplainableError, match="has no alignment to show; a matcher"):
+        with pytest.raises(NotExplainableError, match="has no alignments to show; a matcher"):
             model.links(ODD)
         return
     links = model.links(ODD)

@@ -64,14 +64,14 @@ class PairClassifier(Decider):
 
     def _refuse(self, what: str) -> NoReturn:
         soft = "; its soft alignment is in `links`" if isinstance(self.network, Stance) else ""
-        advice = "a matcher, trained on the same pairs, has both"
+        advice = "a matcher, trained on the same pairs, has them"
         raise NotExplainableError(f"a model of kind {self.config.model!r} has no {what} to show{soft}; {advice}")
 
     @torch.no_grad()
     def _plans(self, data: MatchData) -> Iterator[tuple[int, np.ndarray]]:
         """Each pair's transport plan without `</s>`, as its own small table."""
         if not isinstance(self.network, Stance):
-            self._refuse("alignment")
+            self._refuse("alignments")
         for batch, sides in batches_of(data, self.device):
             plans: Table = self.network.soft_alignment(*sides).plan
             sizes = zip(batch.rows.tolist(), batch.source_lengths.tolist(), batch.target_lengths.tolist(), strict=True)
