@@ -16,7 +16,8 @@ from nsed.models.matcher import MatcherNetwork
 from nsed.models.transducer import TransducerNetwork
 from nsed.text import Coders, EncodedStrings, Pairs
 from nsed.train import MatcherConfig, TransducerConfig
-from nsed.train.matcher_task import MatchData, MatcherTask
+from nsed.train.match_data import MatchData
+from nsed.train.matcher_task import MatcherTask
 from nsed.train.task import Batch, Task
 from nsed.train.transducer_task import TransducerTask
 

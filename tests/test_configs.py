@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 import nsed
+from nsed.cli.recipes import RECIPES, Order
 from nsed.config import from_mapping, merged, read_yaml
 from nsed.datasets.rule_language import matching_pairs, transduction_pairs
 
@@ -18,25 +19,33 @@ SMALL = {
     "source_symbols": "graphemes",
     "target_symbols": "graphemes",
 }
-KINDS = {
-    "matcher": (nsed.Matcher, nsed.MatcherConfig, matching_pairs(60)),
-    "transducer": (nsed.Transducer, nsed.TransducerConfig, transduction_pairs(60)),
-    "seq2seq": (nsed.Seq2Seq, nsed.Seq2SeqConfig, transduction_pairs(60)),
-}
 
 
 def test_there_is_one_per_task_and_encoder():
     names = {str(path.relative_to(ROOT / "configs")) for path in CONFIGS}
     for task in ("g2p-cmudict", "translit-ar2en", "cognates-ie", "cognates-aa"):
         assert {f"{task}/{encoder}.yaml" for encoder in ("unigram", "cnn", "rnn", "transformer")} <= names
+    for task in ("cognates-ie", "cognates-aa"):
+        assert {f"{task}/stance-{encoder}.yaml" for encoder in ("unigram", "rnn", "transformer")} <= names
+        assert f"{task}/cross-encoder.yaml" in names
 
 
 @pytest.mark.parametrize("path", CONFIGS, ids=lambda path: f"{path.parent.name}-{path.stem}")
-def test_config_trains(path):
+def test_config_trains(path, tmp_path):
     text = path.read_text()
     assert f"configs/{path.parent.name}/{path.name}" in text
     assert "\n# Paper: " in text
     values = merged(read_yaml(path), SMALL)
-    kind, config, pairs = KINDS[values["model"]]
-    model = kind.fit(pairs, config=from_mapping(config, values))
-    assert model.record["steps"] == 2
+    recipe = RECIPES[values["model"]]
+    pairs = transduction_pairs(60) if values["model"] in ("transducer", "seq2seq") else matching_pairs(60)
+    summary = recipe.train(Order(pairs, None, from_mapping(recipe.config, values), tmp_path, resume=False))
+    assert summary.startswith("trained 2 steps")
+    assert nsed.load(tmp_path).record["steps"] == 2
+
+
+@pytest.mark.parametrize("model", ["matcher", "stance", "cross-encoder"])
+def test_one_word_makes_another_model_of_the_same_settings(model, tmp_path):
+    values = merged({"encoder": {"kind": "transformer"}, "shared_alphabet": True, "model": model}, SMALL)
+    recipe = RECIPES[model]
+    recipe.train(Order(matching_pairs(60), None, from_mapping(recipe.config, values), tmp_path, resume=False))
+    assert (nsed.load(tmp_path).score([("AB", "ab")]) <= 0).all()

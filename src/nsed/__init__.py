@@ -6,11 +6,22 @@ from nsed.explain import Edit, EditScript, Explanation
 from nsed.lattice import EditLattice
 from nsed.models import load
 from nsed.text import Pairs, read_pairs
-from nsed.train import Matcher, MatcherConfig, Seq2Seq, Seq2SeqConfig, Transducer, TransducerConfig
+from nsed.train import (
+    CrossEncoderConfig,
+    Matcher,
+    MatcherConfig,
+    PairClassifier,
+    Seq2Seq,
+    Seq2SeqConfig,
+    StanceConfig,
+    Transducer,
+    TransducerConfig,
+)
 
 __version__ = "0.1.0"
 
 __all__ = [
+    "CrossEncoderConfig",
     "Edit",
     "EditDistanceConfig",
     "EditLattice",
@@ -20,9 +31,11 @@ __all__ = [
     "Matcher",
     "MatcherConfig",
     "NsedError",
+    "PairClassifier",
     "Pairs",
     "Seq2Seq",
     "Seq2SeqConfig",
+    "StanceConfig",
     "Transducer",
     "TransducerConfig",
     "UnknownSymbolWarning",

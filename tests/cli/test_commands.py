@@ -218,6 +218,20 @@ def test_matcher_from_the_command_line(tmp_path):
     assert not {"average_precision", "roc_auc"} & set(evaluated_on(tmp_path / "m", tmp_path / "matches.tsv", tmp_path))
 
 
+@pytest.mark.parametrize("kind", ["cross-encoder", "stance"])
+def test_baselines_of_the_matcher_from_the_command_line(kind, tmp_path):
+    pairs, model = tmp_path / "labelled.tsv", tmp_path / "m"
+    run("data", "rules", "--count", 300, "--matching", "-o", pairs)
+    small = ["encoder.dim=8", "encoder.layers=1", "train.steps=4", "train.batch_pairs=32", "train.validate_every=2"]
+    run("train", pairs, model, "--model", kind, *(part for setting in small for part in ("--set", setting)))
+    assert {line.split("\t")[2] for line in run("match", model, pairs).splitlines()} <= {"0", "1"}
+    assert float(run("score", model, "--pair", "CC", "cc").split("\t")[2]) < 0
+    assert {"f1", "f1_interval", "average_precision", "brier_score"} <= set(evaluated_on(model, pairs, tmp_path))
+    for command in ("align", "explain"):
+        with pytest.raises(NotExplainableError, match=f"a model of kind '{kind}' has no edit operations to show"):
+            run(command, model, "--pair", "CC", "cc")
+
+
 def test_a_finished_network_is_not_trained_again_by_resume(transducer, pairs):
     with pytest.raises(ModelFileError, match="there is no unfinished training here to resume"):
         run("train", pairs, transducer, "--model", "transducer", "--resume")

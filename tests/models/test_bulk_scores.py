@@ -6,7 +6,8 @@ import torch
 
 from nsed.encoders import ENCODERS, EncoderConfig
 from nsed.models import bulk_scores as bulk
-from nsed.models.matcher import MatcherNetwork, Side, lattice_of
+from nsed.models.matcher import MatcherNetwork, lattice_of
+from nsed.models.sides import Side
 from nsed.models.string_vectors import Strings
 from nsed.text import EncodedStrings
 

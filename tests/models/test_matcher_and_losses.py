@@ -17,8 +17,9 @@ from nsed.models.losses import (
     non_match_loss,
     real_cells,
 )
-from nsed.models.matcher import MatcherNetwork, Side, lattice_of
+from nsed.models.matcher import MatcherNetwork, lattice_of
 from nsed.models.pair_features import NormedProjection, PairFeatures, pair_scores
+from nsed.models.sides import Side
 from nsed.text.vocabulary import END
 
 

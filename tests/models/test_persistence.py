@@ -88,7 +88,10 @@ DAMAGE = {
         r"weights-\w+\.safetensors is truncated or altered: its hash",
     ),
     "newer": (lambda f: edit(f, format=99), "format 99 is newer than this nsed, which reads up to 1: upgrade it"),
-    "unknown kind": (lambda f: None, "holds a model of kind 'test'; this version of nsed knows: edit-distance"),
+    "unknown kind": (
+        lambda f: None,
+        "holds a model of kind 'test'; this version of nsed knows: cross-encoder, edit-distance",
+    ),
 }
 
 

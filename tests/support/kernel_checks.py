@@ -18,9 +18,10 @@ from nsed.lattice.semiring import LOG, MAX
 from nsed.models.bulk_scores import bulk_scores
 from nsed.models.gpu_arcs import match_arcs, outgoing_arcs
 from nsed.models.gpu_scores import gpu_scores, pair_scores
-from nsed.models.matcher import MatcherNetwork, Side, lattice_of
+from nsed.models.matcher import MatcherNetwork, lattice_of
 from nsed.models.op_scores import TargetScores, competing
 from nsed.models.outgoing import weighed
+from nsed.models.sides import Side
 from nsed.models.string_vectors import LARGEST_TABLE, Strings
 from nsed.text import EncodedStrings
 

@@ -1,11 +1,23 @@
 """Training on a GPU: recorded steps give what single operations give."""
 
+from dataclasses import asdict
+
 import pytest
 import torch
 
 from nsed.datasets.rule_language import matching_pairs, transduction_pairs
-from nsed.encoders import ENCODERS, EncoderConfig
-from nsed.train import Matcher, MatcherConfig, Seq2Seq, Seq2SeqConfig, Transducer, TransducerConfig
+from nsed.encoders import ENCODERS, EncoderConfig, TransformerConfig
+from nsed.train import (
+    CrossEncoderConfig,
+    Matcher,
+    MatcherConfig,
+    PairClassifier,
+    Seq2Seq,
+    Seq2SeqConfig,
+    StanceConfig,
+    Transducer,
+    TransducerConfig,
+)
 from nsed.train.config import TrainConfig
 
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
@@ -21,15 +33,34 @@ def _config(kind, **others):
     return {"feature_dropout": 0.0, "encoder": encoder, "train": train, **options}
 
 
+def _stance(feature_dropout, **others):
+    """The settings of a Matcher, as far as STANCE has them."""
+    return StanceConfig(**others, channels=8, iterations=5)
+
+
+def _cross_encoder(feature_dropout, encoder, **others):
+    return CrossEncoderConfig(**others, encoder=TransformerConfig(**{**asdict(encoder), "kind": "transformer"}))
+
+
 TASKS = {
+    "stance": (PairClassifier.fit, _stance, matching_pairs(600, seed=1)),
+    "cross-encoder": (PairClassifier.fit, _cross_encoder, matching_pairs(600, seed=1)),
     "transducer": (Transducer.fit, TransducerConfig, transduction_pairs(600, seed=1)),
     "matcher": (Matcher.fit, MatcherConfig, matching_pairs(600, seed=1)),
 }
 
 
+LATTICES = ["transducer", "matcher"]
+"""Those whose kernels are all deterministic; convolutions of tables and the cross-encoder's long attention are not."""
+
+
 @pytest.mark.parametrize(
     ("kind", "task"),
-    [*((kind, task) for kind in ENCODERS for task in TASKS), *((kind, "transducer") for kind in ATTENDING)],
+    [
+        *((kind, task) for kind in ENCODERS for task in (*LATTICES, "stance")),
+        *((kind, "transducer") for kind in ATTENDING),
+        ("transformer", "cross-encoder"),
+    ],
 )
 def test_recorded_training_is_that_of_single_operations(kind, task):
     recorded, single = (losses(task, _config(kind, cuda_graph=graph)) for graph in (True, False))
@@ -47,7 +78,7 @@ def test_recorded_training_of_a_baseline_is_that_of_single_operations(kind):
     assert losses(True) == pytest.approx(losses(False), rel=1e-3)
 
 
-@pytest.mark.parametrize(("kind", "task"), [(kind, task) for kind in ("unigram", "rnn") for task in TASKS])
+@pytest.mark.parametrize(("kind", "task"), [(kind, task) for kind in ("unigram", "rnn") for task in LATTICES])
 def test_the_same_training_gives_the_same_bits(kind, task):
     config = _config(kind) | {"feature_dropout": 0.2}
     assert losses(task, config) == losses(task, config)
@@ -59,7 +90,7 @@ def test_several_batches_of_an_update_are_recorded_too(task):
     assert recorded == pytest.approx(single, rel=1e-3)
 
 
-@pytest.mark.parametrize("task", TASKS)
+@pytest.mark.parametrize("task", LATTICES)
 def test_an_interrupted_training_goes_on_to_the_same_losses(task, tmp_path):
     def interrupt(step):
         if step == 30:

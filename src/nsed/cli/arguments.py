@@ -12,7 +12,7 @@ from nsed.baselines import LearnableEditDistance
 from nsed.errors import ArgumentError, DataError
 from nsed.models import load
 from nsed.text import Pairs, read_pairs
-from nsed.train import Matcher, Seq2Seq, Transducer
+from nsed.train import Matcher, PairClassifier, Seq2Seq, Transducer
 
 ModelPath = Annotated[
     Path,
@@ -39,7 +39,7 @@ OnePair = Annotated[
 Output = Annotated[Path | None, typer.Option("--output", "-o", help="Write here instead of to standard output.")]
 
 
-Model = LearnableEditDistance | Matcher | Seq2Seq | Transducer
+Model = LearnableEditDistance | Matcher | PairClassifier | Seq2Seq | Transducer
 
 
 def load_model(path: Path) -> Model:

@@ -4,7 +4,7 @@ from nsed.cli.arguments import Columns, ModelPath, OnePair, Output, PairsPath, l
 from nsed.cli.console import progress_bar
 from nsed.cli.rows import RowFormat, RowFormatOption, write_rows
 from nsed.errors import ArgumentError
-from nsed.train import Matcher
+from nsed.train.decider import Decider
 
 
 def match(
@@ -17,8 +17,10 @@ def match(
 ) -> None:
     """Decide whether each pair matches: `source`, `target`, `match` (1 or 0), calibrated `probability`."""
     matcher = load_model(model)
-    if not isinstance(matcher, Matcher):
-        raise ArgumentError("MODEL", got=f"{model}, which makes no decisions", expected="a matcher")
+    if not isinstance(matcher, Decider):
+        raise ArgumentError(
+            "MODEL", got=f"{model}, which makes no decisions", expected="a matcher, cross-encoder or stance"
+        )
     data = pairs_from(pairs, columns, pair)
     with progress_bar("matching", len(data)) as bar:
         scores = matcher.score(data, on_batch=bar.advance)

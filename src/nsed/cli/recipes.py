@@ -13,10 +13,20 @@ from nsed.errors import ArgumentError, ModelFileError
 from nsed.models.persistence import DESCRIPTION
 from nsed.registry import Registry
 from nsed.text import Pairs
-from nsed.train import Matcher, MatcherConfig, Seq2Seq, Seq2SeqConfig, Transducer, TransducerConfig
+from nsed.train import (
+    CrossEncoderConfig,
+    Matcher,
+    MatcherConfig,
+    PairClassifier,
+    Seq2Seq,
+    Seq2SeqConfig,
+    StanceConfig,
+    Transducer,
+    TransducerConfig,
+)
 from nsed.train.run_folder import RunFolder
 
-Network = TypeVar("Network", Matcher, Seq2Seq, Transducer)
+Network = TypeVar("Network", Matcher, PairClassifier, Seq2Seq, Transducer)
 
 
 class Order(NamedTuple):
@@ -89,6 +99,11 @@ def train_matcher(order: Order) -> str:
     return _summary_of(_train_network(order, Matcher.fit, "f1").record, "f1")
 
 
+def train_classifier(order: Order) -> str:
+    """Like a matcher."""
+    return _summary_of(_train_network(order, PairClassifier.fit, "f1").record, "f1")
+
+
 def _train_network(order: Order, fit: Callable[..., Network], metric: str) -> Network:
     """Train under a progress bar; the state is saved at every validation, and dropped when all is done."""
     run = RunFolder(order.output)
@@ -117,7 +132,9 @@ def _many(count: int, thing: str) -> str:
 
 
 RECIPES: Registry[Recipe] = Registry("--model")
+RECIPES.register("cross-encoder", Recipe(CrossEncoderConfig, train_classifier))
 RECIPES.register("edit-distance", Recipe(EditDistanceConfig, train_edit_distance))
 RECIPES.register("matcher", Recipe(MatcherConfig, train_matcher))
 RECIPES.register("seq2seq", Recipe(Seq2SeqConfig, train_seq2seq))
+RECIPES.register("stance", Recipe(StanceConfig, train_classifier))
 RECIPES.register("transducer", Recipe(TransducerConfig, train_transducer))

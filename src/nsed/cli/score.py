@@ -15,8 +15,8 @@ def score(
 ) -> None:
     """Give each pair its log-probability: `source`, `target`, `score`.
 
-    Of an edit distance that is log p(source, target), of a transducer or seq2seq log p(target | source), of a
-    matcher log alpha.
+    Of an edit distance that is log p(source, target), of a transducer or seq2seq log p(target | source), of a matcher
+    log alpha, of a cross-encoder and of stance the log-probability that the pair matches.
     """
     scorer, data = load_model(model), pairs_from(pairs, columns, pair)
     with progress_bar("scoring", len(data)) as bar:

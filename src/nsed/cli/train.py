@@ -28,8 +28,9 @@ def train(
     model: Annotated[
         str | None,
         typer.Option(
-            help="edit-distance (a table of operations), matcher (a network for labelled pairs), transducer, or "
-            "seq2seq (to compare a transducer with); by default what the settings say, or edit-distance.",
+            help="edit-distance (a table of operations), transducer and, to compare it with, seq2seq; for labelled "
+            "pairs matcher and, to compare it with, cross-encoder and stance; by default what the settings say, or "
+            "edit-distance.",
             show_default=False,
         ),
     ] = None,
@@ -55,7 +56,7 @@ def train(
     """Learn from a file of pairs.
 
     The training saves itself as it goes; after an interruption it goes on with `--resume`. A third column may have
-    labels, 1 or 0: a matcher needs them, the others learn from the positive pairs only.
+    labels, 1 or 0: matcher, cross-encoder and stance need them, the others learn from the positive pairs only.
     """
     chosen = {"model": model, "source_symbols": source_symbols, "target_symbols": target_symbols}
     given = parse_overrides(set_ or []) | {name: value for name, value in chosen.items() if value is not None}

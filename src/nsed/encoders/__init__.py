@@ -1,6 +1,6 @@
 """Encoders: how much of its string a symbol knows, from nothing (unigram) to everything (rnn, transformer)."""
 
-from nsed.encoders.base import Attended, AttendingEncoder, Encoder, EncoderConfig
+from nsed.encoders.base import Attended, AttendingEncoder, Encoder, EncoderConfig, TransformerConfig
 from nsed.encoders.registry import ENCODERS, attending_kinds
 from nsed.encoders.string_encoder import Prefix, StringEncoder
 
@@ -12,5 +12,6 @@ __all__ = [
     "EncoderConfig",
     "Prefix",
     "StringEncoder",
+    "TransformerConfig",
     "attending_kinds",
 ]

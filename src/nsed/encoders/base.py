@@ -68,6 +68,14 @@ class EncoderConfig(Config):
             raise ConfigError("encoder", faults)
 
 
+@dataclass(frozen=True)
+class TransformerConfig(EncoderConfig):
+    """How large a transformer is, where nothing else will do."""
+
+    kind: Literal["transformer"] = "transformer"
+    """transformer: the one that looks everywhere at once."""
+
+
 class Encoder(nn.Module, ABC):
     """Puts each symbol's vector into context; padding after a string never changes it.
 

@@ -96,11 +96,12 @@ def read_model(path: str | Path) -> SavedModel:
     return SavedModel(description["kind"], description["config"], vocabularies, tensors, description["record"])
 
 
-def read_kind(path: str | Path, kind: str) -> SavedModel:
-    """What `write_model` wrote, if it is of that kind."""
+def read_kind(path: str | Path, *kinds: str) -> SavedModel:
+    """What `write_model` wrote, if it is of one of those kinds."""
     saved = read_model(path)
-    if saved.kind != kind:
-        raise ModelFileError(path, f"holds a model of kind {saved.kind!r}, expected {kind!r}; nsed.load reads any kind")
+    if saved.kind not in kinds:
+        expected = f"expected {' or '.join(map(repr, kinds))}; nsed.load reads any kind"
+        raise ModelFileError(path, f"holds a model of kind {saved.kind!r}, {expected}")
     return saved
 
 

@@ -7,7 +7,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from nsed.models.matcher import MatcherNetwork, Side
+from nsed.models.matcher import MatcherNetwork
+from nsed.models.sides import Side
 from nsed.text import EncodedStrings
 from nsed.text.vocabulary import END
 

@@ -1,6 +1,8 @@
 """Train: from pairs to models."""
 
 from nsed.models.answers import Transduction
+from nsed.train.classifier import PairClassifier
+from nsed.train.classifier_config import CrossEncoderConfig, StanceConfig
 from nsed.train.matcher import Matcher
 from nsed.train.matcher_config import MatcherConfig
 from nsed.train.seq2seq import Seq2Seq
@@ -8,4 +10,15 @@ from nsed.train.seq2seq_config import Seq2SeqConfig
 from nsed.train.transducer import Transducer
 from nsed.train.transducer_config import TransducerConfig
 
-__all__ = ["Matcher", "MatcherConfig", "Seq2Seq", "Seq2SeqConfig", "Transducer", "TransducerConfig", "Transduction"]
+__all__ = [
+    "CrossEncoderConfig",
+    "Matcher",
+    "MatcherConfig",
+    "PairClassifier",
+    "Seq2Seq",
+    "Seq2SeqConfig",
+    "StanceConfig",
+    "Transducer",
+    "TransducerConfig",
+    "Transduction",
+]

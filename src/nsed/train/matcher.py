@@ -1,86 +1,39 @@
 """The Matcher: learns whether two strings belong together, and says which operations make it think so."""
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import repeat
-from pathlib import Path
+from typing import ClassVar
 
 import numpy as np
 import torch
 
-from nsed.config import from_mapping
-from nsed.errors import ArgumentError
-from nsed.evaluate import Calibration, best_threshold, fit_calibration
 from nsed.lattice import EditLattice
 from nsed.models.aligner import Aligner, PairsLike
 from nsed.models.bulk_scores import bulk_scores, can_score_in_bulk
 from nsed.models.matcher import MatcherNetwork
-from nsed.models.persistence import MODEL_KINDS, SavedModel, read_kind, write_model
+from nsed.models.persistence import MODEL_KINDS
 from nsed.models.string_vectors import Strings
-from nsed.models.weights import put_weights, weights_of
 from nsed.text import Coders, PairBatch, Pairs, StringCoder, Vocabulary
 from nsed.text.progress import OnBatch, ignore
 from nsed.text.texts import Texts
-from nsed.train.crew import crew_of
-from nsed.train.fitting import finished, trained
+from nsed.train.decider import Decider
+from nsed.train.match_data import MatchData
 from nsed.train.matcher_config import MatcherConfig
-from nsed.train.matcher_task import MatchData, MatcherTask, match_lattices, match_log_probs
-from nsed.train.preparation import split
-from nsed.train.progress import OnStep, OnValidation
-from nsed.train.trainer import Trainer
+from nsed.train.matcher_task import MatcherTask, match_lattices, match_log_probs
+from nsed.train.preparation import LabelledModelConfig
 
 KIND = "matcher"
 
 
-class Matcher(Aligner):
+class Matcher(Aligner, Decider):
     """A trained network with its vocabularies, its threshold and its calibration.
 
     The score of a pair is log alpha_{n,m}; pairs at or above the threshold, tuned for F1 on validation pairs, match.
     """
 
-    def __init__(
-        self,
-        network: MatcherNetwork,
-        coders: Coders,
-        config: MatcherConfig,
-        *,
-        languages: Vocabulary | None = None,
-        threshold: float = -0.6931471805599453,
-        calibration: Calibration | None = None,
-        record: dict[str, object] | None = None,
-    ) -> None:
-        self.network = network.eval().requires_grad_(False)
-        self.coders, self.config, self.threshold, self.languages = coders, config, threshold, languages
-        self.calibration = calibration or Calibration(1.0, 0.0)
-        self.record = record or {}
-        """What training has to tell: steps, scores."""
-
-    @classmethod
-    def fit(
-        cls,
-        pairs: PairsLike,
-        labels: Iterable[object] | None = None,
-        *,
-        validation: Pairs | None = None,
-        config: MatcherConfig | None = None,
-        folder: str | Path | None = None,
-        on_step: OnStep = ignore,
-        on_validation: OnValidation = ignore,
-    ) -> "Matcher":
-        """Learn from labelled pairs; without validation pairs, a twentieth of the sources is held out for it.
-
-        With a folder, the training saves itself there at every validation, goes on from there if interrupted, and
-        leaves settings, curves and the model there in the end.
-        """
-        config = config or MatcherConfig()
-        training, held_out = split(_labelled(Pairs.of(pairs, labels), "labels"), validation, seed=config.train.seed)
-        model, crew = cls._untrained(training, config), crew_of(config.train)
-        network = model.network.to(crew.device).requires_grad_(True)
-        sides = model._data(training), model._data(_labelled(held_out, "labels of the validation pairs"))
-        task = MatcherTask(network, config, *sides, device=crew.device)
-        data = training, held_out
-        trainer = trained(task, config, data, crew, folder=folder, on_step=on_step, on_validation=on_validation)
-        return finished(model._decided(trainer, sides[1]), folder, crew)
+    configs: ClassVar[Mapping[str, type[LabelledModelConfig]]] = {KIND: MatcherConfig}
+    network: MatcherNetwork
+    config: MatcherConfig
 
     def score(self, pairs: PairsLike, *, on_batch: OnBatch = ignore) -> np.ndarray:
         """Log alpha_{n,m} of each pair, in the order given: 0 is certain to match."""
@@ -106,94 +59,25 @@ class Matcher(Aligner):
             return Strings(encoded)
         return Strings(encoded, np.array(self.languages.encode([language for _, language in keys]), dtype=np.int64))
 
-    def probability(self, pairs: PairsLike, *, on_batch: OnBatch = ignore) -> np.ndarray:
-        """Calibrated probability that each pair matches."""
-        return self.calibration.probability(self.score(pairs, on_batch=on_batch))
-
-    def match(self, pairs: PairsLike) -> np.ndarray:
-        """Whether each pair matches: its score is at least the threshold."""
-        return np.asarray(self.score(pairs) >= self.threshold)
-
-    def save(self, path: str | Path, *, half: bool = False) -> None:
-        """Write the model to a folder; `half` precision takes half the space and changes scores a little."""
-        vocabularies = self.coders.vocabularies
-        if self.languages is not None:
-            vocabularies["languages"] = self.languages
-        record = {**self.record, "threshold": self.threshold, "calibration": list(self.calibration)}
-        write_model(
-            path, SavedModel(KIND, asdict(self.config), vocabularies, weights_of(self.network, half=half), record)
+    @staticmethod
+    def _network(config: LabelledModelConfig, coders: Coders, languages: Vocabulary | None) -> MatcherNetwork:
+        assert isinstance(config, MatcherConfig)
+        return MatcherNetwork(
+            config.encoder,
+            source_symbols=len(coders.source.vocabulary),
+            target_symbols=len(coders.target.vocabulary),
+            shared=config.shared_alphabet,
+            categories=0 if languages is None else len(languages),
+            interaction=config.interaction,
+            feature_dropout=config.feature_dropout,
         )
 
-    @classmethod
-    def load(cls, path: str | Path) -> "Matcher":
-        """Read a model from the folder that `save` wrote."""
-        return cls.from_saved(read_kind(path, KIND))
-
-    @classmethod
-    def from_saved(cls, saved: SavedModel) -> "Matcher":
-        """The model again, from what is on disk; weights of any float type become float32."""
-        config = from_mapping(MatcherConfig, saved.config, where="saved config")
-        coders, languages = Coders.of(config, saved.vocabularies), saved.vocabularies.get("languages")
-        network = _network(config, coders, languages)
-        put_weights(network, saved.tensors)
-        record = dict(saved.record)
-        decision = {"threshold": record.pop("threshold"), "calibration": Calibration(*record.pop("calibration"))}
-        return cls(network, coders, config, languages=languages, **decision, record=record)
-
-    @property
-    def device(self) -> torch.device:
-        """Where the network lives."""
-        return next(self.network.parameters()).device
-
-    def to(self, device: str | torch.device) -> "Matcher":
-        """The model itself, its network now on that device: cpu, cuda, cuda:1, ..."""
-        self.network.to(device)
-        return self
-
-    @classmethod
-    def _untrained(cls, pairs: Pairs, config: MatcherConfig) -> "Matcher":
-        coders = Coders.learned(config, pairs)
-        coders = coders.shared() if config.shared_alphabet else coders
-        languages = _languages(pairs) if config.languages else None
-        torch.manual_seed(config.train.seed)
-        return cls(_network(config, coders, languages), coders, config, languages=languages)
-
-    def _decided(self, trainer: Trainer, validation: MatchData) -> "Matcher":
-        """With threshold and calibration of the best weights on the validation pairs."""
-        scores = match_log_probs(self.network.eval(), validation, self.device)
-        best = best_threshold(scores, validation.labels)
-        return Matcher(
-            self.network,
-            self.coders,
-            self.config,
-            languages=self.languages,
-            threshold=best.threshold,
-            calibration=fit_calibration(scores, validation.labels),
-            record={"steps": trainer.step, "best_step": trainer.best_step, "f1": trainer.best},
-        )
-
-    def _data(self, pairs: Pairs) -> MatchData:
-        """Pairs as numbers; without labels, all count as positive, without languages these are unknown."""
-        labels = np.ones(len(pairs), dtype=bool) if pairs.labels is None else np.asarray(pairs.labels, dtype=bool)
-        return MatchData(*self.coders.encode(pairs), labels, self._language_numbers(pairs))
-
-    def _language_numbers(self, pairs: Pairs) -> np.ndarray:
-        if self.languages is None:
-            return np.zeros((len(pairs), 0), dtype=np.int64)
-        columns = (pairs.source_languages, pairs.target_languages)
-        given = (column if column is not None else [""] * len(pairs) for column in columns)
-        return np.array([self.languages.encode(column) for column in given], dtype=np.int64).T
+    def _task(self, training: MatchData, validation: MatchData, device: torch.device) -> MatcherTask:
+        return MatcherTask(self.network, self.config, training, validation, device=device)
 
     def lattices(self, pairs: Pairs) -> Iterator[tuple[PairBatch, EditLattice]]:
         """See `Aligner.lattices`."""
         return match_lattices(self.network, self._data(pairs), self.device)
-
-
-def _languages(pairs: Pairs) -> Vocabulary:
-    if pairs.source_languages is None or pairs.target_languages is None:
-        expected = "pairs with source_languages and target_languages, for `languages: true`"
-        raise ArgumentError("pairs", got="no languages", expected=expected)
-    return Vocabulary.of([*pairs.source_languages, *pairs.target_languages])
 
 
 def different(texts: Sequence[str], languages: Sequence[str] | None) -> tuple[list[tuple[str, str]], np.ndarray]:
@@ -204,27 +88,6 @@ def different(texts: Sequence[str], languages: Sequence[str] | None) -> tuple[li
     seen: dict[tuple[str, str], int] = {}
     rows = np.fromiter((seen.setdefault(key, len(seen)) for key in keys), dtype=np.int64, count=len(texts))
     return list(seen), rows
-
-
-def _labelled(pairs: Pairs, name: str) -> Pairs:
-    """Labels of both kinds are needed to learn, to set a threshold, and to calibrate."""
-    kinds = set(pairs.labels or ())
-    if len(kinds) < 2:
-        got = "no labels" if not kinds else f"only labels {int(kinds.pop())}"
-        raise ArgumentError(name, got=got, expected="pairs that match and pairs that do not, with labels 1 and 0")
-    return pairs
-
-
-def _network(config: MatcherConfig, coders: Coders, languages: Vocabulary | None) -> MatcherNetwork:
-    return MatcherNetwork(
-        config.encoder,
-        source_symbols=len(coders.source.vocabulary),
-        target_symbols=len(coders.target.vocabulary),
-        shared=config.shared_alphabet,
-        categories=0 if languages is None else len(languages),
-        interaction=config.interaction,
-        feature_dropout=config.feature_dropout,
-    )
 
 
 MODEL_KINDS.register(KIND, Matcher.from_saved)

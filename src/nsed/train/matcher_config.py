@@ -5,22 +5,18 @@ from typing import Literal
 
 from nsed.config import bounded
 from nsed.encoders import EncoderConfig
-from nsed.text import StringConfig
 from nsed.train.config import TrainConfig
+from nsed.train.labelled_config import LabelledConfig
 
 
 @dataclass(frozen=True)
-class MatcherConfig(StringConfig):
+class MatcherConfig(LabelledConfig):
     """What a Matcher is made of and how it is trained. The loss weights are the paper's."""
 
     model: Literal["matcher"] = "matcher"
     """The kind of model that these settings are for."""
     encoder: EncoderConfig = EncoderConfig()
     """How much of its string a symbol knows."""
-    shared_alphabet: bool = False
-    """One vocabulary and one encoder for both sides, where both are written alike (names, cognates in IPA)."""
-    languages: bool = False
-    """Learn a vector per language too, from pairs with language columns."""
     interaction: int = bounded(0, low=0)
     """Similarity heads between source and target symbols; a few help much where equal symbols matter."""
     feature_dropout: float = bounded(0.1, low=0, high=1)

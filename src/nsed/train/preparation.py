@@ -8,13 +8,15 @@ import torch
 
 from nsed.errors import ArgumentError
 from nsed.text import Pairs
+from nsed.train.classifier_config import ClassifierConfig
 from nsed.train.config import TrainConfig
 from nsed.train.matcher_config import MatcherConfig
 from nsed.train.seq2seq_config import Seq2SeqConfig
 from nsed.train.transducer_config import TransducerConfig
 
 HELD_OUT_SHARE, MOST_HELD_OUT = 20, 2000
-ModelConfig = MatcherConfig | Seq2SeqConfig | TransducerConfig
+LabelledModelConfig = MatcherConfig | ClassifierConfig
+ModelConfig = LabelledModelConfig | Seq2SeqConfig | TransducerConfig
 
 
 def chosen_device(config: TrainConfig) -> torch.device:
@@ -62,6 +64,12 @@ def transduction_data(
     return training, unseen(held_out, training)
 
 
+def labelled_split(pairs: Pairs, validation: Pairs | None, *, seed: int) -> tuple[Pairs, Pairs]:
+    """The same with labels of both kinds on both sides: to learn, to set a threshold, and to calibrate."""
+    training, held_out = split(_labelled(pairs, "labels"), validation, seed=seed)
+    return training, _labelled(held_out, "labels of the validation pairs")
+
+
 def unseen(validation: Pairs, training: Pairs) -> Pairs:
     """Validation pairs whose source is not learned from; all of them, where every source is.
 
@@ -70,3 +78,11 @@ def unseen(validation: Pairs, training: Pairs) -> Pairs:
     seen = set(training.sources)
     new = [row for row, source in enumerate(validation.sources) if source not in seen]
     return validation.chosen(new) if new else validation
+
+
+def _labelled(pairs: Pairs, name: str) -> Pairs:
+    kinds = set(pairs.labels or ())
+    if len(kinds) < 2:
+        got = "no labels" if not kinds else f"only labels {int(kinds.pop())}"
+        raise ArgumentError(name, got=got, expected="pairs that match and pairs that do not, with labels 1 and 0")
+    return pairs

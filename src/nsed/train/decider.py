@@ -1,0 +1,171 @@
+"""What every model of labelled pairs has in common: how it learns, decides, promises probabilities, and is kept."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import ClassVar, TypeVar
+
+import numpy as np
+import torch
+from torch import nn
+
+from nsed.config import from_mapping
+from nsed.errors import ArgumentError
+from nsed.evaluate import Calibration, best_threshold, fit_calibration
+from nsed.models.aligner import PairsLike
+from nsed.models.persistence import SavedModel, read_kind, write_model
+from nsed.models.weights import put_weights, weights_of
+from nsed.text import Coders, Pairs, Vocabulary
+from nsed.text.progress import OnBatch, ignore
+from nsed.train.crew import crew_of
+from nsed.train.fitting import finished, trained
+from nsed.train.labelled_task import LabelledTask
+from nsed.train.match_data import MatchData, languages_of, match_data
+from nsed.train.preparation import LabelledModelConfig, labelled_split
+from nsed.train.progress import OnStep, OnValidation
+from nsed.train.trainer import Trainer
+
+Model = TypeVar("Model", bound="Decider")
+
+
+class Decider(ABC):
+    """A network with its vocabularies, its threshold and its calibration.
+
+    The score of a pair is at most 0, which is certain to match; pairs at or above the threshold, tuned for F1 on
+    validation pairs, match. Abstract: a model adds its network, the task it is trained by, and its scores.
+    """
+
+    configs: ClassVar[Mapping[str, type[LabelledModelConfig]]]
+    """The settings of each kind of model that the class makes; the first kind is what it makes by default."""
+
+    def __init__(
+        self,
+        network: nn.Module,
+        coders: Coders,
+        config: LabelledModelConfig,
+        *,
+        languages: Vocabulary | None = None,
+        threshold: float = -0.6931471805599453,
+        calibration: Calibration | None = None,
+        record: dict[str, object] | None = None,
+    ) -> None:
+        self.network = network.eval().requires_grad_(False)
+        self.coders, self.config, self.threshold, self.languages = coders, config, threshold, languages
+        self.calibration = calibration or Calibration(1.0, 0.0)
+        self.record = record or {}
+        """What training has to tell: steps, scores."""
+
+    @abstractmethod
+    def score(self, pairs: PairsLike, *, on_batch: OnBatch = ignore) -> np.ndarray:
+        """The log-probability that each pair matches, in the order given."""
+
+    @staticmethod
+    @abstractmethod
+    def _network(config: LabelledModelConfig, coders: Coders, languages: Vocabulary | None) -> nn.Module:
+        """The untrained network."""
+
+    @abstractmethod
+    def _task(self, training: MatchData, validation: MatchData, device: torch.device) -> LabelledTask:
+        """What trains the network, which is on that device."""
+
+    @classmethod
+    def fit(
+        cls: type[Model],
+        pairs: PairsLike,
+        labels: Iterable[object] | None = None,
+        *,
+        validation: Pairs | None = None,
+        config: LabelledModelConfig | None = None,
+        folder: str | Path | None = None,
+        on_step: OnStep = ignore,
+        on_validation: OnValidation = ignore,
+    ) -> Model:
+        """Learn from labelled pairs; without validation pairs, a twentieth of the sources is held out for it.
+
+        With a folder, the training saves itself there at every validation, goes on from there if interrupted, and
+        leaves settings, curves and the model there in the end.
+        """
+        config = cls._checked(config)
+        training, held_out = labelled_split(Pairs.of(pairs, labels), validation, seed=config.train.seed)
+        model, crew = cls._untrained(training, config), crew_of(config.train)
+        model.network.to(crew.device).requires_grad_(True)
+        task, data = model._task(model._data(training), model._data(held_out), crew.device), (training, held_out)
+        trainer = trained(task, config, data, crew, folder=folder, on_step=on_step, on_validation=on_validation)
+        return finished(model._decided(trainer, task), folder, crew)
+
+    def probability(self, pairs: PairsLike, *, on_batch: OnBatch = ignore) -> np.ndarray:
+        """Calibrated probability that each pair matches."""
+        return self.calibration.probability(self.score(pairs, on_batch=on_batch))
+
+    def match(self, pairs: PairsLike) -> np.ndarray:
+        """Whether each pair matches: its score is at least the threshold."""
+        return np.asarray(self.score(pairs) >= self.threshold)
+
+    def save(self, path: str | Path, *, half: bool = False) -> None:
+        """Write the model to a folder; `half` precision takes half the space and changes scores a little."""
+        vocabularies = self.coders.vocabularies
+        if self.languages is not None:
+            vocabularies["languages"] = self.languages
+        record = {**self.record, "threshold": self.threshold, "calibration": list(self.calibration)}
+        weights = weights_of(self.network, half=half)
+        write_model(path, SavedModel(self.config.model, asdict(self.config), vocabularies, weights, record))
+
+    @classmethod
+    def load(cls: type[Model], path: str | Path) -> Model:
+        """Read a model from the folder that `save` wrote."""
+        return cls.from_saved(read_kind(path, *cls.configs))
+
+    @classmethod
+    def from_saved(cls: type[Model], saved: SavedModel) -> Model:
+        """The model again, from what is on disk; weights of any float type become float32."""
+        config = from_mapping(cls.configs[saved.kind], saved.config, where="saved config")
+        coders, languages = Coders.of(config, saved.vocabularies), saved.vocabularies.get("languages")
+        network = cls._network(config, coders, languages)
+        put_weights(network, saved.tensors)
+        record = dict(saved.record)
+        decision = {"threshold": record.pop("threshold"), "calibration": Calibration(*record.pop("calibration"))}
+        return cls(network, coders, config, languages=languages, **decision, record=record)
+
+    @property
+    def device(self) -> torch.device:
+        """Where the network lives."""
+        return next(self.network.parameters()).device
+
+    def to(self: Model, device: str | torch.device) -> Model:
+        """The model itself, its network now on that device: cpu, cuda, cuda:1, ..."""
+        self.network.to(device)
+        return self
+
+    @classmethod
+    def _checked(cls, config: LabelledModelConfig | None) -> LabelledModelConfig:
+        """The settings, or the default ones; those of another model are refused."""
+        config = config or next(iter(cls.configs.values()))()
+        if config.model not in cls.configs:
+            raise ArgumentError("config.model", got=repr(config.model), expected=f"one of {', '.join(cls.configs)}")
+        return config
+
+    @classmethod
+    def _untrained(cls: type[Model], pairs: Pairs, config: LabelledModelConfig) -> Model:
+        coders = Coders.learned(config, pairs)
+        coders = coders.shared() if config.shared_alphabet else coders
+        languages = languages_of(pairs) if config.languages else None
+        torch.manual_seed(config.train.seed)
+        return cls(cls._network(config, coders, languages), coders, config, languages=languages)
+
+    def _decided(self: Model, trainer: Trainer, task: LabelledTask) -> Model:
+        """With threshold and calibration of the best weights on the validation pairs."""
+        self.network.eval()
+        scores, labels = task.validation_scores(), task.validation.labels
+        return type(self)(
+            self.network,
+            self.coders,
+            self.config,
+            languages=self.languages,
+            threshold=best_threshold(scores, labels).threshold,
+            calibration=fit_calibration(scores, labels),
+            record=trainer.record,
+        )
+
+    def _data(self, pairs: Pairs) -> MatchData:
+        return match_data(pairs, self.coders, self.languages)
