@@ -4,7 +4,6 @@ import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -17,6 +16,7 @@ from nsed.models.aligner import Aligner, PairsLike
 from nsed.models.persistence import MODEL_KINDS, SavedModel, read_kind, write_model
 from nsed.models.search import Decoder, Found, beam_search, draw, greedy_search
 from nsed.models.transducer import EncodedSource, TransducerNetwork
+from nsed.models.transduction import Transduction, checked_sources
 from nsed.models.weights import put_weights, weights_of
 from nsed.text import Coders, PairBatch, PairBatches, Pairs
 from nsed.text.collection import uncollected
@@ -34,14 +34,6 @@ BATCH_CELLS, MAX_CELLS = 2**17, 2**22
 BATCH_WORDS, BATCH_PREFIXES, BATCH_SYMBOLS = 2**8, 2**15, 2**19
 """Words that are transduced at once, so that they fit the cache of a CPU; on a GPU, prefixes of all words together and
 symbols of their sources."""
-
-
-class Transduction(NamedTuple):
-    """One possible target: its text, its symbols, and its log-probability given the source."""
-
-    text: str
-    symbols: tuple[str, ...]
-    log_prob: float
 
 
 class Transducer(Aligner):
@@ -104,13 +96,7 @@ class Transducer(Aligner):
         self, sources: Iterable[str], *, nbest: int = 1, beam: int | None = None, on_batch: OnBatch = ignore
     ) -> list[list[Transduction]]:
         """The most probable targets of each source, best first; a wider beam finds better ones, slower; 1 is greedy."""
-        if isinstance(sources, str):
-            raise ArgumentError("sources", got=repr(sources), expected="a list of strings")
-        for name, value in (("nbest", nbest), ("beam", beam)):
-            if value is not None and value < 1:
-                raise ArgumentError(name, got=value, expected="at least 1")
-        sources = list(sources)
-        Pairs(sources, sources)  # raises where something is no string
+        sources = checked_sources(sources, nbest=nbest, beam=beam)
         results: dict[int, list[Transduction]] = {}
         width = max(beam or self.config.beam, nbest)
         for rows, encoded in self._encoded(sources, beam=width):
@@ -125,12 +111,7 @@ class Transducer(Aligner):
         self, sources: Iterable[str], *, count: int = 1, seed: int = 0, on_batch: OnBatch = ignore
     ) -> list[list[Transduction]]:
         """Targets of each source, drawn with their probabilities; the same ones for the same sources and seed."""
-        if isinstance(sources, str):
-            raise ArgumentError("sources", got=repr(sources), expected="a list of strings")
-        if count < 1:
-            raise ArgumentError("count", got=count, expected="at least 1")
-        sources = list(sources)
-        Pairs(sources, sources)  # raises where something is no string
+        sources = checked_sources(sources, count=count)
         drawn: list[list[Transduction]] = [[] for _ in sources]
         generator, longest = torch.Generator(self.device).manual_seed(seed), longest_output(self.network, self.config)
         for rows, encoded in self._encoded(sources):
