@@ -9,6 +9,7 @@ import typer
 
 from nsed.cli.arguments import Output, open_output, write_tsv
 from nsed.cli.check import check
+from nsed.cli.warnings_of_data import warnings_of, write_controls
 from nsed.datasets import cmudict_pairs
 from nsed.datasets.protocols import PROTOCOLS, SplitOptions
 from nsed.datasets.published_cognates import HELD_OUT
@@ -76,6 +77,9 @@ def cognates(
     The others have all pairs of words of one concept and two languages, and no pair in two files. **concepts**: 70, 10
     and 20 % of the concepts. **languages**: test pairs have a language that is held out. **families**: test pairs are
     of another list.
+
+    **controls.json** beside them has what lookup tables and the Levenshtein distance score without a model; `nsed
+    evaluate` shows it beside every score on these files.
     """
     _check_options(
         protocol, classes, {"--held-out": held_out, "--hold-out-language": hold_out_language, "--test-list": test_list}
@@ -88,6 +92,9 @@ def cognates(
         with open_output(folder / f"{name}.tsv") as stream:
             write_tsv(stream, chain([COLUMNS], _labelled(pairs)))
         typer.echo(f"{folder / name}.tsv: {len(pairs):,} pairs", err=True)
+    write_controls(folder, splits, protocol=protocol)
+    for line in warnings_of(folder / "test.tsv"):
+        typer.echo(f"{folder / 'test.tsv'}: {line}", err=True)
 
 
 @app.command()

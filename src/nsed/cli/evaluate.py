@@ -8,8 +8,11 @@ import numpy as np
 import typer
 from rich.table import Table
 
+from nsed.baselines import Lookup, Majority, Phonetisaurus
+from nsed.baselines.pair_scorer import PairScorer
 from nsed.cli.arguments import Columns, Model, ModelPath, Output, load_model, open_output, split_columns
 from nsed.cli.console import out, progress_bar
+from nsed.cli.warnings_of_data import warnings_of
 from nsed.errors import ArgumentError
 from nsed.evaluate import (
     Interval,
@@ -25,6 +28,8 @@ from nsed.evaluate import (
 )
 from nsed.text import Pairs, read_pairs
 from nsed.train import Matcher, Transducer
+
+Writer = Transducer | Lookup | Majority | Phonetisaurus
 
 
 def evaluate(
@@ -44,17 +49,20 @@ def evaluate(
     """
     loaded, names = load_model(model), split_columns(columns)
     data = read_pairs(pairs, columns=names)
-    if isinstance(loaded, Transducer) and data.labels is None:
+    if isinstance(loaded, Writer) and data.labels is None:
         figures = transduction_figures(loaded, data, beam)
     else:
         figures = matching_figures(loaded, data, read_pairs(validation, columns=names) if validation else None)
     _show(figures)
+    warned = warnings_of(pairs)
+    for line in warned:
+        out.print(line, style="yellow", markup=False)
     if output is not None:
         with open_output(output) as stream:
-            json.dump({"model": str(model), "pairs": pairs.name, **figures}, stream, indent=1)
+            json.dump({"model": str(model), "pairs": pairs.name, **figures, "warnings": warned}, stream, indent=1)
 
 
-def transduction_figures(model: Transducer, pairs: Pairs, beam: int | None) -> dict[str, Any]:
+def transduction_figures(model: Writer, pairs: Pairs, beam: int | None) -> dict[str, Any]:
     """Error rates over different sources."""
     references: dict[str, list[tuple[str, ...]]] = {}
     for source, target in pairs:
@@ -64,7 +72,8 @@ def transduction_figures(model: Transducer, pairs: Pairs, beam: int | None) -> d
     outputs = [best[0].symbols if best else () for best in found]
     errors = word_errors(outputs, list(references.values()))
     intervals = {"cer_interval": mean_interval(errors.rates), "wer_interval": mean_interval(errors.wrong)}
-    return {"beam": beam or model.config.beam, **errors.score()._asdict(), **intervals}
+    width = {"beam": beam or model.config.beam} if isinstance(model, Transducer | Phonetisaurus) else {}
+    return {**width, **errors.score()._asdict(), **intervals}
 
 
 def matching_figures(model: Model, pairs: Pairs, validation: Pairs | None) -> dict[str, Any]:
@@ -72,7 +81,7 @@ def matching_figures(model: Model, pairs: Pairs, validation: Pairs | None) -> di
     labels = _labels(pairs, "PAIRS")
     if validation is not None:
         threshold = best_threshold(model.score(validation), _labels(validation, "--validation")).threshold
-    elif isinstance(model, Matcher):
+    elif isinstance(model, Matcher | PairScorer):
         threshold = model.threshold
     else:
         expected = "labelled pairs to tune the threshold on: this model has none"
@@ -81,7 +90,9 @@ def matching_figures(model: Model, pairs: Pairs, validation: Pairs | None) -> di
         scores = model.score(pairs, on_batch=bar.advance)
     decisions = matching_score(scores, labels, threshold)._asdict()
     decisions["f1_interval"] = f1_interval(scores, labels, threshold)
-    promises = _promises(model.calibration.probability(scores), labels) if isinstance(model, Matcher) else {}
+    promises = (
+        _promises(model.calibration.probability(scores), labels) if isinstance(model, Matcher | PairScorer) else {}
+    )
     return {"pairs_scored": len(pairs), **decisions, **_ranking(scores, labels), **promises}
 
 

@@ -1,5 +1,6 @@
 """`nsed match`: decisions on pairs."""
 
+from nsed.baselines.pair_scorer import PairScorer
 from nsed.cli.arguments import Columns, ModelPath, OnePair, Output, PairsPath, load_model, pairs_from
 from nsed.cli.console import progress_bar
 from nsed.cli.rows import RowFormat, RowFormatOption, write_rows
@@ -17,7 +18,7 @@ def match(
 ) -> None:
     """Decide whether each pair matches: `source`, `target`, `match` (1 or 0), calibrated `probability`."""
     matcher = load_model(model)
-    if not isinstance(matcher, Matcher):
+    if not isinstance(matcher, Matcher | PairScorer):
         raise ArgumentError("MODEL", got=f"{model}, which makes no decisions", expected="a matcher")
     data = pairs_from(pairs, columns, pair)
     with progress_bar("matching", len(data)) as bar:
