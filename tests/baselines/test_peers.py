@@ -1,0 +1,142 @@
+"""Peers behind extras: other people's programs, asked with our verbs; what is missing is said."""
+
+import builtins
+import logging
+import random
+import sys
+
+import pytest
+from typer.testing import CliRunner
+
+import nsed
+from nsed.baselines import LexStat, LexStatConfig, Phonetisaurus, PhonetisaurusConfig, Sca, ScaConfig
+from nsed.baselines import phonetisaurus_programs as programs
+from nsed.baselines.lexstat import Entry
+from nsed.baselines.lingpy_tools import lingpy_module
+from nsed.cli.main import app
+from nsed.errors import ArgumentError, MissingExtraError, NotExplainableError, NsedError
+from nsed.text import Pairs
+
+SOUNDS = {"source_symbols": "tokens", "target_symbols": "tokens"}
+CONCEPTS = {
+    "hand": ("h a n t", "h a n d", "m a n o"),
+    "house": ("h aʊ s", "h uː s", "k a z a"),
+    "mouse": ("m aʊ s", "m uː s", "t o p o"),
+    "louse": ("l aʊ s", "l uː s", "p i d o k j o"),
+    "night": ("n a x t", "n a x t", "n o t e"),
+    "land": ("l a n t", "l a n d", "t e r a"),
+}
+WORDS = [
+    Entry(language, concept, tokens)
+    for concept, row in CONCEPTS.items()
+    for language, tokens in zip(("de", "nl", "it"), row, strict=True)
+]
+
+
+def concept_pairs():
+    rows = [
+        (de, other, language == "nl")
+        for de, nl, it in CONCEPTS.values()
+        for language, other in (("nl", nl), ("it", it))
+    ]
+    sources, targets, labels = map(list, zip(*rows, strict=True))
+    return Pairs(sources, targets, labels, ["de"] * len(rows), ["nl", "it"] * len(CONCEPTS))
+
+
+def test_sca_compares_classes_of_sounds(tmp_path):
+    pytest.importorskip("lingpy")
+    model = Sca.fit(concept_pairs(), config=ScaConfig(**SOUNDS))
+    model.save(tmp_path)
+    again = nsed.load(tmp_path)
+    near, far, same, empty, half = again.score(
+        [("h a n d", "h o n t"), ("h a n d", "m u s"), ("a", "a"), ("", ""), ("", "a")]
+    )
+    assert 1 >= same > near > far
+    assert (empty, half) == (1, 0)
+    assert again.match([("b a n t", "b a n d")]).all()
+
+
+def test_lingpy_leaves_the_logs_alone():
+    pytest.importorskip("lingpy")
+    before = logging.getLogger().handlers[:], logging.getLogger().level
+    lingpy_module("align.pairwise")
+    assert (logging.getLogger().handlers, logging.getLogger().level) == before
+
+
+def test_lexstat_learns_from_a_word_list_and_answers_for_its_pairs(tmp_path):
+    pytest.importorskip("lingpy")
+    pairs, state = concept_pairs(), random.getstate()
+    model = LexStat.fit(pairs, words=WORDS, config=LexStatConfig(runs=20, **SOUNDS))
+    assert random.getstate() == state
+    assert model.match(pairs)[::2].all()
+    model.save(tmp_path)
+    again = nsed.load(tmp_path)
+    assert again.score(pairs).tolist() == model.score(pairs).tolist()
+    turned = Pairs(pairs.targets, pairs.sources, None, pairs.target_languages, pairs.source_languages)
+    assert again.score(turned).tolist() == model.score(pairs).tolist()
+    with pytest.raises(ArgumentError, match="two words of one concept of the word list"):
+        again.score([("h a n t", "l a n d")])
+
+
+def test_lexstat_wants_a_word_list(tmp_path):
+    pairs = tmp_path / "pairs.tsv"
+    pairs.write_text("a\tb\t1\na\tc\t0\n")
+    with pytest.raises(ArgumentError, match="word_list: got nothing, expected a word list to learn from"):
+        CliRunner().invoke(
+            app, ["train", str(pairs), str(tmp_path / "model"), "--model", "lexstat"], catch_exceptions=False
+        )
+
+
+def test_a_missing_extra_is_named(monkeypatch):
+    real = builtins.__import__
+    for name in [name for name in sys.modules if name.partition(".")[0] == "lingpy"]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "lingpy", None)
+    monkeypatch.setattr(builtins, "__import__", real)
+    with pytest.raises(MissingExtraError, match=r"lingpy is not installed: pip install .*\[cognates\]"):
+        Sca.fit(concept_pairs())
+    monkeypatch.setattr(programs, "find_spec", lambda name: None)
+    with pytest.raises(MissingExtraError, match=r"phonetisaurus is not installed: pip install .*\[align\]"):
+        Phonetisaurus.fit([("a", "b")])
+
+
+SPELLINGS = [
+    ("cab", "K AE B"),
+    ("back", "B AE K"),
+    ("bat", "B AE T"),
+    ("tack", "T AE K"),
+    ("act", "AE K T"),
+    ("a|b", "B"),
+]
+
+
+@pytest.fixture(scope="module")
+def phonetisaurus():
+    pytest.importorskip("phonetisaurus")
+    return Phonetisaurus.fit(SPELLINGS * 5, config=PhonetisaurusConfig(target_symbols="tokens", order=3))
+
+
+def test_phonetisaurus_writes_targets(phonetisaurus, tmp_path):
+    phonetisaurus.save(tmp_path)
+    model = nsed.load(tmp_path)
+    tab, empty, again = model.transduce(["tab", "", "tab"], nbest=2)
+    assert tab[0].symbols == ("T", "AE", "B")
+    assert tab[0].log_prob > tab[1].log_prob
+    assert (empty, again) == ([], tab)
+    assert model.transduce([]) == []
+
+
+def test_phonetisaurus_leaves_unknown_symbols_out(phonetisaurus):
+    with pytest.warns(nsed.UnknownSymbolWarning, match="1 source symbol is unknown to the model"):
+        (best,), _ = phonetisaurus.transduce(["tÿab", "tab"])
+    assert best.text == "T AE B"
+
+
+def test_phonetisaurus_says_what_it_cannot(phonetisaurus, monkeypatch):
+    with pytest.raises(NotExplainableError, match="phonetisaurus: this baseline writes targets"):
+        phonetisaurus.score([("a", "b")])
+    monkeypatch.setattr(programs.platform, "machine", lambda: "abacus")
+    with pytest.raises(
+        NsedError, match=r"phonetisaurus-g2pfst of the package phonetisaurus cannot be run on \w+ abacus"
+    ):
+        phonetisaurus.transduce(["tab"])

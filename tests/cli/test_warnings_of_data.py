@@ -1,0 +1,61 @@
+"""A score on a split that leaks is never shown alone."""
+
+import json
+
+import pytest
+from typer.testing import CliRunner
+
+from nsed.cli.main import app
+from nsed.cli.warnings_of_data import CONTROLS_FILE, warnings_of
+
+
+def run(*arguments):
+    result = CliRunner().invoke(app, [str(argument) for argument in arguments], catch_exceptions=False)
+    assert result.exit_code == 0, result.output
+    return " ".join(result.stdout.split())
+
+
+@pytest.fixture
+def folder(tmp_path):
+    rows = ["DOCULECT\tCONCEPT\tTOKENS\tCOGID"]
+    for concept in range(20):
+        for language in range(4):
+            tokens = " ".join(
+                "abcdefghij"[(concept * 7 + place * place + language * (place > 2)) % 10] for place in range(5)
+            )
+            rows.append(f"L{language}\tC{concept}\t{tokens}\t{concept * 2 + language // 3}")
+    (tmp_path / "words.tsv").write_text("\n".join(rows) + "\n")
+    return tmp_path
+
+
+def test_the_published_protocol_says_that_it_leaks(folder):
+    split = folder / "published"
+    run("data", "cognates", folder / "words.tsv", split, "--held-out", 100)
+    written = json.loads((split / CONTROLS_FILE).read_text())
+    assert written["protocol"] == "published"
+    test = written["parts"]["test"]
+    assert test["leaks"] > 0
+    (line,) = warnings_of(split / "test.tsv")
+    assert line.startswith(f"this split leaks, {test['leaks']:,} of its pairs are in the training file: ")
+    assert f"a lookup table of its training pairs {test['lookup']['f1']:.1%}" in line
+    assert f"the normalised Levenshtein similarity {test['levenshtein']['f1']:.1%}" in line
+    run("train", split / "training.tsv", folder / "model", "--model", "lookup")
+    assert line in run("evaluate", folder / "model", split / "test.tsv", "-o", folder / "figures.json")
+    figures = json.loads((folder / "figures.json").read_text())
+    assert figures["warnings"] == [line]
+    assert figures["f1"] == test["lookup"]["f1"]
+
+
+def test_new_concepts_do_not_leak(folder):
+    run("data", "cognates", folder / "words.tsv", folder / "concepts", "--protocol", "concepts")
+    (line,) = warnings_of(folder / "concepts" / "test.tsv")
+    assert "leaks" not in line
+    assert line.startswith("without a model, F1 of a lookup table of its training pairs 0.0%")
+
+
+def test_other_files_have_nothing_to_say(tmp_path):
+    assert warnings_of(tmp_path / "test.tsv") == []
+    (tmp_path / CONTROLS_FILE).write_text("[]")
+    assert warnings_of(tmp_path / "test.tsv") == []
+    (tmp_path / CONTROLS_FILE).write_text("not JSON")
+    assert warnings_of(tmp_path / "test.tsv") == []
