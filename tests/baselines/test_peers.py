@@ -1,17 +1,14 @@
 """Peers behind extras: other people's programs, asked with our verbs; what is missing is said."""
 
-import builtins
 import logging
-import random
-import sys
 
 import pytest
 from typer.testing import CliRunner
 
 import nsed
-from nsed.baselines import LexStat, LexStatConfig, Phonetisaurus, PhonetisaurusConfig, Sca, ScaConfig
+from nsed.baselines import LexStat, LexStatConfig, Phonetisaurus, PhonetisaurusConfig, Sca, ScaConfig, lingpy_tools
 from nsed.baselines import phonetisaurus_programs as programs
-from nsed.baselines.lexstat import Entry
+from nsed.baselines.lexstat import Entry, lexstat_distances
 from nsed.baselines.lingpy_tools import lingpy_module
 from nsed.cli.main import app
 from nsed.errors import ArgumentError, MissingExtraError, NotExplainableError, NsedError
@@ -34,11 +31,7 @@ WORDS = [
 
 
 def concept_pairs():
-    rows = [
-        (de, other, language == "nl")
-        for de, nl, it in CONCEPTS.values()
-        for language, other in (("nl", nl), ("it", it))
-    ]
+    rows = [row for de, nl, it in CONCEPTS.values() for row in ((de, nl, True), (de, it, False))]
     sources, targets, labels = map(list, zip(*rows, strict=True))
     return Pairs(sources, targets, labels, ["de"] * len(rows), ["nl", "it"] * len(CONCEPTS))
 
@@ -48,9 +41,8 @@ def test_sca_compares_classes_of_sounds(tmp_path):
     model = Sca.fit(concept_pairs(), config=ScaConfig(**SOUNDS))
     model.save(tmp_path)
     again = nsed.load(tmp_path)
-    near, far, same, empty, half = again.score(
-        [("h a n d", "h o n t"), ("h a n d", "m u s"), ("a", "a"), ("", ""), ("", "a")]
-    )
+    asked = [("h a n d", "h o n t"), ("h a n d", "m u s"), ("a", "a"), ("", ""), ("", "a")]
+    near, far, same, empty, half = again.score(asked)
     assert 1 >= same > near > far
     assert (empty, half) == (1, 0)
     assert again.match([("b a n t", "b a n d")]).all()
@@ -65,9 +57,9 @@ def test_lingpy_leaves_the_logs_alone():
 
 def test_lexstat_learns_from_a_word_list_and_answers_for_its_pairs(tmp_path):
     pytest.importorskip("lingpy")
-    pairs, state = concept_pairs(), random.getstate()
+    pairs = concept_pairs()
     model = LexStat.fit(pairs, words=WORDS, config=LexStatConfig(runs=20, **SOUNDS))
-    assert random.getstate() == state
+    assert lexstat_distances(WORDS, runs=20) == model.distances
     assert model.match(pairs)[::2].all()
     model.save(tmp_path)
     again = nsed.load(tmp_path)
@@ -88,11 +80,7 @@ def test_lexstat_wants_a_word_list(tmp_path):
 
 
 def test_a_missing_extra_is_named(monkeypatch):
-    real = builtins.__import__
-    for name in [name for name in sys.modules if name.partition(".")[0] == "lingpy"]:
-        monkeypatch.delitem(sys.modules, name)
-    monkeypatch.setitem(sys.modules, "lingpy", None)
-    monkeypatch.setattr(builtins, "__import__", real)
+    monkeypatch.setattr(lingpy_tools, "find_spec", lambda name: None)
     with pytest.raises(MissingExtraError, match=r"lingpy is not installed: pip install .*\[cognates\]"):
         Sca.fit(concept_pairs())
     monkeypatch.setattr(programs, "find_spec", lambda name: None)
@@ -100,43 +88,39 @@ def test_a_missing_extra_is_named(monkeypatch):
         Phonetisaurus.fit([("a", "b")])
 
 
-SPELLINGS = [
-    ("cab", "K AE B"),
-    ("back", "B AE K"),
-    ("bat", "B AE T"),
-    ("tack", "T AE K"),
-    ("act", "AE K T"),
-    ("a|b", "B"),
-]
+SPELLINGS = {"cab": "K AE B", "back": "B AE K", "bat": "B AE T", "tack": "T AE K", "act": "AE K T", "a|b": "B"}
 
 
 @pytest.fixture(scope="module")
 def phonetisaurus():
     pytest.importorskip("phonetisaurus")
-    return Phonetisaurus.fit(SPELLINGS * 5, config=PhonetisaurusConfig(target_symbols="tokens", order=3))
+    return Phonetisaurus.fit(
+        [*SPELLINGS.items(), ("read", "R EH D"), ("read", "R IY D")] * 5,
+        config=PhonetisaurusConfig(target_symbols="tokens", order=3),
+    )
 
 
 def test_phonetisaurus_writes_targets(phonetisaurus, tmp_path):
     phonetisaurus.save(tmp_path)
     model = nsed.load(tmp_path)
-    tab, empty, again = model.transduce(["tab", "", "tab"], nbest=2)
-    assert tab[0].symbols == ("T", "AE", "B")
-    assert tab[0].log_prob > tab[1].log_prob
-    assert (empty, again) == ([], tab)
+    bat, empty, again = model.transduce(["bat", "", "bat"])
+    assert [one.symbols for one in bat] == [("B", "AE", "T")]
+    assert (empty, again) == ([], bat)
     assert model.transduce([]) == []
+    first, second, *_ = model.transduce(["read"], nbest=3)[0]
+    assert {first.text, second.text} == {"R EH D", "R IY D"}
+    assert first.log_prob >= second.log_prob
 
 
 def test_phonetisaurus_leaves_unknown_symbols_out(phonetisaurus):
     with pytest.warns(nsed.UnknownSymbolWarning, match="1 source symbol is unknown to the model"):
-        (best,), _ = phonetisaurus.transduce(["tÿab", "tab"])
-    assert best.text == "T AE B"
+        (best,), _ = phonetisaurus.transduce(["bÿat", "bat"])
+    assert best.text == "B AE T"
 
 
 def test_phonetisaurus_says_what_it_cannot(phonetisaurus, monkeypatch):
     with pytest.raises(NotExplainableError, match="phonetisaurus: this baseline writes targets"):
         phonetisaurus.score([("a", "b")])
     monkeypatch.setattr(programs.platform, "machine", lambda: "abacus")
-    with pytest.raises(
-        NsedError, match=r"phonetisaurus-g2pfst of the package phonetisaurus cannot be run on \w+ abacus"
-    ):
+    with pytest.raises(NsedError, match=r"phonetisaurus-g2pfst of the package .* cannot be run on .* abacus"):
         phonetisaurus.transduce(["tab"])

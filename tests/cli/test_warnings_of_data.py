@@ -20,9 +20,8 @@ def folder(tmp_path):
     rows = ["DOCULECT\tCONCEPT\tTOKENS\tCOGID"]
     for concept in range(20):
         for language in range(4):
-            tokens = " ".join(
-                "abcdefghij"[(concept * 7 + place * place + language * (place > 2)) % 10] for place in range(5)
-            )
+            sounds = ((concept * 7 + place * place + language * (place > 2)) % 10 for place in range(5))
+            tokens = " ".join("abcdefghij"[sound] for sound in sounds)
             rows.append(f"L{language}\tC{concept}\t{tokens}\t{concept * 2 + language // 3}")
     (tmp_path / "words.tsv").write_text("\n".join(rows) + "\n")
     return tmp_path

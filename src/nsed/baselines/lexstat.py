@@ -124,7 +124,7 @@ def lexstat_distances(words: Iterable[Entry], *, runs: int = 1000, seed: int = 0
     entries = list(dict.fromkeys(Entry(*word) for word in words))
     table: dict[int, list[object]] = {0: ["doculect", "concept", "tokens"]}
     table |= {row: [e.language, e.concept, e.tokens.split()] for row, e in enumerate(entries, start=1)}
-    lexstat, state = lingpy_module("compare.lexstat"), random.getstate()
+    state, lexstat = random.getstate(), lingpy_module("compare.lexstat")
     random.seed(seed)  # LingPy draws from the global generator
     try:
         with quietly():

@@ -5,6 +5,7 @@ import logging
 from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stderr
 from importlib import import_module
+from importlib.util import find_spec
 from typing import Any
 
 from nsed.errors import MissingExtraError
@@ -27,10 +28,7 @@ def quietly() -> Iterator[None]:
 
 def lingpy_module(name: str) -> Any:
     """A module of LingPy. Raises `MissingExtraError` where it is not installed."""
-    try:
-        with quietly():
-            return import_module(f"lingpy.{name}")
-    except ModuleNotFoundError as error:
-        if error.name != "lingpy":
-            raise
-        raise MissingExtraError("lingpy", extra="cognates") from None
+    if find_spec("lingpy") is None:
+        raise MissingExtraError("lingpy", extra="cognates")
+    with quietly():
+        return import_module(f"lingpy.{name}")
