@@ -125,10 +125,10 @@ def lexstat_distances(words: Iterable[Entry], *, runs: int = 1000, seed: int = 0
     table: dict[int, list[object]] = {0: ["doculect", "concept", "tokens"]}
     table |= {row: [e.language, e.concept, e.tokens.split()] for row, e in enumerate(entries, start=1)}
     state, lexstat = random.getstate(), lingpy_module("compare.lexstat")
-    random.seed(seed)  # LingPy draws from the global generator
     try:
         with quietly():
             model = lexstat.LexStat(table)
+            random.seed(seed)  # LingPy draws from the global generator
             model.get_scorer(runs=runs)
             found = [(key, _distance_of(model, *rows)) for key, rows in _within_concepts(entries)]
     finally:
