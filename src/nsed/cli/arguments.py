@@ -8,7 +8,8 @@ from typing import Annotated, TextIO
 
 import typer
 
-from nsed.baselines import LearnableEditDistance
+from nsed.baselines import LearnableEditDistance, Phonetisaurus
+from nsed.baselines.pair_scorer import PairScorer
 from nsed.errors import ArgumentError, DataError
 from nsed.models import load
 from nsed.text import Pairs, read_pairs
@@ -39,7 +40,7 @@ OnePair = Annotated[
 Output = Annotated[Path | None, typer.Option("--output", "-o", help="Write here instead of to standard output.")]
 
 
-Model = LearnableEditDistance | Matcher | PairClassifier | Seq2Seq | Transducer
+Model = LearnableEditDistance | Matcher | PairClassifier | PairScorer | Phonetisaurus | Seq2Seq | Transducer
 
 
 def load_model(path: Path) -> Model:

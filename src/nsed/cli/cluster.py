@@ -18,12 +18,12 @@ from nsed.datasets.protocols import parts_of_concepts
 from nsed.datasets.word_list import CLASSES, Word, WordTable, read_word_table
 from nsed.errors import ArgumentError, DataError
 from nsed.jobs import CLUSTERERS, ClusterScore, Levenshtein, cluster_score, cluster_words, tune_threshold
+from nsed.jobs.likeness import PROBABLE
 from nsed.jobs.word_similarities import compared_pairs
-from nsed.train import Matcher
+from nsed.train.decider import Decider
 
 CONTROL = Path("levenshtein")
 COLUMN = "CLUSTER"
-PROBABLE = 0.5
 
 
 class Concepts(StrEnum):
@@ -215,7 +215,7 @@ def _given(threshold: float | None, tune: Path | None) -> Threshold | None:
 
 def _even_chance(scorer: object) -> Threshold:
     """Of calibrated probabilities one can say beforehand which are probable."""
-    if isinstance(scorer, Matcher):
+    if isinstance(scorer, Decider):
         return Threshold(PROBABLE, "as probable as not")
     expected = "a number, or --tune or --concepts test to find it: this model gives no calibrated probability"
     raise ArgumentError("--threshold", got="nothing", expected=expected)

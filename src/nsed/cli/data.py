@@ -8,7 +8,9 @@ import typer
 from nsed.cli.arguments import Output, open_output, write_tsv
 from nsed.cli.check import check
 from nsed.cli.data_sets import export, fetch_sets, list_sets, pair_rows, write_parts
+from nsed.cli.figures import show_caution
 from nsed.cli.reference import align
+from nsed.cli.warnings_of_data import cautions_of, write_controls
 from nsed.datasets import cmudict_pairs, load_words, names, read_cldf
 from nsed.datasets.cldf import is_cldf
 from nsed.datasets.protocols import PROTOCOLS, SplitOptions
@@ -88,13 +90,20 @@ def cognates(
     The others have all pairs of words of one concept and two languages, and no pair in two files. **concepts**: 70, 10
     and 20 % of the concepts. **languages**: test pairs have a language that is held out. **families**: test pairs are
     of another list.
+
+    **controls.json** beside them has what lookup tables and the Levenshtein distance score without a model; `nsed
+    evaluate` shows it beside every score on these files.
     """
     _check_options(
         protocol, classes, {"--held-out": held_out, "--hold-out-language": hold_out_language, "--test-list": test_list}
     )
     test_words = _words(test_list, classes) if test_list else None
     options = SplitOptions(seed, held_out, tuple(hold_out_language or ()), test_words)
-    write_parts(folder, PROTOCOLS[protocol].split(_words(word_list, classes), options))
+    splits = PROTOCOLS[protocol].split(_words(word_list, classes), options)
+    write_parts(folder, splits)
+    write_controls(folder, splits, protocol=protocol)
+    for caution in cautions_of(folder / "test.tsv"):
+        show_caution(caution)
 
 
 @app.command()

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -11,6 +12,7 @@ import typer
 from nsed.cli.arguments import Columns, ModelPath, load_model, open_output, split_columns
 from nsed.cli.console import progress_bar
 from nsed.cli.figures import show_report
+from nsed.cli.warnings_of_data import cautions_of
 from nsed.evaluate.report import NamedModel, Wishes, read_reference, to_html
 from nsed.evaluate.report import evaluate as report_on
 from nsed.text import read_pairs
@@ -59,6 +61,7 @@ def evaluate(
         mistakes=errors if output or html else 0,
     )
     report = report_on(loaded, data, name=pairs.name, wishes=wishes, progress=_progress)
+    report = replace(report, cautions=cautions_of(pairs))
     show_report(report)
     if output is not None:
         _write(output, json.dumps(report.to_dict(), indent=1))

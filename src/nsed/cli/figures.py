@@ -14,7 +14,7 @@ WIDTH = 140
 def show_report(report: Report) -> None:
     """What makes the figures worth less, the figures, and how they differ from another model's."""
     for caution in report.cautions:
-        _show_caution(caution)
+        show_caution(caution)
     out.print(_figures_table(report), width=max(out.width, WIDTH))
     for one in report.comparison.differences if report.comparison else ():
         span = f"95 % {100 * one.interval.low:+.2f} to {100 * one.interval.high:+.2f}"
@@ -37,7 +37,8 @@ def _cells(figure: Figure | None) -> list[str]:
     return [str(figure), figure.span] if figure else ["", ""]
 
 
-def _show_caution(caution: Caution) -> None:
+def show_caution(caution: Caution) -> None:
+    """Before anything that it makes worth less."""
     out.print(f"[bold yellow]caution:[/] {escape(caution.message)}")
     for figure in caution.figures:
         out.print(f"  {escape(figure.title)} {figure} [dim]{escape(figure.note)}[/]")

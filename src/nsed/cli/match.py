@@ -1,5 +1,6 @@
 """`nsed match`: decisions on pairs."""
 
+from nsed.baselines.pair_scorer import PairScorer
 from nsed.cli.arguments import Columns, ModelPath, OnePair, Output, PairsPath, load_model, pairs_from
 from nsed.cli.console import progress_bar
 from nsed.cli.rows import RowFormat, RowFormatOption, write_rows
@@ -17,10 +18,9 @@ def match(
 ) -> None:
     """Decide whether each pair matches: `source`, `target`, `match` (1 or 0), calibrated `probability`."""
     matcher = load_model(model)
-    if not isinstance(matcher, Decider):
-        raise ArgumentError(
-            "MODEL", got=f"{model}, which makes no decisions", expected="a matcher, cross-encoder or stance"
-        )
+    if not isinstance(matcher, Decider | PairScorer):
+        expected = "a matcher, or another model of labelled pairs"
+        raise ArgumentError("MODEL", got=f"{model}, which makes no decisions", expected=expected)
     data = pairs_from(pairs, columns, pair)
     with progress_bar("matching", len(data)) as bar:
         scores = matcher.score(data, on_batch=bar.advance)

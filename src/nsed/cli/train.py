@@ -7,7 +7,8 @@ import typer
 
 from nsed.cli.arguments import Columns, split_columns
 from nsed.cli.console import complain, err
-from nsed.cli.recipes import RECIPES, Order, Recipe
+from nsed.cli.control_recipes import RECIPES
+from nsed.cli.recipes import Order, Recipe
 from nsed.config import Config, from_mapping, merged, parse_overrides, read_yaml, to_yaml
 from nsed.errors import ArgumentError, ModelFileError
 from nsed.models.persistence import DESCRIPTION
@@ -28,15 +29,18 @@ def train(
     model: Annotated[
         str | None,
         typer.Option(
-            help="edit-distance (a table of operations), transducer and, to compare it with, seq2seq; for labelled "
-            "pairs matcher and, to compare it with, cross-encoder and stance; by default what the settings say, or "
-            "edit-distance.",
+            help="edit-distance (a table of operations), transducer, or for labelled pairs matcher. To compare with: "
+            "seq2seq, cross-encoder, stance; lookup, majority, levenshtein, jaro-winkler; sca, lexstat, phonetisaurus. "
+            "By default what the settings say, or edit-distance.",
             show_default=False,
         ),
     ] = None,
     validation: Annotated[
         Path | None,
-        typer.Option(help="For networks: pairs to choose the best step by; without, some of the pairs are held out."),
+        typer.Option(
+            help="For networks: pairs to choose the best step by; without, some of the pairs are held out. "
+            "For similarities: pairs to tune the threshold on."
+        ),
     ] = None,
     source_symbols: Annotated[
         str | None, typer.Option(help="What sources are made of: graphemes, or tokens between spaces.")

@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from nsed.baselines import Lookup, Majority, Phonetisaurus
 from nsed.cli.arguments import ModelPath, Output, load_model
 from nsed.cli.console import progress_bar
 from nsed.cli.rows import RowFormat, RowFormatOption, write_rows
@@ -32,12 +33,14 @@ def transduce(
 ) -> None:
     """Give each source its most probable target: `source`, `target`, `log_prob`."""
     transducer = load_model(model)
-    if not isinstance(transducer, Transducer | Seq2Seq):
+    if not isinstance(transducer, Transducer | Seq2Seq | Lookup | Majority | Phonetisaurus):
         raise ArgumentError("MODEL", got=f"{model}, which scores pairs only", expected="a transducer")
     strings = text or _lines(sources)
     with progress_bar("transducing", len(strings), unit="words") as bar:
         if sample is None:
             found = transducer.transduce(strings, nbest=nbest, beam=beam, on_batch=bar.advance)
+        elif not isinstance(transducer, Transducer | Seq2Seq):
+            raise ArgumentError("--sample", got=sample, expected="nothing: this model does not draw")
         else:
             found = transducer.sample(strings, count=sample, seed=seed, on_batch=bar.advance)
     answers = ((source, one) for source, best in zip(strings, found, strict=True) for one in best)

@@ -2,7 +2,6 @@
 
 from nsed.evaluate.agreement import Agreement
 from nsed.evaluate.alignment import alignment_score, read_pharaoh
-from nsed.evaluate.calibration import Calibration, fit_calibration
 from nsed.evaluate.clustering import adjusted_rand, b_cubed, pairwise
 from nsed.evaluate.grouping import category_groups, length_groups
 from nsed.evaluate.matching import MatchingScore, best_threshold, decisions, f1_interval, matching_score
@@ -18,6 +17,7 @@ from nsed.evaluate.resampling import (
 )
 from nsed.evaluate.significance import PairedTest, paired_statistic_test, paired_test
 from nsed.evaluate.transduction import TransductionScore, WordErrors, transduction_score, word_errors
+from nsed.models.calibration import Calibration, fit_calibration
 
 __all__ = [
     "Agreement",

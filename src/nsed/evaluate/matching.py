@@ -5,8 +5,9 @@ from typing import NamedTuple
 import numpy as np
 
 from nsed.evaluate.agreement import Agreement
-from nsed.evaluate.labelled import labelled
 from nsed.evaluate.resampling import Interval, totals_interval
+from nsed.models.labelled import labelled
+from nsed.models.threshold import tuned_threshold
 
 
 class MatchingScore(NamedTuple):
@@ -54,17 +55,5 @@ def f1_interval(scores: np.ndarray, labels: np.ndarray, threshold: float, *, lev
 
 
 def best_threshold(scores: np.ndarray, labels: np.ndarray) -> MatchingScore:
-    """The threshold with the highest F1, halfway to the next lower score. Paper: section 3.1, the dynamic threshold."""
-    scores, labels = labelled(scores, labels)
-    order = np.argsort(-scores, kind="stable")
-    ranked, hits = scores[order], np.cumsum(labels[order])
-    f1 = 2 * hits / (np.arange(1, len(ranked) + 1) + labels.sum())
-    f1[:-1][ranked[:-1] == ranked[1:]] = -1  # a threshold cannot cut between equal scores
-    best = int(f1.argmax())
-    lower = ranked[best + 1] if best + 1 < len(ranked) else ranked[best] - 1
-    return matching_score(scores, labels, _between(lower, ranked[best]))
-
-
-def _between(lower: float, upper: float) -> float:
-    middle = upper - (upper - lower) / 2 if np.isfinite(lower) and np.isfinite(upper) else upper
-    return float(middle if middle > lower else upper)
+    """The decisions at the threshold with the highest F1."""
+    return matching_score(scores, labels, tuned_threshold(scores, labels))

@@ -4,10 +4,14 @@ from typing import Protocol, runtime_checkable
 
 import numpy as np
 
-from nsed.datasets.controls import similarities
+from nsed.baselines import Levenshtein as Similarity
+from nsed.baselines import LevenshteinConfig
+from nsed.baselines.pair_scorer import UNCALIBRATED, Decision
 from nsed.errors import ArgumentError
 from nsed.text import Pairs
 from nsed.text.progress import OnBatch, ignore
+
+PROBABLE = 0.5
 
 
 @runtime_checkable
@@ -33,11 +37,13 @@ class Levenshtein:
     array([0.75])
     """
 
+    def __init__(self) -> None:
+        config = LevenshteinConfig(source_symbols="tokens", target_symbols="tokens")
+        self._similarity = Similarity(config, Decision(PROBABLE, UNCALIBRATED))
+
     def probability(self, pairs: Pairs, *, on_batch: OnBatch = ignore) -> np.ndarray:
         """The normalised similarity of each pair; no probability, but as large as one."""
-        alike = similarities(pairs, symbols="tokens")
-        on_batch(len(pairs))
-        return alike
+        return self._similarity.score(pairs, on_batch=on_batch)
 
 
 def likeness(model: object, pairs: Pairs, *, on_batch: OnBatch = ignore) -> np.ndarray:

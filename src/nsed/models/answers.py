@@ -2,17 +2,18 @@
 
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import torch
 
-from nsed.errors import ArgumentError, CutOutputWarning
+from nsed.errors import CutOutputWarning
 from nsed.lattice.arcs import REACHABLE
 from nsed.models.search import Found, beam_search, draw, greedy_search
 from nsed.models.search_config import SearchConfig
+from nsed.models.transduction import Transduction, checked_sources
 from nsed.models.writer import Writer
-from nsed.text import Coders, Pairs
+from nsed.text import Coders
 from nsed.text.collection import uncollected
 from nsed.text.progress import OnBatch, ignore
 
@@ -21,14 +22,6 @@ BATCH_WORDS, BATCH_PREFIXES, BATCH_SYMBOLS = 2**8, 2**15, 2**19
 symbols of their sources."""
 
 AnyWriter = Writer[Any, Any, Any]
-
-
-class Transduction(NamedTuple):
-    """One possible target: its text, its symbols, and its log-probability given the source."""
-
-    text: str
-    symbols: tuple[str, ...]
-    log_prob: float
 
 
 def longest_output(writer: AnyWriter, config: SearchConfig) -> int:
@@ -47,10 +40,7 @@ class Answers:
         self, sources: Iterable[str], *, nbest: int = 1, beam: int | None = None, on_batch: OnBatch = ignore
     ) -> list[list[Transduction]]:
         """The most probable targets of each source, best first."""
-        for name, value in (("nbest", nbest), ("beam", beam)):
-            if value is not None and value < 1:
-                raise ArgumentError(name, got=value, expected="at least 1")
-        texts, width = _checked(sources), max(beam or self.config.beam, nbest)
+        texts, width = checked_sources(sources, nbest=nbest, beam=beam), max(beam or self.config.beam, nbest)
         results: dict[int, list[Transduction]] = {}
         for rows, encoded in self._encoded(texts, beam=width):
             found = self._search(encoded, width, nbest)
@@ -64,9 +54,7 @@ class Answers:
         self, sources: Iterable[str], *, count: int = 1, seed: int = 0, on_batch: OnBatch = ignore
     ) -> list[list[Transduction]]:
         """Targets of each source, drawn with their probabilities; the same ones for the same sources and seed."""
-        if count < 1:
-            raise ArgumentError("count", got=count, expected="at least 1")
-        texts = _checked(sources)
+        texts = checked_sources(sources, count=count)
         drawn: list[list[Transduction]] = [[] for _ in texts]
         generator = torch.Generator(self.writer.device).manual_seed(seed)
         for rows, encoded in self._encoded(texts):
@@ -110,11 +98,3 @@ class Answers:
         if cut:
             message = f"{cut} of the targets reach {self.longest} symbols, the most allowed"
             warnings.warn(f"{message} (longest_output, max_length)", CutOutputWarning, stacklevel=4)
-
-
-def _checked(sources: Iterable[str]) -> list[str]:
-    if isinstance(sources, str):
-        raise ArgumentError("sources", got=repr(sources), expected="a list of strings")
-    texts = list(sources)
-    Pairs(texts, texts)  # raises where something is no string
-    return texts

@@ -31,12 +31,15 @@ class Symboliser:
     case: Case = "keep"
     """`lower` makes capitals small, so that both are one symbol."""
 
-    def split(self, text: str) -> tuple[str, ...]:
-        """The symbols of a string."""
+    def normal(self, text: str) -> str:
+        """The string in its Unicode form and case, so that two ways to write it are one."""
         if self.form != "none":
             text = unicodedata.normalize(self.form, text)
-        if self.case == "lower":
-            text = text.lower()
+        return text.lower() if self.case == "lower" else text
+
+    def split(self, text: str) -> tuple[str, ...]:
+        """The symbols of a string."""
+        text = self.normal(text)
         return tuple(text.split() if self.kind == "tokens" else split_graphemes(text))
 
     def join(self, symbols: Iterable[str]) -> str:

@@ -1,6 +1,6 @@
 """A column of strings that knows which of them are the same, as Arrow can tell quickly."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from operator import eq
 from typing import overload
 
@@ -21,6 +21,23 @@ class Texts(Sequence[str]):
 
     def __init__(self, different: list[str], rows: np.ndarray) -> None:
         self.different, self.rows = different, rows
+
+    @classmethod
+    def of(cls, texts: Iterable[str]) -> "Texts":
+        """Any strings, numbered in the order in which they first occur.
+
+        >>> Texts.of(["b", "a", "b"])
+        Texts(3 rows, 2 different)
+        """
+        if isinstance(texts, Texts):
+            return texts
+        numbers: dict[str, int] = {}
+        rows = np.array([numbers.setdefault(text, len(numbers)) for text in texts], dtype=np.int64)
+        return cls(list(numbers), rows)
+
+    def mapped(self, change: Callable[[str], str]) -> "Texts":
+        """Every different string changed, once."""
+        return Texts([change(text) for text in self.different], self.rows)
 
     @classmethod
     def of_arrow(cls, column: pa.Array | pa.ChunkedArray, *, name: str = "column") -> "Texts":

@@ -1,6 +1,6 @@
 """Train: from pairs to models."""
 
-from nsed.models.answers import Transduction
+from nsed.models.transduction import Transduction
 from nsed.train.classifier import PairClassifier
 from nsed.train.classifier_config import CrossEncoderConfig, StanceConfig
 from nsed.train.matcher import Matcher

@@ -12,9 +12,10 @@ from torch import nn
 
 from nsed.config import from_mapping
 from nsed.errors import ArgumentError
-from nsed.evaluate import Calibration, best_threshold, fit_calibration
 from nsed.models.aligner import PairsLike
+from nsed.models.calibration import Calibration, fit_calibration
 from nsed.models.persistence import SavedModel, read_kind, write_model
+from nsed.models.threshold import tuned_threshold
 from nsed.models.weights import put_weights, weights_of
 from nsed.text import Coders, Pairs, Vocabulary
 from nsed.text.progress import OnBatch, ignore
@@ -162,7 +163,7 @@ class Decider(ABC):
             self.coders,
             self.config,
             languages=self.languages,
-            threshold=best_threshold(scores, labels).threshold,
+            threshold=tuned_threshold(scores, labels),
             calibration=fit_calibration(scores, labels),
             record=trainer.record,
         )

@@ -15,8 +15,9 @@ from nsed.config import from_mapping
 from nsed.encoders.base import inside
 from nsed.errors import NotExplainableError
 from nsed.models.aligner import PairsLike
-from nsed.models.answers import Answers, Transduction
+from nsed.models.answers import Answers
 from nsed.models.persistence import MODEL_KINDS, SavedModel, read_kind, write_model
+from nsed.models.transduction import Transduction
 from nsed.models.weights import put_weights, weights_of
 from nsed.text import Coders, Links, PairBatch, PairBatches, Pairs
 from nsed.text.progress import OnBatch, ignore

@@ -11,10 +11,11 @@ from nsed.config import from_mapping
 from nsed.lattice import EditLattice
 from nsed.lattice.arcs import REACHABLE
 from nsed.models.aligner import Aligner, PairsLike
-from nsed.models.answers import Answers, Transduction
+from nsed.models.answers import Answers
 from nsed.models.decoder import Decoder
 from nsed.models.persistence import MODEL_KINDS, SavedModel, read_kind, write_model
 from nsed.models.transducer import TransducerNetwork
+from nsed.models.transduction import Transduction
 from nsed.models.weights import put_weights, weights_of
 from nsed.text import Coders, PairBatch, PairBatches, Pairs
 from nsed.text.progress import OnBatch, ignore

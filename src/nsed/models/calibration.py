@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from nsed.evaluate.labelled import both_kinds
+from nsed.models.labelled import both_kinds
 
 
 class Calibration(NamedTuple):

@@ -1,0 +1,175 @@
+"""Lookup: a table of the training pairs. What it finds in test data, nobody had to learn."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+import torch
+
+from nsed.baselines.chains import Chains
+from nsed.baselines.coded_strings import StringCodes, nearest
+from nsed.baselines.pair_scorer import UNCALIBRATED, Decision, PairScorer, labels_of, plain_coders
+from nsed.baselines.ranked_targets import ranked
+from nsed.config import from_mapping
+from nsed.errors import ArgumentError
+from nsed.models.aligner import PairsLike
+from nsed.models.calibration import fit_calibration
+from nsed.models.persistence import MODEL_KINDS, SavedModel, read_kind, write_model
+from nsed.models.text_tensors import from_tensors, to_tensors
+from nsed.models.transduction import Transduction, checked_sources
+from nsed.text import Pairs, StringConfig
+from nsed.text.progress import OnBatch, ignore
+from nsed.text.texts import Texts
+
+FOUND = 0.5
+"""Scores are 1 and 0: whatever is between them is a threshold."""
+
+
+@dataclass(frozen=True)
+class LookupConfig(StringConfig):
+    """What a lookup table does with pairs and sources."""
+
+    model: Literal["lookup"] = "lookup"
+    """The kind of model that these settings are for."""
+    chains: bool = False
+    """Matching: also call a match what a chain of positive pairs connects, not only the pairs themselves."""
+    nearest: bool = False
+    """Transduction: a source that is not in the table gets the targets of the most similar one, else none."""
+
+
+class Lookup(PairScorer):
+    """The positive pairs of the training data, and how often each occurred.
+
+    The score of a pair is 1 if it is in the table, either way round, else 0.
+
+    >>> table = Lookup.fit([("hand", "Hand"), ("foot", "Hand")], [1, 0])
+    >>> table.match([("Hand", "hand"), ("foot", "Hand")])
+    array([ True, False])
+    """
+
+    kind = "lookup"
+
+    def __init__(
+        self, known: Pairs, counts: np.ndarray, config: LookupConfig, *, decision: Decision | None = None
+    ) -> None:
+        self.known, self.counts, self.config = known, counts, config
+        self.coders = plain_coders(config)
+        self.decision = decision or Decision(FOUND, UNCALIBRATED)
+
+    @classmethod
+    def fit(
+        cls,
+        pairs: PairsLike,
+        labels: Iterable[object] | None = None,
+        *,
+        validation: Pairs | None = None,
+        config: LookupConfig | None = None,
+    ) -> "Lookup":
+        """Remember the pairs, with labels the positive ones. Probabilities are those of the validation pairs.
+
+        Without validation pairs, probabilities are those of the training pairs, of which the table knows too much.
+        """
+        config, given = config or LookupConfig(), Pairs.of(pairs, labels)
+        table = cls(*_counted(_normal(given.positives(), config)), config)
+        seen = given if validation is None else validation
+        if len(set(seen.labels or ())) < 2:
+            return table
+        calibration = fit_calibration(table.score(seen), labels_of(seen))
+        return cls(table.known, table.counts, config, decision=Decision(FOUND, calibration))
+
+    def score(self, pairs: PairsLike, *, on_batch: OnBatch = ignore) -> np.ndarray:
+        """1 for each pair that is in the table, either way round, or that is connected; 0 for the others."""
+        asked = _normal(Pairs.of(pairs), self.config)
+        found = self._chains.connect(asked) if self.config.chains else self._has(asked)
+        on_batch(len(asked))
+        return found.astype(float)
+
+    def transduce(
+        self, sources: Iterable[str], *, nbest: int = 1, beam: int | None = None, on_batch: OnBatch = ignore
+    ) -> list[list[Transduction]]:
+        """The targets that each source had in training, most frequent first; none for a new source.
+
+        Nothing is searched for, so that `beam` changes nothing.
+        """
+        asked = list(map(self.coders.source.symboliser.normal, checked_sources(sources, nbest=nbest, beam=beam)))
+        similar = self._similar(asked) if self.config.nearest else {}
+        found = [self._targets.get(similar.get(source, source), Counter()) for source in asked]
+        on_batch(len(asked))
+        return [ranked(targets, self.coders.target, nbest) for targets in found]
+
+    def save(self, path: str | Path) -> None:
+        """Write the table to a folder."""
+        columns = {name: Texts.of(column) for name, column in vars(self.known).items() if column is not None}
+        tensors = {**to_tensors(columns), "counts": torch.from_numpy(self.counts)}
+        record = {"decision": self.decision.record(), "pairs": len(self.known)}
+        write_model(path, SavedModel(self.kind, asdict(self.config), {}, tensors, record))
+
+    @classmethod
+    def load(cls, path: str | Path) -> "Lookup":
+        """Read a table from the folder that `save` wrote."""
+        return cls.from_saved(read_kind(path, cls.kind))
+
+    @classmethod
+    def from_saved(cls, saved: SavedModel) -> "Lookup":
+        """The table again, from what is on disk."""
+        config = from_mapping(LookupConfig, saved.config, where="saved config")
+        decision = Decision.of_record(*saved.record["decision"])
+        names = [name.removesuffix(".rows") for name in saved.tensors if name.endswith(".rows")]
+        known = _pairs({name: from_tensors(saved.tensors, name) for name in names})
+        return cls(known, saved.tensors["counts"].numpy(), config, decision=decision)
+
+    def _has(self, pairs: Pairs) -> np.ndarray:
+        table = self._table
+        return np.array([pair in table or pair[::-1] in table for pair in pairs], dtype=bool)
+
+    @cached_property
+    def _table(self) -> set[tuple[str, str]]:
+        return set(self.known)
+
+    @cached_property
+    def _chains(self) -> Chains:
+        return Chains(self.known)
+
+    @cached_property
+    def _targets(self) -> dict[str, Counter[str]]:
+        targets: dict[str, Counter[str]] = {}
+        for (source, target), count in zip(self.known, self.counts.tolist(), strict=True):
+            targets.setdefault(source, Counter())[target] += count
+        return targets
+
+    def _similar(self, sources: list[str]) -> dict[str, str]:
+        """For each source that is new, the most similar one that is not."""
+        codes, split = StringCodes(), self.coders.source.split
+        known, new = list(self._targets), [source for source in dict.fromkeys(sources) if source not in self._targets]
+        rows = nearest([codes.of(split(text)) for text in new], [codes.of(split(text)) for text in known])
+        return {source: known[row] for source, row in zip(new, rows, strict=True)}
+
+
+def _normal(pairs: Pairs, config: LookupConfig) -> Pairs:
+    """Without differences that are none, and with columns that can be saved."""
+    coders = plain_coders(config)
+    sources = Texts.of(pairs.sources).mapped(coders.source.symboliser.normal)
+    return replace(pairs, sources=sources, targets=Texts.of(pairs.targets).mapped(coders.target.symboliser.normal))
+
+
+def _counted(pairs: Pairs) -> tuple[Pairs, np.ndarray]:
+    """Each different pair once, and how often it occurs."""
+    if not len(pairs):
+        raise ArgumentError("pairs", got="no positive pair", expected="at least one to remember")
+    columns = {name: column for name, column in vars(pairs).items() if column is not None}
+    counts = Counter(zip(*columns.values(), strict=True))
+    different = zip(columns, zip(*counts, strict=True), strict=True)
+    known = _pairs({name: Texts.of(column) for name, column in different})
+    return known, np.fromiter(counts.values(), dtype=np.int64, count=len(counts))
+
+
+def _pairs(columns: Mapping[str, Texts]) -> Pairs:
+    languages = (columns.get(name) for name in ("source_languages", "target_languages"))
+    return Pairs(columns["sources"], columns["targets"], None, *languages)
+
+
+MODEL_KINDS.register(Lookup.kind, Lookup.from_saved)

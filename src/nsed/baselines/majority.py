@@ -1,0 +1,111 @@
+"""Majority: the same answer for everything, the one that was right most often in training."""
+
+import math
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+
+from nsed.baselines.pair_scorer import Decision, PairScorer, plain_coders
+from nsed.baselines.ranked_targets import ranked
+from nsed.config import from_mapping
+from nsed.errors import ArgumentError
+from nsed.models.aligner import PairsLike
+from nsed.models.calibration import Calibration
+from nsed.models.persistence import MODEL_KINDS, SavedModel, read_kind, write_model
+from nsed.models.transduction import Transduction, checked_sources
+from nsed.text import Pairs, StringConfig
+from nsed.text.progress import OnBatch, ignore
+
+KEPT = 1000
+"""Targets that are saved; more are hardly asked for."""
+
+
+@dataclass(frozen=True)
+class MajorityConfig(StringConfig):
+    """What there is to say of a constant."""
+
+    model: Literal["majority"] = "majority"
+    """The kind of model that these settings are for."""
+    always_match: bool = False
+    """Call every pair a match, the floor of F1, even where most pairs are none."""
+
+
+class Majority(PairScorer):
+    """The share of positives among the training pairs, and the most frequent targets of the positive ones.
+
+    The score of every pair is that share, which is its probability too; it matches if most training pairs did.
+
+    >>> model = Majority.fit([("a", "x"), ("b", "x"), ("c", "y")], [1, 1, 0])
+    >>> model.match([("new", "pair")]), model.transduce(["d"])[0][0].text
+    (array([ True]), 'x')
+    """
+
+    kind = "majority"
+
+    def __init__(self, share: float, targets: dict[str, int], config: MajorityConfig, *, total: int) -> None:
+        self.share, self.targets, self.config, self.total = share, targets, config, total
+        self.coders = plain_coders(config)
+        self.decision = Decision(0.0 if config.always_match else 0.5, Calibration(0.0, _logit(share)))
+
+    @classmethod
+    def fit(
+        cls,
+        pairs: PairsLike,
+        labels: Iterable[object] | None = None,
+        *,
+        validation: Pairs | None = None,
+        config: MajorityConfig | None = None,
+    ) -> "Majority":
+        """Count labels and targets; there is nothing to validate."""
+        config, given = config or MajorityConfig(), Pairs.of(pairs, labels)
+        if not len(given):
+            raise ArgumentError("pairs", got="none", expected="at least one to count")
+        positives = given.positives()
+        normal = plain_coders(config).target.symboliser.normal
+        targets = Counter(map(normal, positives.targets))
+        share = len(positives) / len(given)
+        return cls(share, dict(targets.most_common(KEPT)), config, total=len(positives))
+
+    def score(self, pairs: PairsLike, *, on_batch: OnBatch = ignore) -> np.ndarray:
+        """The share of positives in training, for each pair."""
+        count = len(Pairs.of(pairs))
+        on_batch(count)
+        return np.full(count, self.share)
+
+    def transduce(
+        self, sources: Iterable[str], *, nbest: int = 1, beam: int | None = None, on_batch: OnBatch = ignore
+    ) -> list[list[Transduction]]:
+        """The most frequent targets of training, for each source; `beam` changes nothing."""
+        count = len(checked_sources(sources, nbest=nbest, beam=beam))
+        rest = math.log(sum(self.targets.values()) / max(self.total, 1)) if self.targets else 0.0
+        best = [one._replace(log_prob=one.log_prob + rest) for one in ranked(self.targets, self.coders.target, nbest)]
+        on_batch(count)
+        return [list(best) for _ in range(count)]
+
+    def save(self, path: str | Path) -> None:
+        """Write the counts to a folder."""
+        record = {"share": self.share, "targets": self.targets, "total": self.total}
+        write_model(path, SavedModel(self.kind, asdict(self.config), {}, {}, record))
+
+    @classmethod
+    def load(cls, path: str | Path) -> "Majority":
+        """Read what `save` wrote."""
+        return cls.from_saved(read_kind(path, cls.kind))
+
+    @classmethod
+    def from_saved(cls, saved: SavedModel) -> "Majority":
+        """The counts again, from what is on disk."""
+        config = from_mapping(MajorityConfig, saved.config, where="saved config")
+        return cls(saved.record["share"], dict(saved.record["targets"]), config, total=saved.record["total"])
+
+
+def _logit(share: float) -> float:
+    share = min(max(share, 1e-9), 1 - 1e-9)
+    return math.log(share / (1 - share))
+
+
+MODEL_KINDS.register(Majority.kind, Majority.from_saved)

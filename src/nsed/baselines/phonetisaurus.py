@@ -1,0 +1,133 @@
+"""Phonetisaurus (Novak, Minematsu and Hirose 2016): a joint n-gram model, trained on the same pairs as ours."""
+
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Literal, NoReturn
+
+import numpy as np
+import torch
+
+from nsed.baselines.phonetisaurus_programs import apply_fst, train_fst
+from nsed.config import bounded, from_mapping
+from nsed.errors import ArgumentError, NotExplainableError
+from nsed.models.aligner import PairsLike
+from nsed.models.persistence import MODEL_KINDS, SavedModel, read_kind, write_model
+from nsed.models.transduction import Transduction, checked_sources
+from nsed.text import Coders, Pairs, StringCoder, StringConfig
+from nsed.text.progress import OnBatch, ignore
+from nsed.text.vocabulary import UNKNOWN
+
+KIND = "phonetisaurus"
+
+
+@dataclass(frozen=True)
+class PhonetisaurusConfig(StringConfig):
+    """What Phonetisaurus is trained with; the defaults are its own."""
+
+    model: Literal["phonetisaurus"] = "phonetisaurus"
+    """The kind of model that these settings are for."""
+    order: int = bounded(8, low=1)
+    """Length of the n-grams."""
+    longest_source: int = bounded(2, low=1)
+    """Source symbols that are aligned as one, at most."""
+    longest_target: int = bounded(2, low=1)
+    """Target symbols that are aligned as one, at most."""
+    beam: int = bounded(10000, low=1)
+    """How many states are followed at once, where nobody asks for another number."""
+
+
+class Phonetisaurus:
+    """A transducer made by the programs of the package `phonetisaurus` (extra `align`).
+
+    Log-probabilities are joint, of source and target along their best path, as the programs give them.
+    """
+
+    def __init__(self, fst: bytes, coders: Coders, config: PhonetisaurusConfig) -> None:
+        self.fst, self.coders, self.config = fst, coders, config
+
+    @classmethod
+    def fit(
+        cls,
+        pairs: PairsLike,
+        labels: Iterable[object] | None = None,
+        *,
+        validation: Pairs | None = None,
+        config: PhonetisaurusConfig | None = None,
+    ) -> "Phonetisaurus":
+        """Learn from pairs, with labels from the positive ones; there is nothing to validate."""
+        config, positives = config or PhonetisaurusConfig(), Pairs.of(pairs, labels).positives()
+        coders = Coders.learned(config, positives)
+        rows = [_numbered(coders, source, target) for source, target in positives]
+        full = [row for row in rows if all(row)]
+        if not full:
+            raise ArgumentError("pairs", got="no pair with symbols on both sides", expected="at least one")
+        sizes = {"longest_source": config.longest_source, "longest_target": config.longest_target}
+        return cls(train_fst(full, order=config.order, **sizes), coders, config)
+
+    def transduce(
+        self, sources: Iterable[str], *, nbest: int = 1, beam: int | None = None, on_batch: OnBatch = ignore
+    ) -> list[list[Transduction]]:
+        """The most probable targets of each source, best first; none for a source without a known symbol."""
+        strings = checked_sources(sources, nbest=nbest, beam=beam)
+        asked = [tuple(number for number in row if number != UNKNOWN) for row in self._numbers(strings)]
+        found: dict[tuple[int, ...], list[Transduction]] = {}
+        different = [row for row in dict.fromkeys(asked) if row]
+        for answer in apply_fst(self.fst, different, nbest=nbest, beam=beam or self.config.beam) if different else ():
+            found.setdefault(answer.source, []).append(self._read(answer.target, answer.log_prob))
+        on_batch(len(strings))
+        return [list(found.get(row, ())) for row in asked]
+
+    def score(self, pairs: PairsLike, *, on_batch: OnBatch = ignore) -> np.ndarray:
+        """Raises `NotExplainableError`: the programs find targets, they do not weigh given ones."""
+        self._refuse("score")
+
+    def align_all(self, pairs: PairsLike, *, on_batch: OnBatch = ignore) -> NoReturn:
+        """Raises `NotExplainableError`: what is aligned are chunks, not symbols."""
+        self._refuse("edit operations")
+
+    def links(self, pairs: PairsLike, *, on_batch: OnBatch = ignore) -> NoReturn:
+        """Raises `NotExplainableError`: what is aligned are chunks, not symbols."""
+        self._refuse("links")
+
+    def explain(self, source: str, target: str) -> NoReturn:
+        """Raises `NotExplainableError`: what is aligned are chunks, not symbols."""
+        self._refuse("edit operations")
+
+    def save(self, path: str | Path) -> None:
+        """Write the model to a folder."""
+        tensors = {"fst": torch.tensor(np.frombuffer(self.fst, dtype=np.uint8))}
+        write_model(path, SavedModel(KIND, asdict(self.config), self.coders.vocabularies, tensors))
+
+    @classmethod
+    def load(cls, path: str | Path) -> "Phonetisaurus":
+        """Read a model from the folder that `save` wrote."""
+        return cls.from_saved(read_kind(path, KIND))
+
+    @classmethod
+    def from_saved(cls, saved: SavedModel) -> "Phonetisaurus":
+        """The model again, from what is on disk."""
+        config = from_mapping(PhonetisaurusConfig, saved.config, where="saved config")
+        return cls(saved.tensors["fst"].numpy().tobytes(), Coders.of(config, saved.vocabularies), config)
+
+    def _numbers(self, sources: list[str]) -> list[list[int]]:
+        """The symbols of each source; a warning names those that are new."""
+        encoded = self.coders.source.encode(sources)
+        return [row.tolist() for row in np.split(encoded.flat, encoded.starts[1:-1])] if sources else []
+
+    def _read(self, numbers: tuple[int, ...], log_prob: float) -> Transduction:
+        coder: StringCoder = self.coders.target
+        symbols = tuple(coder.vocabulary.names[number] for number in numbers)
+        return Transduction(coder.symboliser.join(symbols), symbols, log_prob)
+
+    def _refuse(self, what: str) -> NoReturn:
+        raise NotExplainableError(f"{KIND}: this baseline writes targets; it has no {what} of given pairs")
+
+
+def _numbered(coders: Coders, source: str, target: str) -> tuple[list[int], list[int]]:
+    sides = (coders.source, source), (coders.target, target)
+    one, other = (coder.vocabulary.encode(coder.split(text)) for coder, text in sides)
+    return one, other
+
+
+MODEL_KINDS.register(KIND, Phonetisaurus.from_saved)

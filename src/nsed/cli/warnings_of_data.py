@@ -1,0 +1,48 @@
+"""What a split scores without a model: written beside the files of a split, and shown beside every score on them."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from nsed.datasets.leaks import Controls, check_leaks
+from nsed.datasets.splits import Splits
+from nsed.evaluate.report import Caution, Figure
+
+CONTROLS_FILE = "controls.json"
+CONTROLS = {
+    "lookup": "a lookup table of its training pairs",
+    "chains": "one that follows chains of them",
+    "levenshtein": "the normalised Levenshtein similarity",
+}
+
+
+def write_controls(folder: Path, splits: Splits, *, protocol: str) -> None:
+    """Write what the controls score on each part, and how many of its pairs the training part has too."""
+    report = check_leaks(splits._asdict(), symbols="tokens")
+    leaks = {overlap.later: overlap.leaks for overlap in report.overlaps if overlap.earlier == report.parts[0].part}
+    parts = {each.part: {"leaks": leaks[each.part], **_scores(each)} for each in report.controls}
+    text = json.dumps({"protocol": protocol, "parts": parts}, indent=1)
+    (folder / CONTROLS_FILE).write_text(text + "\n", encoding="utf-8")
+
+
+def cautions_of(pairs: Path) -> tuple[Caution, ...]:
+    """What to know before one believes a score on this file; nothing where no controls are written beside it."""
+    part = _parts_beside(pairs).get(pairs.stem)
+    if part is None:
+        return ()
+    leaks = f"this split leaks, {part['leaks']:,} of its pairs are in the training file. " if part["leaks"] else ""
+    figures = (Figure("f1", part[name]["f1"], note=f"of {what}") for name, what in CONTROLS.items())
+    return (Caution(f"{leaks}Without a model:", tuple(figures)),)
+
+
+def _scores(controls: Controls) -> dict[str, Any]:
+    return {name: getattr(controls, name)._asdict() for name in CONTROLS}
+
+
+def _parts_beside(pairs: Path) -> dict[str, Any]:
+    try:
+        found = json.loads((pairs.parent / CONTROLS_FILE).read_text(encoding="utf-8"))
+    except (OSError, ValueError):  # somebody else's file, or none
+        return {}
+    parts = found.get("parts") if isinstance(found, dict) else None
+    return parts if isinstance(parts, dict) else {}
