@@ -38,6 +38,7 @@ COMMANDS = [
     "align",
     "explain",
     "operations",
+    "rules",
     "data",
 ]
 DATA_COMMANDS = [["data", name] for name in ("rules", "cognates", "cmudict", "check", "list", "fetch", "export")]
