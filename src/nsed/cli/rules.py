@@ -1,4 +1,4 @@
-"""`nsed rules`: what a model does to symbols, over a data set or by its weights, and how two models or data sets differ."""
+"""`nsed rules`: what a model does to symbols, in a data set or by its weights, and how two of either differ."""
 
 import json
 from collections.abc import Sequence
@@ -100,20 +100,27 @@ def rules(
 
     With --against or --against-data, rules are sorted by G², the log-likelihood ratio of two probabilities against one.
     """
-    if against is not None and against_data is not None:
-        raise ArgumentError("--against, --against-data", got="both", expected="one of them")
+    _check(pairs, against, against_data, by)
     title = f"Rules of {model}" + (f" in {pairs.name}" if pairs else "")
     table = _rules(model, pairs, columns, contexts)
     if against is None and against_data is None:
         chosen = table.ranked(by.value, top=top or None, min_count=min_count)
         _write_rules(table, chosen, _Wanted(format_, output, title))
         return
-    if by is By.SURPRISE:
-        raise ArgumentError("--by", got="surprise", expected="nothing: what is compared is sorted by difference")
     other = _rules(against or model, against_data or pairs, columns, contexts)
     names = (str(model), str(against)) if against else (str(pairs), str(against_data))
     differences = compare(table, other, min_count=min_count)[: top or None]
     _write_differences(differences, names, _Wanted(format_, output, f"{title}, against {against or against_data}"))
+
+
+def _check(pairs: Path | None, against: Path | None, against_data: Path | None, by: By) -> None:
+    """Raise for options that do not go together."""
+    if against is not None and against_data is not None:
+        raise ArgumentError("--against, --against-data", got="both", expected="one of them")
+    if against_data is not None and pairs is None:
+        raise ArgumentError("--against-data", got="no PAIRS", expected="two data sets to compare: PAIRS too")
+    if by is By.SURPRISE and (against or against_data):
+        raise ArgumentError("--by", got="surprise", expected="nothing: what is compared is sorted by difference")
 
 
 def _rules(path: Path, pairs: Path | None, columns: str | None, contexts: bool) -> RuleTable:

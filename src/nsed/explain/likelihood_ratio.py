@@ -26,7 +26,7 @@ def g_squared(count: Numbers, tries: Numbers, other_count: Numbers, other_tries:
         _part(other_count, other_tries * together),
         _part(other_tries - other_count, other_tries * (1 - together)),
     ]
-    return np.maximum(2 * np.sum(parts, axis=0), 0.0)
+    return np.asarray(np.maximum(2 * np.sum(parts, axis=0), 0.0))
 
 
 def chance(g2: float) -> float:

@@ -33,16 +33,11 @@ def _one_side(counts: RuleCounts, side: Side) -> Iterator[tuple[int, RuleContext
     )
     sources, targets = len(counts.source.vocabulary), len(counts.target.vocabulary)
     operation, neighbour = np.divmod(used.keys, sources)
-    numbers = _compared(used, possible, operation, (sources, targets))
-    listed = used.values >= LEAST
-    names = counts.source.vocabulary.names
-    for number, other, *figures in zip(
-        operation[listed].tolist(),
-        neighbour[listed].tolist(),
-        *(column[listed].tolist() for column in numbers),
-        strict=True,
-    ):
-        yield number, RuleContext(side, EDGES.get(other, names[other]), other in EDGES, *figures)
+    figures = _compared(used, possible, operation, (sources, targets))
+    listed, names = used.values >= LEAST, counts.source.vocabulary.names
+    columns = (column[listed].tolist() for column in (operation, neighbour, *figures))
+    for number, other, *numbers in zip(*columns, strict=True):
+        yield number, RuleContext(side, EDGES.get(other, names[other]), other in EDGES, *numbers)
 
 
 def _compared(

@@ -71,7 +71,8 @@ class _Counter:
 
     def counts(self) -> RuleCounts:
         """All of it."""
-        sums = (sums.total() for sums in self._sums)
+        left, right, left_opportunities, right_opportunities = (sums.total() for sums in self._sums)
+        sums = left, right, left_opportunities, right_opportunities
         return RuleCounts(self._source, self._target, *sums, self._examples.best(), self._underivable)
 
 

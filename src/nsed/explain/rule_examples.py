@@ -7,12 +7,12 @@ import numpy as np
 CLEAR = 0.05
 """An operation of lower posterior is no example of itself."""
 DIGITS = 2
-"""Posteriors that differ less are alike: then a source of usual length is the better example, then the earlier pair."""
+"""Posteriors that differ less are alike: then a source of usual length is the better example, then an earlier one."""
 MOST_PENDING = 2**20
 
 
 class Shown(NamedTuple):
-    """Columns of equal length: the operation's number, the word's, how unusual its length is, pair, place, posterior."""
+    """Columns of equal length: numbers of operation and word, how unusual its length is, pair, place, posterior."""
 
     operation: np.ndarray
     word: np.ndarray
@@ -45,7 +45,8 @@ class BestExamples:
     def best(self) -> Shown:
         """The best so far, operation by operation, best first."""
         if not self._parts:
-            return Shown(*(np.zeros(0, dtype=np.int64) for _ in range(6)), np.zeros(0))
+            nothing = np.zeros(0, dtype=np.int64)
+            return Shown(nothing, nothing, nothing, nothing, nothing, nothing, np.zeros(0))
         return best_of(Shown(*(np.concatenate(columns) for columns in zip(*self._parts, strict=True))), self._most)
 
 

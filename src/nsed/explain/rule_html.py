@@ -43,14 +43,15 @@ document.querySelector("input").addEventListener("input", event => {
 """
 
 _MEANING = (
-    "<b>Count</b>: expected uses, the sum of posteriors. <b>Probability</b>: of the source symbol's occurrences, or for "
-    "an insertion of the places between symbols. <b>Share</b>: of all operations. <b>Surprise</b>: log-likelihood ratio "
-    "(G²) of the neighbour that says most about the operation. <b>Where</b>: neighbours with which it is much more "
-    "probable than elsewhere."
+    "<b>Count</b>: expected uses, the sum of posteriors. <b>Probability</b>: of the source symbol's occurrences, or "
+    "for an insertion of the places between symbols. <b>Share</b>: of all operations. <b>Surprise</b>: log-likelihood "
+    "ratio (G²) of the neighbour that says most about the operation. <b>Where</b>: neighbours with which it is much "
+    "more probable than elsewhere."
 )
 _DIFFERENCE_MEANING = (
-    "Per side: probability, and expected uses out of opportunities. <b>G²</b>: log-likelihood ratio of two probabilities "
-    "against a single one; <b>p</b>: how probable that is by chance, if all opportunities were independent."
+    "Per side: probability, and expected uses out of opportunities. <b>G²</b>: log-likelihood ratio of two "
+    "probabilities against a single one; <b>p</b>: how probable that is by chance, if all opportunities were "
+    "independent."
 )
 
 
@@ -74,7 +75,8 @@ def _page(title: str, about: str, heads: Sequence[str], rows: Iterable[str], *, 
     cells = "".join(f"<th{_class(head, numbers)}><button>{_isolated(head)}</button></th>" for head in heads)
     return (
         f'<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n<title>{escape(title)}</title>\n'
-        f'<meta name="viewport" content="width=device-width, initial-scale=1">\n<style>{_STYLE}</style>\n</head>\n<body>\n'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        f"<style>{_STYLE}</style>\n</head>\n<body>\n"
         f"<h1>{_isolated(title)}</h1>\n<p>{about}</p>\n"
         '<input type="search" placeholder="Show only …" aria-label="Show only rows with this text">\n'
         f'<div class="scroll"><table>\n<thead><tr>{cells}</tr></thead>\n<tbody>\n'

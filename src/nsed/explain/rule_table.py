@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from functools import cached_property
-from math import inf
 from typing import Any, Literal, NamedTuple
 
 from nsed.errors import ArgumentError
@@ -21,7 +20,8 @@ MOST_TOLD, WEAKEST = 6, 0.05
 """Contexts at most that are told of a rule, and the part of the strongest one's G² that each must have."""
 
 
-class RuleContext(NamedTuple):
+@dataclass(frozen=True)
+class RuleContext:
     """One neighbour in the source, `^` before the first symbol and `$` after the last, where `edge` is true.
 
     Of `opportunities` places with this neighbour, the operation was used at `count`; that is `ratio` times its
@@ -161,12 +161,7 @@ def plain(rule: Rule) -> dict[str, Any]:
     """A rule as values ready for JSON."""
     return {
         **asdict(rule),
-        "contexts": [{**context._asdict(), "ratio": _finite(context.ratio)} for context in rule.contexts],
         "examples": [example._asdict() for example in rule.examples],
         "surprise": rule.surprise,
         "told": rule.told(),
     }
-
-
-def _finite(number: float) -> float | None:
-    return None if number == inf else number

@@ -15,8 +15,8 @@ LEAST = 1e-7
 class Uses(NamedTuple):
     """Columns of equal length, a row per operation and place.
 
-    `source` is PAD for an insertion, `target` for a deletion; `left` and `right` are the neighbours in the source, START
-    and END at its edges. `pair` is a row of the batch, `i` and `j` the symbols before the operation.
+    `source` is PAD for an insertion, `target` for a deletion; `left` and `right` are the neighbours in the source,
+    START and END at its edges. `pair` is a row of the batch, `i` and `j` the symbols before the operation.
     """
 
     source: np.ndarray
