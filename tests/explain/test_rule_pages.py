@@ -1,6 +1,7 @@
 """Pages and rows of rules can be read back, and no symbol can act in them."""
 
 from html.parser import HTMLParser
+from io import StringIO
 
 import pytest
 from rich.console import Console
@@ -55,7 +56,7 @@ def test_a_page_reads_back(hostile):
     for cells, rule in zip(rows, chosen, strict=True):
         assert cells[0].replace("−", "-").replace(" → ", "→") == str(rule)
         assert float(cells[1].replace(",", "")) == pytest.approx(rule.count, abs=0.05)
-        for example in rule.examples:
+        for example in rule.examples[:3]:
             assert " → ".join(hostile.joined(example)) in cells[6]
 
 
@@ -90,6 +91,6 @@ def test_rows_have_a_cell_for_each_column(hostile):
 
 
 def test_a_terminal_shows_markup_as_it_is(hostile):
-    console = Console(width=200, record=True, quiet=True)
+    console = Console(width=200, record=True, file=StringIO())
     console.print(console_table(hostile, hostile.ranked()))
     assert "[red]" in console.export_text()

@@ -220,7 +220,7 @@ def test_rules_from_weights_need_an_encoder_without_context(cnn):
 
 def test_comparison_finds_what_differs(cnn, pairs, table):
     without_runs = Pairs.of([(s, t) for s, t in pairs if "AA" not in s])
-    (first, *others) = compare(table, rules(cnn, without_runs), min_count=1)
+    (first, *others) = compare(table, rules(cnn, without_runs), min_count=1.0)
     assert first.rule.name == ("delete", "A", "")
     assert first.probabilities[0] > 0.1 > first.probabilities[1]
     assert first.p_value < 1e-6

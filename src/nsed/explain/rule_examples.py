@@ -7,7 +7,9 @@ import numpy as np
 CLEAR = 0.05
 """An operation of lower posterior is no example of itself."""
 DIGITS = 2
-"""Posteriors that differ less are alike: then a source of usual length is the better example, then an earlier one."""
+"""Posteriors that differ less are alike: then a source of usual length is the better example, else any one."""
+MIXER = 2654435761
+"""Odd, so that pairs keep different numbers: examples come from all over the data and not from its beginning."""
 MOST_PENDING = 2**20
 
 
@@ -52,8 +54,8 @@ class BestExamples:
 
 def best_of(shown: Shown, most: int) -> Shown:
     """The `most` best rows of each operation, one per word."""
-    quality = -shown.weight.round(DIGITS)
-    order = np.lexsort((shown.j, shown.i, shown.pair, shown.unusual, quality, shown.operation))
+    quality, anyhow = -shown.weight.round(DIGITS), shown.pair * MIXER % 2**32
+    order = np.lexsort((shown.j, shown.i, anyhow, shown.unusual, quality, shown.operation))
     shown = shown.where(order)
     _, first = np.unique(np.stack([shown.operation, shown.word]), axis=1, return_index=True)
     shown = shown.where(np.sort(first))

@@ -8,7 +8,7 @@ from nsed.explain.rule_table import Rule, RuleExample, RuleTable
 from nsed.text.visible import visible
 
 _STYLE = """
-:root { color-scheme: light dark; --line: #8884; --soft: #8882; --bar: #4a90d988; --mark: #f5c84288 }
+:root { color-scheme: light dark; --line: #8884; --soft: #8882; --bar: #4a90d944; --mark: #f5c84288 }
 body { font: 15px/1.45 system-ui, sans-serif; margin: 2rem auto; max-width: 80rem; padding: 0 1rem }
 h1 { font-size: 1.35rem; margin: 0 } p { margin: .3rem 0 1rem; opacity: .8 }
 .scroll { overflow-x: auto } table { border-collapse: collapse; width: 100% }
@@ -97,7 +97,7 @@ def _rule_row(table: RuleTable, rule: Rule) -> str:
         _number(rule.share, f"{rule.share:.2%}"),
         _number(rule.surprise, f"{rule.surprise:,.0f}" if rule.contexts else "–"),
         _where(rule),
-        _cell("", " ".join(_example(table, rule, example) for example in rule.examples)),
+        _cell("", " ".join(_example(table, rule, example) for example in rule.examples[:3])),
     ]
     return f"<tr>{''.join(cells)}</tr>"
 
