@@ -11,8 +11,8 @@ from nsed.errors import ArgumentError, DataError, NotExplainableError
 from nsed.explain import rules
 
 
-def run(*arguments):
-    result = CliRunner().invoke(app, ["rules", *map(str, arguments)])
+def run(*arguments, stdin=None):
+    result = CliRunner().invoke(app, ["rules", *map(str, arguments)], input=stdin)
     if result.exception is not None and not isinstance(result.exception, SystemExit):
         raise result.exception
     assert result.exit_code == 0, result.output
@@ -78,6 +78,8 @@ def test_two_models_and_two_data_sets(folder, tmp_path):
     assert [kept["kind"], deleted["kind"]] == ["keep", "delete"]
     assert kept["source"] == deleted["source"] == "u"
     assert deleted["counts"][0] > 7 > deleted["counts"][1]
+    compared = [folder / "us", "--against", folder / "uk", "--format", "tsv"]
+    assert run(*compared, "-", stdin=pairs.read_text()) == run(*compared, pairs)
     assert "G²" in run(folder / "us", pairs, "--against", folder / "uk", "--top", 5)
     run(folder / "us", "--against", folder / "uk", "--format", "html", "-o", tmp_path / "d.html")
     assert "against" in (tmp_path / "d.html").read_text(encoding="utf-8")

@@ -35,7 +35,7 @@ from nsed.explain.rule_rows import (
 )
 from nsed.explain.rule_table import plain
 from nsed.models.aligner import Aligner
-from nsed.text import read_pairs
+from nsed.text import Pairs, read_pairs
 
 
 class By(StrEnum):
@@ -102,12 +102,14 @@ def rules(
     """
     _check(pairs, against, against_data, by)
     title = f"Rules of {model}" + (f" in {pairs.name}" if pairs else "")
-    table = _rules(model, pairs, columns, contexts)
+    data = _data(pairs, columns)
+    table = _rules(model, data, contexts=contexts)
     if against is None and against_data is None:
         chosen = table.ranked(by.value, top=top or None, min_count=min_count)
         _write_rules(table, chosen, _Wanted(format_, output, title))
         return
-    other = _rules(against or model, against_data or pairs, columns, contexts)
+    other_data = _data(against_data, columns) if against_data else data
+    other = _rules(against or model, other_data, contexts=contexts)
     names = (str(model), str(against)) if against else (str(pairs), str(against_data))
     differences = compare(table, other, min_count=min_count)[: top or None]
     _write_differences(differences, names, _Wanted(format_, output, f"{title}, against {against or against_data}"))
@@ -123,17 +125,24 @@ def _check(pairs: Path | None, against: Path | None, against_data: Path | None, 
         raise ArgumentError("--by", got="surprise", expected="nothing: what is compared is sorted by difference")
 
 
-def _rules(path: Path, pairs: Path | None, columns: str | None, contexts: bool) -> RuleTable:
+def _data(path: Path | None, columns: str | None) -> Pairs | None:
+    """The pairs of a file that match; None without a file."""
+    if path is None:
+        if columns is not None:
+            raise ArgumentError("--columns", got=columns, expected="nothing without PAIRS")
+        return None
+    data = read_pairs(path, columns=split_columns(columns)).positives()
+    if not len(data):
+        raise ArgumentError("PAIRS", got=f"{path}, with no pair that matches", expected="at least one")
+    return data
+
+
+def _rules(path: Path, data: Pairs | None, *, contexts: bool) -> RuleTable:
     model = load_model(path)
     if not isinstance(model, Aligner):
         raise NotExplainableError(f"{path}: this model has no lattice, so there are no operations to count")
-    if pairs is None:
-        if columns is not None:
-            raise ArgumentError("--columns", got=columns, expected="nothing without PAIRS")
+    if data is None:
         return _rules_of_weights(path, model)
-    data = read_pairs(pairs, columns=split_columns(columns)).positives()
-    if not len(data):
-        raise ArgumentError("PAIRS", got=f"{pairs}, with no pair that matches", expected="at least one")
     with progress_bar("reading rules", len(data)) as bar:
         return rules_in(model, data, contexts=contexts, on_batch=bar.advance)
 

@@ -42,8 +42,8 @@ class Weights(NamedTuple):
 
 def table_rules(model: LearnableEditDistance) -> RuleTable:
     """The operations of the table: their shares are its probabilities, without that of the end."""
-    delete, insert, substitute = (part[..., len(SPECIALS) :] for part in list(vars(model.table).values())[:3])
-    substitute = substitute[len(SPECIALS) :]
+    table, symbols = model.table, slice(len(SPECIALS), None)
+    delete, insert, substitute = table.delete[symbols], table.insert[symbols], table.substitute[symbols, symbols]
     of_source = (delete + substitute.sum(1)).clamp(min=torch.finfo(delete.dtype).tiny)
     given = Weights(delete / of_source, insert / (1 - insert.sum()), substitute / of_source[:, None])
     return _table(given, Weights(delete, insert, substitute), model.coders)
