@@ -41,6 +41,7 @@ COMMANDS = [
     "align",
     "explain",
     "operations",
+    "rules",
     "data",
 ]
 DATA_COMMANDS = [

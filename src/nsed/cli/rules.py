@@ -1,0 +1,182 @@
+"""`nsed rules`: what a model does to symbols, in a data set or by its weights, and how two of either differ."""
+
+import json
+from collections.abc import Sequence
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, NamedTuple
+
+import typer
+
+from nsed.baselines import LearnableEditDistance
+from nsed.cli.arguments import (
+    Columns,
+    Model,
+    ModelPath,
+    Output,
+    PairsPath,
+    load_model,
+    open_output,
+    split_columns,
+    write_tsv,
+)
+from nsed.cli.console import out, progress_bar
+from nsed.errors import ArgumentError, NotExplainableError
+from nsed.explain import Rule, RuleDifference, RuleTable, compare, table_rules, weight_rules
+from nsed.explain import rules as rules_in
+from nsed.explain.rule_html import differences_page, rules_page
+from nsed.explain.rule_rows import (
+    COLUMNS,
+    DIFFERENCE_COLUMNS,
+    console_differences,
+    console_table,
+    difference_rows,
+    rule_rows,
+)
+from nsed.explain.rule_table import plain
+from nsed.models.aligner import Aligner
+from nsed.text import Pairs, read_pairs
+
+
+class By(StrEnum):
+    """What comes first."""
+
+    SUPPORT = "support"
+    SURPRISE = "surprise"
+
+
+class Format(StrEnum):
+    """How rules are written."""
+
+    TABLE = "table"
+    TSV = "tsv"
+    JSON = "json"
+    HTML = "html"
+
+
+class _Wanted(NamedTuple):
+    """How the answer is to be written."""
+
+    form: Format
+    output: Path | None
+    title: str
+
+
+def rules(
+    model: ModelPath,
+    pairs: PairsPath = None,
+    columns: Columns = None,
+    top: Annotated[int, typer.Option(min=0, help="How many rules; 0 for all.")] = 50,
+    by: Annotated[
+        By,
+        typer.Option(
+            help="What comes first: support, the expected count; surprise, how far the operation is from being equally "
+            "probable everywhere, the log-likelihood ratio (G²) of the neighbour that says most about it."
+        ),
+    ] = By.SUPPORT,
+    min_count: Annotated[float, typer.Option(min=0, help="Only rules that are expected so often.")] = 0.0,
+    contexts: Annotated[
+        bool, typer.Option(help="Whether to find out next to which source symbols, or word edges, rules apply.")
+    ] = True,
+    against: Annotated[
+        Path | None, typer.Option(help="Another model: which rules differ on the same pairs.", show_default=False)
+    ] = None,
+    against_data: Annotated[
+        Path | None, typer.Option(help="Other pairs: which rules differ of the same model.", show_default=False)
+    ] = None,
+    format_: Annotated[
+        Format,
+        typer.Option(
+            "--format", help="table: for terminals; tsv: with a header; json: lines, with all contexts; html: a page."
+        ),
+    ] = Format.TABLE,
+    output: Output = None,
+) -> None:
+    """List the rules that a model learned: what it deletes, inserts, substitutes and keeps, how often and where.
+
+    PAIRS are aligned in all ways at once, and the posteriors of the operations added up; of labelled pairs only those
+    that match count. Without PAIRS, rules come from the weights: of an edit distance, or of a network with the unigram
+    encoder. A probability is that of the operation given its source symbol; of an insertion, per place between symbols.
+
+    With --against or --against-data, rules are sorted by G², the log-likelihood ratio of two probabilities against one.
+    """
+    _check(pairs, against, against_data, by)
+    title = f"Rules of {model}" + (f" in {pairs.name}" if pairs else "")
+    data = _data(pairs, columns)
+    table = _rules(model, data, contexts=contexts)
+    if against is None and against_data is None:
+        chosen = table.ranked(by.value, top=top or None, min_count=min_count)
+        _write_rules(table, chosen, _Wanted(format_, output, title))
+        return
+    other_data = _data(against_data, columns) if against_data else data
+    other = _rules(against or model, other_data, contexts=contexts)
+    names = (str(model), str(against)) if against else (str(pairs), str(against_data))
+    differences = compare(table, other, min_count=min_count)[: top or None]
+    _write_differences(differences, names, _Wanted(format_, output, f"{title}, against {against or against_data}"))
+
+
+def _check(pairs: Path | None, against: Path | None, against_data: Path | None, by: By) -> None:
+    """Raise for options that do not go together."""
+    if against is not None and against_data is not None:
+        raise ArgumentError("--against, --against-data", got="both", expected="one of them")
+    if against_data is not None and pairs is None:
+        raise ArgumentError("--against-data", got="no PAIRS", expected="two data sets to compare: PAIRS too")
+    if by is By.SURPRISE and (against or against_data):
+        raise ArgumentError("--by", got="surprise", expected="nothing: what is compared is sorted by difference")
+
+
+def _data(path: Path | None, columns: str | None) -> Pairs | None:
+    """The pairs of a file that match; None without a file."""
+    if path is None:
+        if columns is not None:
+            raise ArgumentError("--columns", got=columns, expected="nothing without PAIRS")
+        return None
+    data = read_pairs(path, columns=split_columns(columns)).positives()
+    if not len(data):
+        raise ArgumentError("PAIRS", got=f"{path}, with no pair that matches", expected="at least one")
+    return data
+
+
+def _rules(path: Path, data: Pairs | None, *, contexts: bool) -> RuleTable:
+    model = load_model(path)
+    if not isinstance(model, Aligner):
+        raise NotExplainableError(f"{path}: this model has no lattice, so there are no operations to count")
+    if data is None:
+        return _rules_of_weights(path, model)
+    with progress_bar("reading rules", len(data)) as bar:
+        return rules_in(model, data, contexts=contexts, on_batch=bar.advance)
+
+
+def _rules_of_weights(path: Path, model: Model) -> RuleTable:
+    if isinstance(model, LearnableEditDistance):
+        return table_rules(model)
+    try:
+        return weight_rules(model.network, model.coders)
+    except NotExplainableError as error:
+        raise NotExplainableError(f"{path}: {error}: nsed rules {path} PAIRS") from None
+
+
+def _write_rules(table: RuleTable, chosen: Sequence[Rule], wanted: _Wanted) -> None:
+    if wanted.form is Format.TABLE and wanted.output is None:
+        out.print(console_table(table, chosen))
+        return
+    with open_output(wanted.output) as stream:
+        if wanted.form is Format.HTML:
+            stream.write(rules_page(table, chosen, title=wanted.title))
+        elif wanted.form is Format.JSON:
+            stream.writelines(json.dumps(plain(rule), ensure_ascii=False) + "\n" for rule in chosen)
+        else:
+            write_tsv(stream, (COLUMNS, *rule_rows(table, chosen)), otherwise="Use --format json.")
+
+
+def _write_differences(chosen: Sequence[RuleDifference], names: tuple[str, str], wanted: _Wanted) -> None:
+    if wanted.form is Format.TABLE and wanted.output is None:
+        out.print(console_differences(chosen, names))
+        return
+    with open_output(wanted.output) as stream:
+        if wanted.form is Format.HTML:
+            stream.write(differences_page(chosen, names, title=wanted.title))
+        elif wanted.form is Format.JSON:
+            stream.writelines(json.dumps(one.to_dict(), ensure_ascii=False) + "\n" for one in chosen)
+        else:
+            write_tsv(stream, (DIFFERENCE_COLUMNS, *difference_rows(chosen)), otherwise="Use --format json.")

@@ -1,0 +1,167 @@
+"""Learned rules as plain data: what becomes of which symbol, how often, where, and in which words."""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from typing import Any, Literal, NamedTuple
+
+from nsed.errors import ArgumentError
+from nsed.text.visible import visible
+
+RuleKind = Literal["delete", "insert", "substitute", "keep"]
+Side = Literal["after", "before"]
+Ranking = Literal["support", "surprise"]
+
+SIGNIFICANT = 10.83
+"""G² with one degree of freedom that chance exceeds once in a thousand times."""
+MUCH = 1.25
+"""A context tells something if the operation is so many times as probable there as on average."""
+MOST_TOLD, WEAKEST = 6, 0.05
+"""Contexts at most that are told of a rule, and the part of the strongest one's G² that each must have."""
+
+
+@dataclass(frozen=True)
+class RuleContext:
+    """One neighbour in the source, `^` before the first symbol and `$` after the last, where `edge` is true.
+
+    Of `opportunities` places with this neighbour, the operation was used at `count`; that is `ratio` times its
+    probability anywhere. `g2` is the log-likelihood ratio of the places with this neighbour against those without,
+    below zero where the operation is rarer here.
+    """
+
+    side: Side
+    symbol: str
+    edge: bool
+    count: float
+    opportunities: float
+    probability: float
+    ratio: float
+    g2: float
+
+    @property
+    def tells(self) -> bool:
+        """Whether the operation is much more probable here, and not by chance."""
+        return self.g2 >= SIGNIFICANT and self.ratio >= MUCH and self.count >= 1
+
+
+class RuleExample(NamedTuple):
+    """A pair in which the operation is used, with its posterior probability there.
+
+    `i` and `j` are the symbols of source and target before the operation, as in `Edit`.
+    """
+
+    source: tuple[str, ...]
+    target: tuple[str, ...]
+    i: int
+    j: int
+    probability: float
+
+
+@dataclass(frozen=True)
+class Rule:
+    """One operation and what is known of it.
+
+    `count` is how often it is expected in the data, the sum of its posteriors; `opportunities` how often it could have
+    been: occurrences of its source symbol, or for an insertion places between symbols, both ends included.
+    `probability` is one divided by the other, `share` the part of all operations that are this one. Rules that come
+    from weights alone have no counts, contexts or examples.
+    """
+
+    kind: RuleKind
+    source: str
+    target: str
+    count: float
+    opportunities: float
+    probability: float
+    share: float
+    contexts: tuple[RuleContext, ...] = ()
+    """All neighbours that it was seen with, the most surprising first."""
+    examples: tuple[RuleExample, ...] = ()
+
+    @property
+    def name(self) -> tuple[str, str, str]:
+        """What it is called: kind, source and target."""
+        return self.kind, self.source, self.target
+
+    @property
+    def surprise(self) -> float:
+        """G² of the neighbour that says most about it: how far it is from happening alike everywhere; 0 at least."""
+        return max((context.g2 for context in self.contexts), default=0.0)
+
+    @property
+    def telling(self) -> tuple[RuleContext, ...]:
+        """The contexts in which it is much more probable than elsewhere, strongest first."""
+        return tuple(one for one in self.contexts if one.tells and one.g2 >= WEAKEST * self.surprise)[:MOST_TOLD]
+
+    def told(self) -> str:
+        """The telling contexts in words, say `before e i y, at the end`."""
+        phrases: dict[str, list[str]] = {}
+        for context in self.telling:
+            edge = {"after": "at the beginning", "before": "at the end"}[context.side]
+            symbols = phrases.setdefault(edge if context.edge else context.side, [])
+            symbols += [] if context.edge else [visible(context.symbol)]
+        return ", ".join(" ".join([phrase, *symbols]) for phrase, symbols in phrases.items())
+
+    def __str__(self) -> str:
+        source, target = visible(self.source), visible(self.target)
+        shown = {"delete": f"-{source}", "insert": f"+{target}", "substitute": f"{source}→{target}", "keep": source}
+        return shown[self.kind]
+
+
+@dataclass(frozen=True)
+class RuleTable:
+    """The rules of a model on some pairs, or of its weights alone (`pairs` is 0)."""
+
+    rules: tuple[Rule, ...]
+    pairs: int = 0
+    """Pairs that the rules were counted in."""
+    underivable: int = 0
+    """Pairs left out because no operations of the model make them."""
+    separators: tuple[str, str] = ("", "")
+    """What stands between the symbols of a source and of a target."""
+
+    def __len__(self) -> int:
+        return len(self.rules)
+
+    def ranked(self, by: Ranking = "support", *, top: int | None = None, min_count: float = 0.0) -> list[Rule]:
+        """The first rules by support (count; of weights probability) or by surprise (see `Rule.surprise`)."""
+        if by == "surprise" and not any(rule.contexts for rule in self.rules):
+            raise ArgumentError("by", got="surprise", expected="support: these rules have no contexts")
+        chosen = [rule for rule in self.rules if rule.count >= min_count]
+        if by == "surprise":
+            chosen.sort(key=lambda rule: (-rule.surprise, -rule.count, rule.name))
+        else:
+            chosen.sort(key=lambda rule: (-rule.count, -rule.share, rule.name))
+        return chosen[:top]
+
+    def find(self, kind: RuleKind, source: str = "", target: str = "") -> Rule | None:
+        """The rule of this operation; None if it never happens."""
+        return self.by_name.get((kind, source, target))
+
+    @cached_property
+    def by_name(self) -> Mapping[tuple[str, str, str], Rule]:
+        """All rules by what they are called."""
+        return {rule.name: rule for rule in self.rules}
+
+    def opportunities(self, rule: Rule) -> float:
+        """How often another table's rule could have been used here."""
+        return self._opportunities.get(rule.source, 0.0)
+
+    @cached_property
+    def _opportunities(self) -> Mapping[str, float]:
+        """By source symbol; the empty one stands for places between symbols."""
+        return {rule.source: rule.opportunities for rule in self.rules}
+
+    def joined(self, example: RuleExample) -> tuple[str, str]:
+        """The strings of an example."""
+        return self.separators[0].join(example.source), self.separators[1].join(example.target)
+
+
+def plain(rule: Rule) -> dict[str, Any]:
+    """A rule as values ready for JSON."""
+    return {
+        **asdict(rule),
+        "examples": [example._asdict() for example in rule.examples],
+        "surprise": rule.surprise,
+        "told": rule.told(),
+    }
