@@ -11,7 +11,6 @@ import typer
 from nsed.baselines import LearnableEditDistance
 from nsed.cli.arguments import (
     Columns,
-    Model,
     ModelPath,
     Output,
     PairsPath,
@@ -36,6 +35,7 @@ from nsed.explain.rule_rows import (
 from nsed.explain.rule_table import plain
 from nsed.models.aligner import Aligner
 from nsed.text import Pairs, read_pairs
+from nsed.train import Matcher, Transducer
 
 
 class By(StrEnum):
@@ -147,9 +147,10 @@ def _rules(path: Path, data: Pairs | None, *, contexts: bool) -> RuleTable:
         return rules_in(model, data, contexts=contexts, on_batch=bar.advance)
 
 
-def _rules_of_weights(path: Path, model: Model) -> RuleTable:
+def _rules_of_weights(path: Path, model: Aligner) -> RuleTable:
     if isinstance(model, LearnableEditDistance):
         return table_rules(model)
+    assert isinstance(model, Matcher | Transducer)
     try:
         return weight_rules(model.network, model.coders)
     except NotExplainableError as error:
