@@ -116,7 +116,7 @@ def test_explain(model):
     shown = run("explain", model, "--pair", "BC", "c")
     assert "log-probability -" in shown
     assert "%  -B\n" in shown
-    assert json.loads(run("explain", model, "--pair", "BC", "c", "--format", "json"))["script"]["source"] == ["B", "C"]
+    assert json.loads(run("explain", model, "--pair", "BC", "c", "--format", "json"))["source"] == ["B", "C"]
 
 
 def test_operations_and_costs(model, tmp_path):

@@ -1,7 +1,9 @@
-"""Explain: edit scripts and explanations, and how terminals show what was learned."""
+"""Explain: from lattices to edit scripts and explanations, as text, JSON, HTML, SVG and LaTeX."""
 
-from nsed.explain.operation_table import operation_table
-from nsed.models import Explanation
+from nsed.explain.contributions import Contribution
+from nsed.explain.decision import Decision, Output
+from nsed.explain.explanation import Explanation
+from nsed.explain.origins import Origin
 from nsed.text import Edit, EditScript
 
-__all__ = ["Edit", "EditScript", "Explanation", "operation_table"]
+__all__ = ["Contribution", "Decision", "Edit", "EditScript", "Explanation", "Origin", "Output"]

@@ -1,6 +1,5 @@
-"""Models, what they answer with, and how they are kept."""
+"""Models, and how they are kept."""
 
-from nsed.models.explanation import Explanation
 from nsed.models.persistence import load
 
-__all__ = ["Explanation", "load"]
+__all__ = ["load"]

@@ -11,6 +11,7 @@ import torch
 from nsed.config import from_mapping
 from nsed.errors import ArgumentError
 from nsed.evaluate import Calibration, best_threshold, fit_calibration
+from nsed.explain import Decision
 from nsed.lattice import EditLattice
 from nsed.models.aligner import Aligner, PairsLike
 from nsed.models.bulk_scores import bulk_scores, can_score_in_bulk
@@ -51,7 +52,7 @@ class Matcher(Aligner):
     ) -> None:
         self.network = network.eval().requires_grad_(False)
         self.coders, self.config, self.threshold, self.languages = coders, config, threshold, languages
-        self.calibration = calibration or Calibration(1.0, 0.0)
+        self.calibration = calibration or Calibration(1.0, -threshold)  # even odds at the threshold
         self.record = record or {}
         """What training has to tell: steps, scores."""
 
@@ -187,6 +188,10 @@ class Matcher(Aligner):
     def lattices(self, pairs: Pairs) -> Iterator[tuple[PairBatch, EditLattice]]:
         """See `Aligner.lattices`."""
         return match_lattices(self.network, self._data(pairs), self.device)
+
+    def _decision(self, score: float) -> Decision:
+        slope, offset = self.calibration
+        return Decision.of(score, threshold=self.threshold, slope=slope, offset=offset)
 
 
 def _languages(pairs: Pairs) -> Vocabulary:

@@ -10,7 +10,8 @@ import numpy as np
 import torch
 
 from nsed.config import from_mapping
-from nsed.errors import ArgumentError, CutOutputWarning
+from nsed.errors import ArgumentError, CutOutputWarning, NotExplainableError
+from nsed.explain import Explanation, Output
 from nsed.lattice import EditLattice
 from nsed.lattice.arcs import REACHABLE
 from nsed.models.aligner import Aligner, PairsLike
@@ -30,6 +31,8 @@ from nsed.train.transducer_task import NORMALISATIONS, TransducerTask, longest_o
 from nsed.types import PerPair
 
 KIND = "transducer"
+EXPLAINED_OUTPUTS = 5
+"""How many of its most probable targets an explanation names."""
 BATCH_CELLS, MAX_CELLS = 2**17, 2**22
 BATCH_WORDS, BATCH_PREFIXES, BATCH_SYMBOLS = 2**8, 2**15, 2**19
 """Words that are transduced at once, so that they fit the cache of a CPU; on a GPU, prefixes of all words together and
@@ -150,6 +153,10 @@ class Transducer(Aligner):
             on_batch(len(batch.rows))
         return np.where(scores > REACHABLE, scores, -np.inf)
 
+    def explain(self, source: str, target: str | None = None, *, scripts: int = 3) -> Explanation:
+        """See `Aligner.explain`; without a target, why the model writes what it writes."""
+        return super().explain(source, self._best(source) if target is None else target, scripts=scripts)
+
     def save(self, path: str | Path, *, half: bool = False) -> None:
         """Write the model to a folder; `half` precision takes half the space and changes scores a little."""
         weights, vocabularies = weights_of(self.network, half=half), self.coders.vocabularies
@@ -168,6 +175,16 @@ class Transducer(Aligner):
         network = _network(config, coders)
         put_weights(network, saved.tensors)
         return cls(network, coders, config, record=dict(saved.record))
+
+    def _outputs(self, source: str) -> list[Output]:
+        (found,) = self.transduce([source], nbest=EXPLAINED_OUTPUTS)
+        return [Output(one.symbols, one.log_prob) for one in found]
+
+    def _best(self, source: str) -> str:
+        (found,) = self.transduce([source], nbest=EXPLAINED_OUTPUTS)
+        if not found:
+            raise NotExplainableError(f"no target has a probability above zero for {source!r}")
+        return found[0].text
 
     def _warn_of_cuts(self, results: Iterable[list[Transduction]]) -> None:
         longest = longest_output(self.network, self.config)

@@ -1,0 +1,53 @@
+"""The explanation: the evidence about one pair, and its renderings."""
+
+import json
+from typing import final
+
+from nsed.explain.as_html import to_html
+from nsed.explain.as_latex import to_latex
+from nsed.explain.as_text import to_text
+from nsed.explain.evidence import Evidence, fields_from
+from nsed.explain.pictures import to_svg
+
+
+@final
+class Explanation(Evidence):
+    """Why a model gave a pair its score, for people and for programs; shows itself in notebooks.
+
+    All renderings tell the same: the best script with the probability of each operation, what each contributes to the
+    score, and what else might have been.
+    """
+
+    def to_text(self) -> str:
+        """For terminals."""
+        return to_text(self)
+
+    def to_json(self) -> str:
+        """One line of JSON."""
+        return json.dumps(self.to_dict(), ensure_ascii=False)
+
+    @classmethod
+    def from_json(cls, text: str) -> "Explanation":
+        """The explanation that `to_json` wrote."""
+        return cls(**fields_from(json.loads(text)))
+
+    def to_html(self, *, style: bool = True) -> str:
+        """A fragment of a page that needs nothing else; without `style` the page brings `explain.as_html.STYLE`."""
+        return to_html(self, style=style)
+
+    def to_svg(self, picture: str = "alpha") -> str:
+        """One picture: `alpha`, `posteriors`, `lattice` or `waterfall`; a file of its own, or part of a page."""
+        return to_svg(self, picture)
+
+    def to_latex(self, *, standalone: bool = False) -> str:
+        """Coloured boxes, as in the paper; `standalone` makes it a whole document (for XeLaTeX or LuaLaTeX).
+
+        Otherwise it needs the packages `tikz` and `xcolor`, the latter with the option `dvipsnames`.
+        """
+        return to_latex(self, standalone=standalone)
+
+    def _repr_html_(self) -> str:
+        return self.to_html()
+
+    def __str__(self) -> str:
+        return self.to_text()
