@@ -15,7 +15,7 @@ from nsed.lattice.backends import BACKENDS, fastest_backend
 EXTRAS = {
     "cpu": ("numba", "compiled lattices, pair features and bulk scores on a CPU"),
     "train": ("lightning", "several devices, TensorBoard"),
-    "viz": ("matplotlib", "pictures of learning curves"),
+    "viz": ("matplotlib", "pictures of learning curves and of explanations as files"),
 }
 
 

@@ -18,7 +18,7 @@ def alpha_grid(evidence: Evidence) -> Grid:
 
     Paper: Figure "Visualization of the alpha table", there of a unigram model on cognates, without the path.
     """
-    decades = max(4.0, -1.25 * log10(max(exp(max(-600.0, float(evidence.log_alpha[-1, -1]))), 1e-260)))
+    decades = max(2.0, -1.25 * log10(max(exp(max(-600.0, float(evidence.log_alpha[-1, -1]))), 1e-260)))
     return Grid(
         title=f"alpha table of {word(evidence.source)} and {word(evidence.target)}",
         description=(

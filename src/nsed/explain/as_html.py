@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 from nsed.explain.decision import Decision
 from nsed.explain.evidence import Evidence
 from nsed.explain.html_style import STYLE
-from nsed.explain.numbers import nats
+from nsed.explain.numbers import nats, percent
 from nsed.explain.pictures import to_svg
 from nsed.explain.svg import SIGNS, tag, words
 from nsed.text import Edit, EditScript
@@ -55,12 +55,12 @@ def _decision(decision: Decision, score: float) -> str:
     marks = {"class": "nsed-decision", "data-match": str(decision.match).lower()}
     border = f"score {nats(score)} {side} the threshold {nats(decision.threshold)}"
     badge = tag("strong", marks, words(f"{sign} {decision.word}"))
-    return badge + words(f" probability {decision.probability:.1%}; {border}")
+    return badge + words(f" probability {percent(decision.probability)}; {border}")
 
 
 def _string(symbols: Iterable[str]) -> str:
-    shown = " ".join(map(symbol_html, symbols))
-    return tag("span", {"class": "nsed-string"}, shown or "∅")
+    """A string, symbol by symbol, in the direction of its script."""
+    return tag("bdi", {"class": "nsed-string", "dir": "auto"}, words(" ".join(map(drawn, symbols)) or "∅"))
 
 
 def _box(edit: Edit) -> str:
@@ -68,13 +68,13 @@ def _box(edit: Edit) -> str:
     shown = {"delete": sign + source, "insert": sign + target, "equal": source}.get(edit.tag, source + sign + target)
     attributes = {
         "class": f"nsed-op nsed-{edit.tag} nsed-p{round(10 * edit.probability)}",
-        "title": f"{edit.tag} {edit}: probability {edit.probability:.1%}, log-weight {nats(edit.log_weight)}",
+        "title": f"{edit.tag} {edit}: probability {percent(edit.probability)}, log-weight {nats(edit.log_weight)}",
         "data-kind": edit.kind,
         "data-source": drawn(edit.source),
         "data-target": drawn(edit.target),
         "data-probability": repr(edit.probability),
     }
-    share = tag("small", {}, words(f"{edit.probability:.0%}")) if edit.probability < UNSURE else ""
+    share = tag("small", {}, words(percent(edit.probability, 0))) if edit.probability < UNSURE else ""
     return tag("span", attributes, shown, share)
 
 
@@ -89,15 +89,15 @@ def _aligned(side: str, symbol: str) -> str:
 
 
 def _how_sure(evidence: Evidence) -> str:
-    return f"This script is {evidence.script.share:.1%} of all derivations; entropy {nats(evidence.entropy)} nats."
+    return f"This script is {percent(evidence.script.share)} of all derivations; entropy {nats(evidence.entropy)} nats."
 
 
 def _more(evidence: Evidence) -> Iterator[str]:
     if evidence.outputs:
-        rows = ((f"{output.probability:.1%}", _string(output.symbols)) for output in evidence.outputs)
+        rows = ((percent(output.probability), _string(output.symbols)) for output in evidence.outputs)
         yield _folded("most probable outputs", _ranked("nsed-outputs", rows), unfolded=True)
     if len(evidence.scripts) > 1:
-        others = ((f"{script.share:.1%}", script_html(script)) for script in evidence.scripts[1:])
+        others = ((percent(script.share), script_html(script)) for script in evidence.scripts[1:])
         yield _folded("other scripts", _ranked("nsed-others", others), unfolded=True)
     yield _folded("which symbol became which", to_svg(evidence, "posteriors"))
     yield _folded("the lattice", to_svg(evidence, "lattice"))

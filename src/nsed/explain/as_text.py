@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from nsed.explain.evidence import Evidence
-from nsed.explain.numbers import nats, signed
+from nsed.explain.numbers import nats, percent, signed
 from nsed.explain.origins import Origin
 from nsed.text.visible import visible
 
@@ -28,16 +28,16 @@ def _summary(evidence: Evidence) -> Iterator[str]:
     yield f"log-probability {nats(evidence.log_prob)}"
     if decision is not None:
         side = "reaches" if decision.match else "is below"
-        yield f"decision        {decision.word}, probability {decision.probability:.1%}"
+        yield f"decision        {decision.word}, probability {percent(decision.probability)}"
         yield f"                the log-probability {side} the threshold {nats(decision.threshold)}"
     yield f"script          {script.to_text() or 'nothing to do'}"
-    yield f"its share       {script.share:.1%} of all derivations, entropy {nats(evidence.entropy)} nats"
+    yield f"its share       {percent(script.share)} of all derivations, entropy {nats(evidence.entropy)} nats"
 
 
 def _parts(evidence: Evidence) -> Iterator[str]:
     yield "    adds  probability"
     for part in evidence.contributions:
-        probability = "      " if part.edit is None else f"{part.edit.probability:6.1%}"
+        probability = "      " if part.edit is None else f"{percent(part.edit.probability):>6}"
         meaning = f": {part.meaning}" if part.edit is None else ""
         yield f"{signed(part.value):>8}  {probability}  {part.name}{meaning}"
     yield f"{signed(evidence.total):>8}  in all  {evidence.total_name}"
@@ -46,14 +46,14 @@ def _parts(evidence: Evidence) -> Iterator[str]:
 def _others(evidence: Evidence) -> Iterator[str]:
     if len(evidence.scripts) > 1:
         yield "other scripts"
-    yield from (f"{script.share:8.1%}  {script}" for script in evidence.scripts[1:])
+    yield from (f"{percent(script.share):>8}  {script}" for script in evidence.scripts[1:])
 
 
 def _outputs(evidence: Evidence) -> Iterator[str]:
     if not evidence.outputs:
         return
     yield "most probable outputs"
-    yield from (f"{output.probability:8.1%}  {word(output.symbols)}" for output in evidence.outputs)
+    yield from (f"{percent(output.probability):>8}  {word(output.symbols)}" for output in evidence.outputs)
     yield "where each symbol came from"
     yield from (f"{visible(one.symbol):>8}  {_sources(one, evidence.source)}" for one in evidence.origins)
 
@@ -62,4 +62,4 @@ def _sources(origin: Origin, source: tuple[str, ...]) -> str:
     """The likely sources, best first, each with its place (from 1)."""
     ways = [(share, f"{visible(source[i])} ({i + 1})") for i, share in enumerate(origin.sources)]
     likely = sorted([*ways, (origin.inserted, "inserted")], reverse=True)
-    return ", ".join(f"{name} {share:.1%}" for share, name in likely if share >= 0.01)
+    return ", ".join(f"{name} {percent(share)}" for share, name in likely if share >= 0.01)

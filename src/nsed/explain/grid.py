@@ -16,6 +16,7 @@ class Cell(NamedTuple):
     text: str
     title: str
     value: float
+    colour: str = COLOURS["alpha"]
 
 
 class Grid(NamedTuple):
@@ -26,7 +27,6 @@ class Grid(NamedTuple):
     rows: Sequence[str]
     columns: Sequence[str]
     cells: Sequence[Sequence[Cell]]
-    colour: str = COLOURS["alpha"]
     path: Sequence[tuple[int, int]] = ()
 
 
@@ -39,8 +39,8 @@ class Measures(NamedTuple):
     height: float
 
     def middle(self, row: int, column: int) -> tuple[float, float]:
-        """Where a path crosses a cell: above its text."""
-        return self.left + (column + 0.5) * self.width, self.top + (row + 0.4) * self.height
+        """Where a path crosses a cell: left of its text, and above it."""
+        return self.left + 0.25 * self.width + column * self.width, self.top + (row + 0.4) * self.height
 
 
 def grid_svg(grid: Grid) -> str:
@@ -72,11 +72,11 @@ def _cells(grid: Grid, sizes: Measures) -> Iterator[str]:
         for column, cell in enumerate(cells):
             x, y = sizes.left + column * sizes.width, sizes.top + row * sizes.height
             shape = {"x": x, "y": y, "width": sizes.width, "height": sizes.height}
-            paint = {"fill": grid.colour, "fill-opacity": 0.85 * cell.shade, "stroke": "currentColor"}
+            paint = {"fill": cell.colour, "fill-opacity": 0.85 * cell.shade, "stroke": "currentColor"}
             place = {"stroke-opacity": 0.15, "data-row": row, "data-column": column, "data-value": repr(cell.value)}
             yield tag("rect", {**shape, **paint, **place}, tag("title", {}, words(cell.title)))
             if sizes.height > 20 and cell.text:
-                yield write(x + sizes.width / 2, y + sizes.height - 5, cell.text, size=10)
+                yield write(x + sizes.width - 4, y + sizes.height - 5, cell.text, size=10, anchor="end")
 
 
 def _path(grid: Grid, sizes: Measures) -> Iterator[str]:

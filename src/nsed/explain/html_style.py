@@ -1,5 +1,8 @@
 """How explanations look on a page: the page's own letters, half-transparent boxes for light and for dark pages."""
 
+from collections.abc import Iterable, Iterator
+from html import escape
+
 from nsed.explain.svg import COLOURS
 
 
@@ -29,3 +32,11 @@ border:1.5px solid rgb(var(--nsed-colour));background:rgba(var(--nsed-colour),va
 .nsed-explanation summary{{cursor:pointer}}
 {_COLOURS}{_SOLID}"""
 """The rules for the fragments of `Explanation.to_html`; all names begin with `nsed-`."""
+
+
+def page(fragments: Iterable[str], *, title: str = "explanations") -> Iterator[str]:
+    """A whole page around fragments that were made without style, part by part."""
+    yield f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>{escape(title)}</title>\n'
+    yield f'<meta name="color-scheme" content="light dark"><style>{STYLE}</style></head><body>\n'
+    yield from (f"{fragment}\n<hr>\n" for fragment in fragments)
+    yield "</body></html>\n"

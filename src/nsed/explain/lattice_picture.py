@@ -7,6 +7,7 @@ from typing import NamedTuple
 from nsed.explain.alpha_map import best_path
 from nsed.explain.as_text import word
 from nsed.explain.evidence import Evidence
+from nsed.explain.numbers import percent
 from nsed.explain.svg import COLOURS, FONT, picture, tag, width_of, words, write
 from nsed.text import Edit
 from nsed.text.edit_script import EditKind
@@ -91,7 +92,7 @@ def _arc(arc: Arc, left: float) -> str:
         "data-probability": repr(share),
         "data-best": str(arc.best).lower(),
     }
-    shown = tag("line", {**line, **paint, **facts}, tag("title", {}, words(f"{arc.edit}: {share:.1%}")))
+    shown = tag("line", {**line, **paint, **facts}, tag("title", {}, words(f"{arc.edit}: {percent(share)}")))
     inside = {**line, "stroke": "currentColor", "stroke-width": 1.2}
     return shown + tag("line", inside) if arc.best else shown
 
@@ -99,7 +100,7 @@ def _arc(arc: Arc, left: float) -> str:
 def _share(arc: Arc, left: float) -> str:
     (x1, y1), (x2, y2) = _at(arc.start, left), _at(arc.end, left)
     beside = {"delete": (16, 4), "insert": (0, -6), "substitute": (15, -3)}[arc.edit.kind]
-    return write((x1 + x2) / 2 + beside[0], (y1 + y2) / 2 + beside[1], f"{arc.edit.probability:.0%}", size=9)
+    return write((x1 + x2) / 2 + beside[0], (y1 + y2) / 2 + beside[1], percent(arc.edit.probability, 0), size=9)
 
 
 def _cells(evidence: Evidence, left: float) -> Iterator[str]:

@@ -6,7 +6,7 @@ import numpy as np
 from jaxtyping import Float
 
 from nsed.explain.grid import Cell, Grid
-from nsed.explain.numbers import short
+from nsed.explain.numbers import percent, short
 from nsed.explain.svg import COLOURS
 from nsed.text.visible import drawn
 
@@ -39,13 +39,15 @@ def _grid(
     title: str, description: str, rows: Sequence[str], columns: Sequence[str], cells: Sequence[Sequence[Cell]]
 ) -> Grid:
     labels = list(map(drawn, rows)), list(map(drawn, columns))
-    return Grid(title, description, *labels, cells, COLOURS["replace"])
+    return Grid(title, description, *labels, cells)
 
 
 def _count(count: float, share: float, name: str) -> Cell:
-    return Cell(float(share), f"{count:g}" if count else "", f"{name}: {count:g}, {share:.1%} of the row", float(count))
+    title = f"{name}: {count:g}, {percent(share)} of the row"
+    return Cell(float(share), f"{count:g}" if count else "", title, float(count), COLOURS["replace"])
 
 
 def _weight(log_weight: float, name: str) -> Cell:
     shade = float(np.exp(min(0.0, log_weight)))
-    return Cell(shade, short(log_weight) if shade >= 0.005 else "", f"{name}: {shade:.3g}", log_weight)
+    text = short(log_weight) if shade >= 0.005 else ""
+    return Cell(shade, text, f"{name}: {shade:.3g}", log_weight, COLOURS["replace"])

@@ -22,6 +22,16 @@ def signed(value: float) -> str:
     return shown if shown == "0.000" or shown.startswith("-") else f"+{shown}"
 
 
+def percent(probability: float, decimals: int = 1) -> str:
+    """A probability in percent; what rounds to nothing but is something says so.
+
+    >>> percent(0.25), percent(0.00004), percent(0.0), percent(0.001, 0)
+    ('25.0%', '<0.1%', '0.0%', '<1%')
+    """
+    least = 10.0 ** -(decimals + 2)
+    return f"<{least:.{decimals}%}" if 0 < probability < least / 2 else f"{probability:.{decimals}%}"
+
+
 def short(log_probability: float) -> str:
     """A probability from its logarithm.
 

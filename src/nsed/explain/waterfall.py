@@ -7,7 +7,7 @@ from typing import NamedTuple
 from nsed.explain.as_text import word
 from nsed.explain.contributions import Contribution
 from nsed.explain.evidence import Evidence
-from nsed.explain.numbers import signed
+from nsed.explain.numbers import percent, signed
 from nsed.explain.svg import COLOURS, FONT, picture, tag, width_of, words, write
 
 ROW, BARS = 22.0, 320.0
@@ -94,4 +94,4 @@ def _line(x: float, bottom: float, *, dashed: bool) -> str:
 
 
 def _meaning(part: Contribution) -> str:
-    return part.meaning if part.edit is None else f"{part.meaning}, probability {part.edit.probability:.1%}"
+    return part.meaning if part.edit is None else f"{part.meaning}, probability {percent(part.edit.probability)}"

@@ -27,6 +27,11 @@ def drawn(symbol: str) -> str:
     return symbol if is_emoji else "".join(map(_shown, symbol))
 
 
+def unisolated(text: str) -> str:
+    """Text from `visible` without its marks of direction, for what has no glyphs for them."""
+    return text.replace(_ISOLATE, "").replace(_END_ISOLATE, "")
+
+
 def _shown(char: str) -> str:
     """A character, or its escape if it has no shape: controls, formats such as joiners, separators, surrogates."""
     if char == " ":

@@ -155,7 +155,17 @@ class Transducer(Aligner):
 
     def explain(self, source: str, target: str | None = None, *, scripts: int = 3) -> Explanation:
         """See `Aligner.explain`; without a target, why the model writes what it writes."""
-        return super().explain(source, self._best(source) if target is None else target, scripts=scripts)
+        return super().explain(source, self.best_target(source) if target is None else target, scripts=scripts)
+
+    def best_target(self, source: str) -> str:
+        """What the model writes for one source.
+
+        Raises `NotExplainableError` where nothing has a probability above zero.
+        """
+        (found,) = self.transduce([source])
+        if not found:
+            raise NotExplainableError(f"no target has a probability above zero for {source!r}")
+        return found[0].text
 
     def save(self, path: str | Path, *, half: bool = False) -> None:
         """Write the model to a folder; `half` precision takes half the space and changes scores a little."""
@@ -179,12 +189,6 @@ class Transducer(Aligner):
     def _outputs(self, source: str) -> list[Output]:
         (found,) = self.transduce([source], nbest=EXPLAINED_OUTPUTS)
         return [Output(one.symbols, one.log_prob) for one in found]
-
-    def _best(self, source: str) -> str:
-        (found,) = self.transduce([source], nbest=EXPLAINED_OUTPUTS)
-        if not found:
-            raise NotExplainableError(f"no target has a probability above zero for {source!r}")
-        return found[0].text
 
     def _warn_of_cuts(self, results: Iterable[list[Transduction]]) -> None:
         longest = longest_output(self.network, self.config)
