@@ -45,4 +45,4 @@ def _cell(log_alpha: float, i: int, j: int, decades: float) -> Cell:
     if log_alpha <= REACHABLE:
         return Cell(0.0, "", f"({i}, {j}): impossible", log_alpha)
     shade = max(0.0, min(1.0, 1 + log_alpha / 2.302585 / decades))
-    return Cell(shade, short(log_alpha), f"({i}, {j}): log alpha {nats(log_alpha)}", log_alpha)
+    return Cell(shade, short(log_alpha) if shade else "", f"({i}, {j}): log alpha {nats(log_alpha)}", log_alpha)

@@ -42,7 +42,7 @@ class Explanation(Evidence):
     def to_latex(self, *, standalone: bool = False) -> str:
         """Coloured boxes, as in the paper; `standalone` makes it a whole document (for XeLaTeX or LuaLaTeX).
 
-        Otherwise it needs the packages `tikz` and `xcolor`, the latter with the option `dvipsnames`.
+        Letters that the document's font lacks need another one (`fontspec`). Without `standalone` it needs the packages `tikz` and `xcolor`, the latter with the option `dvipsnames`.
         """
         return to_latex(self, standalone=standalone)
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from nsed.errors import ArgumentError, NsedError
 from nsed.explain.evidence import Evidence
-from nsed.explain.grid import LARGE, Grid
+from nsed.explain.grid import LARGE, SOLID, Grid
 from nsed.explain.lattice_picture import FAINT, arcs_of
 from nsed.explain.numbers import percent, signed
 from nsed.explain.pictures import GRIDS, check_picture
@@ -37,10 +37,10 @@ def draw_grid(grid: Grid, path: str | Path) -> None:
     large = max(len(grid.rows), len(grid.columns)) > LARGE
     for row, cells in enumerate(grid.cells):
         for column, cell in enumerate(cells):
-            paint = (*colours.to_rgb(cell.colour), 0.85 * cell.shade)
+            paint = (*colours.to_rgb(cell.colour), SOLID * cell.shade)
             axes.fill_between([column - 0.5, column + 0.5], row - 0.5, row + 0.5, facecolor=paint, edgecolor="0.85")
-            axes.text(column, row + 0.35, "" if large else cell.text, ha="center", fontsize=7)
-    axes.plot([j for _, j in grid.path], [i - 0.1 for i, _ in grid.path], color="black", marker=".")
+            axes.text(column + 0.45, row + 0.4, "" if large else cell.text, ha="right", fontsize=7)
+    axes.plot([j - 0.25 for _, j in grid.path], [i - 0.1 for i, _ in grid.path], color="black", marker=".")
     axes.set_xticks(range(len(grid.columns)), grid.columns)
     axes.set_yticks(range(len(grid.rows)), grid.rows)
     axes.set(xlim=(-0.5, len(grid.columns) - 0.5), ylim=(len(grid.rows) - 0.5, -0.5))
@@ -65,8 +65,8 @@ def _draw_waterfall(axes: Any, evidence: Evidence) -> None:
 def _draw_lattice(axes: Any, evidence: Evidence) -> None:
     for arc in arcs_of(evidence):
         share, ends = arc.edit.probability, ((arc.start[1], arc.end[1]), (arc.start[0], arc.end[0]))
-        colour, width = (COLOURS[arc.edit.tag], 1 + 5 * share) if share >= FAINT else ("0.85", 0.6)
-        axes.plot(*ends, color=colour, linewidth=width, solid_capstyle="round")
+        colour, width = (COLOURS[arc.edit.tag], 1 + 5 * share) if share >= FAINT else ("0.5", 0.6)
+        axes.plot(*ends, color=colour, linewidth=width, alpha=0.3 + 0.65 * share, solid_capstyle="round")
         if arc.best:
             axes.plot(*ends, color="black", linewidth=0.8, marker=".")
         if 0.05 <= share < 0.995:

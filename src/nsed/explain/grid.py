@@ -8,6 +8,9 @@ from nsed.explain.svg import COLOURS, FONT, picture, tag, width_of, words, write
 LARGE = 24
 """Tables with more columns or rows have smaller cells, without numbers."""
 
+SOLID = 0.65
+"""The darkest shade still lets letters be read, black ones and white ones."""
+
 
 class Cell(NamedTuple):
     """One place of a heat map: how dark it is (0 to 1), what is written there, and what it says when pointed at."""
@@ -56,7 +59,7 @@ def measures_of(grid: Grid) -> Measures:
     """Room for the longest labels."""
     large = max(len(grid.rows), len(grid.columns)) > LARGE
     widest = max(map(width_of, grid.columns), default=0.0) + 8
-    left = max([*map(width_of, grid.rows), FONT]) + 14
+    left = max(map(width_of, grid.rows), default=0.0) + 14
     return Measures(left, 26.0, max(18.0 if large else 42.0, widest), 18.0 if large else 32.0)
 
 
@@ -72,7 +75,7 @@ def _cells(grid: Grid, sizes: Measures) -> Iterator[str]:
         for column, cell in enumerate(cells):
             x, y = sizes.left + column * sizes.width, sizes.top + row * sizes.height
             shape = {"x": x, "y": y, "width": sizes.width, "height": sizes.height}
-            paint = {"fill": cell.colour, "fill-opacity": 0.85 * cell.shade, "stroke": "currentColor"}
+            paint = {"fill": cell.colour, "fill-opacity": SOLID * cell.shade, "stroke": "currentColor"}
             place = {"stroke-opacity": 0.15, "data-row": row, "data-column": column, "data-value": repr(cell.value)}
             yield tag("rect", {**shape, **paint, **place}, tag("title", {}, words(cell.title)))
             if sizes.height > 20 and cell.text:

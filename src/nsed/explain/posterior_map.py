@@ -7,7 +7,7 @@ from nsed.explain.numbers import percent
 from nsed.explain.svg import COLOURS
 from nsed.text.visible import drawn
 
-DELETED, INSERTED = "− deleted", "+ inserted"
+DELETED, INSERTED = "−del", "+ins"
 
 
 def posterior_grid(evidence: Evidence) -> Grid:

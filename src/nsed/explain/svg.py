@@ -62,13 +62,13 @@ def picture(width: float, height: float, *children: str, title: str, description
     )
 
 
-def write(x: float, y: float, text: str, *, anchor: str = "middle", size: float = FONT, faint: bool = False) -> str:
+def write(x: float, y: float, text: str, *, anchor: str = "middle", size: int = FONT, faint: bool = False) -> str:
     """Text at a place: `anchor` is its start, middle or end."""
     attributes = {"x": x, "y": y, "text-anchor": anchor, "font-size": size, "direction": "ltr"}
     return tag("text", {**attributes, "opacity": 0.65} if faint else attributes, words(text))
 
 
-def width_of(text: str, size: float = FONT) -> float:
+def width_of(text: str, size: int = FONT) -> float:
     """About how wide a text is."""
     return 0.62 * size * cell_len(text)
 

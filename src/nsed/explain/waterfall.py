@@ -12,6 +12,8 @@ from nsed.explain.svg import COLOURS, FONT, picture, tag, width_of, words, write
 
 ROW, BARS = 22.0, 320.0
 """Height of a row and width of the room for bars."""
+LEAST = 0.1
+"""Nats that the width stands for at least: what is all but certain looks so."""
 
 
 class Bar(NamedTuple):
@@ -63,7 +65,8 @@ def _scale(evidence: Evidence, bars: list[Bar]) -> Scale:
     needed = [] if evidence.decision is None else [evidence.decision.needed]
     sums = [0.0, *needed, *(bar.start for bar in bars), *(bar.start + bar.value for bar in bars)]
     left = max(width_of(bar.label) for bar in bars) + 12
-    return Scale(left, min(sums), BARS / max(1e-6, max(sums) - min(sums)))
+    low = min(*sums, max(sums) - LEAST)
+    return Scale(left, low, BARS / (max(sums) - low))
 
 
 def _row(bar: Bar, row: int, scale: Scale) -> Iterator[str]:
