@@ -32,7 +32,7 @@ class Explanation(Evidence):
         return cls(**fields_from(json.loads(text)))
 
     def to_html(self, *, style: bool = True) -> str:
-        """A fragment of a page that needs nothing else; without `style` the page brings `explain.as_html.STYLE`."""
+        """A fragment of a page that needs nothing else; without `style` the page brings `explain.html_style.STYLE`."""
         return to_html(self, style=style)
 
     def to_svg(self, picture: str = "alpha") -> str:
@@ -42,7 +42,8 @@ class Explanation(Evidence):
     def to_latex(self, *, standalone: bool = False) -> str:
         """Coloured boxes, as in the paper; `standalone` makes it a whole document (for XeLaTeX or LuaLaTeX).
 
-        Letters that the document's font lacks need another one (`fontspec`). Without `standalone` it needs the packages `tikz` and `xcolor`, the latter with the option `dvipsnames`.
+        Letters that the document's font lacks need another one (`fontspec`). Without `standalone` it needs the packages
+        `tikz` and `xcolor`, the latter with the option `dvipsnames`.
         """
         return to_latex(self, standalone=standalone)
 

@@ -39,8 +39,8 @@ def draw_grid(grid: Grid, path: str | Path) -> None:
         for column, cell in enumerate(cells):
             paint = (*colours.to_rgb(cell.colour), SOLID * cell.shade)
             axes.fill_between([column - 0.5, column + 0.5], row - 0.5, row + 0.5, facecolor=paint, edgecolor="0.85")
-            axes.text(column + 0.45, row + 0.4, "" if large else cell.text, ha="right", fontsize=7)
-    axes.plot([j - 0.25 for _, j in grid.path], [i - 0.1 for i, _ in grid.path], color="black", marker=".")
+            axes.text(column + 0.45, row - 0.15, "" if large else cell.text, ha="right", fontsize=7)
+    axes.plot([j - 0.2 for _, j in grid.path], [i + 0.18 for i, _ in grid.path], color="black", marker=".")
     axes.set_xticks(range(len(grid.columns)), grid.columns)
     axes.set_yticks(range(len(grid.rows)), grid.rows)
     axes.set(xlim=(-0.5, len(grid.columns) - 0.5), ylim=(len(grid.rows) - 0.5, -0.5))

@@ -42,8 +42,8 @@ class Measures(NamedTuple):
     height: float
 
     def middle(self, row: int, column: int) -> tuple[float, float]:
-        """Where a path crosses a cell: left of its text, and above it."""
-        return self.left + 0.25 * self.width + column * self.width, self.top + (row + 0.4) * self.height
+        """Where a path crosses a cell: left of its text, and below it."""
+        return self.left + (column + 0.3) * self.width, self.top + (row + 0.68) * self.height
 
 
 def grid_svg(grid: Grid) -> str:
@@ -79,7 +79,7 @@ def _cells(grid: Grid, sizes: Measures) -> Iterator[str]:
             place = {"stroke-opacity": 0.15, "data-row": row, "data-column": column, "data-value": repr(cell.value)}
             yield tag("rect", {**shape, **paint, **place}, tag("title", {}, words(cell.title)))
             if sizes.height > 20 and cell.text:
-                yield write(x + sizes.width - 4, y + sizes.height - 5, cell.text, size=10, anchor="end")
+                yield write(x + sizes.width - 4, y + 13, cell.text, size=10, anchor="end")
 
 
 def _path(grid: Grid, sizes: Measures) -> Iterator[str]:
