@@ -3,6 +3,7 @@
 import json
 import math
 import random
+from dataclasses import replace
 from xml.etree import ElementTree
 
 import numpy as np
@@ -92,8 +93,11 @@ def test_without_calibration_the_log_odds_are_zero_at_the_threshold(matcher):
 
 
 def test_a_matcher_with_languages_explains_with_them(matcher):
-    pairs = Pairs(["AB"], ["ab"], None, ["x"], ["y"])
-    assert next(matcher.explain_all(pairs)).log_prob == pytest.approx(matcher.score(pairs)[0])
+    pairs = Pairs(["AB", "AB"], ["ab", "ab"], [True, False], ["x", "y"], ["y", "y"])
+    seeing = nsed.Matcher._untrained(pairs, replace(matcher.config, languages=True))
+    one, other = (made.log_prob for made in seeing.explain_all(pairs))
+    assert [one, other] == pytest.approx(seeing.score(pairs))
+    assert abs(one - other) > 1e-4
 
 
 def test_contributions_sum_to_the_log_probability(explanation):
@@ -202,6 +206,14 @@ def test_lattice_tells_the_best_script(explanation):
     assert [kind for kind, _, _ in arcs] == [edit.kind for edit in explanation.script]
     shares = [min(1.0, share) for _, _, share in arcs]
     assert shares == pytest.approx([edit.probability for edit in explanation.script], abs=1e-6)
+
+
+def test_lattice_shows_the_posteriors_of_the_lattice(matcher):
+    ((_, lattice),) = matcher.lattices(Pairs.of([("BCAC", "cac")]))
+    arcs = parsed_back.arcs_of_lattice(matcher.explain("BCAC", "cac").to_svg("lattice"))
+    assert len(arcs) == 4 * 4 + 5 * 3 + 4 * 3
+    for (kind, *place), shown in arcs.items():
+        assert shown == pytest.approx(getattr(lattice.posteriors, kind)[0, *place].item(), abs=1e-6)
 
 
 def test_maps_tell_the_tables(explanation):

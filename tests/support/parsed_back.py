@@ -54,9 +54,23 @@ def parts_of_waterfall(svg: str) -> list[tuple[str, float]]:
 
 def best_arcs_of_lattice(svg: str) -> list[tuple[str, str, float]]:
     """Kind, cell and probability of the arcs of the best script, in order."""
-    arcs = [line.attrib for line in ElementTree.fromstring(svg).iter(f"{SVG}line") if "data-best" in line.attrib]
-    found = [(a["data-kind"], a["data-end"], float(a["data-probability"])) for a in arcs if a["data-best"] == "true"]
+    found = [
+        (arc["data-kind"], arc["data-end"], float(arc["data-probability"]))
+        for arc in _arcs(svg)
+        if arc["data-best"] == "true"
+    ]
     return sorted(found, key=lambda arc: sum(map(int, arc[1].split(","))))
+
+
+def arcs_of_lattice(svg: str) -> dict[tuple[str, int, int], float]:
+    """Probability of every arc by kind and cell."""
+    return {
+        (arc["data-kind"], *map(int, arc["data-end"].split(","))): float(arc["data-probability"]) for arc in _arcs(svg)
+    }
+
+
+def _arcs(svg: str) -> list[dict[str, str]]:
+    return [line.attrib for line in ElementTree.fromstring(svg).iter(f"{SVG}line") if "data-best" in line.attrib]
 
 
 def cells_of_grid(svg: str) -> dict[tuple[int, int], float]:

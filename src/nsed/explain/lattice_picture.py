@@ -13,7 +13,7 @@ from nsed.text import Edit
 from nsed.text.edit_script import EditKind
 from nsed.text.visible import drawn
 
-STEP_X, STEP_Y, TOP = 62.0, 52.0, 34.0
+STEP_X, STEP_Y, TOP = 62.0, 52.0, 42.0
 FAINT = 0.005
 """Arcs that are less probable are thin grey lines."""
 
@@ -112,6 +112,6 @@ def _cells(evidence: Evidence, left: float) -> Iterator[str]:
 
 def _labels(evidence: Evidence, left: float) -> Iterator[str]:
     for j, symbol in enumerate(evidence.target):
-        yield write(left + STEP_X * (j + 0.5), TOP - 16, drawn(symbol))
+        yield write(left + STEP_X * (j + 0.5), TOP - 24, drawn(symbol))
     for i, symbol in enumerate(evidence.source):
         yield write(left - 12, TOP + STEP_Y * (i + 0.5) + FONT / 3, drawn(symbol), anchor="end")
