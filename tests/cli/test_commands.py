@@ -122,7 +122,30 @@ def test_explain(model):
     shown = run("explain", model, "--pair", "BC", "c")
     assert "log-probability -" in shown
     assert "%  -B\n" in shown
-    assert json.loads(run("explain", model, "--pair", "BC", "c", "--format", "json"))["script"]["source"] == ["B", "C"]
+    assert json.loads(run("explain", model, "--pair", "BC", "c", "--format", "json"))["source"] == ["B", "C"]
+
+
+def test_explanations_as_pages_pictures_and_boxes(model, tmp_path):
+    page = run("explain", model, "--pair", "BC", "c", "--format", "html")
+    assert page.startswith("<!doctype html>")
+    assert page.count("<style>") == page.count("</html>") == 1
+    assert 'data-kind="delete" data-source="B"' in page
+    picture = run("explain", model, "--pair", "BC", "c", "--format", "svg", "--picture", "waterfall")
+    assert picture.startswith("<svg ")
+    assert 'data-name="ambiguity"' in picture
+    assert r"\nseddel{B}" in run("explain", model, "--pair", "BC", "c", "--format", "latex")
+    run("explain", model, "--pair", "BC", "c", "--figure", tmp_path / "alpha.png")
+    assert (tmp_path / "alpha.png").read_bytes().startswith(b"\x89PNG")
+    with pytest.raises(DataError, match="cannot be written"):
+        run("explain", model, "--pair", "BC", "c", "--figure", tmp_path / "nowhere" / "alpha.png")
+
+
+def test_explain_writes_one_picture_at_a_time_and_sources_are_for_transducers(model, pairs):
+    with pytest.raises(ArgumentError, match="got 300 pairs, expected a single pair"):
+        run("explain", model, pairs, "--format", "svg")
+    with pytest.raises(ArgumentError, match="--source: got a model that does not write, expected a transducer"):
+        run("explain", model, "--source", "BC")
+    assert "R EH D" in run("explain", "g2p-en", "--source", "read")
 
 
 def test_operations_and_costs(model, tmp_path):

@@ -1,7 +1,7 @@
 """What baselines that only score pairs have in common: a number becomes a decision and a probability."""
 
 from abc import ABC, abstractmethod
-from typing import ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple, NoReturn
 
 import numpy as np
 
@@ -9,7 +9,7 @@ from nsed.errors import ArgumentError, NotExplainableError
 from nsed.models.aligner import PairsLike
 from nsed.models.calibration import Calibration, fit_calibration
 from nsed.models.threshold import tuned_threshold
-from nsed.text import Coders, EditScript, Links, Pairs, StringConfig, Vocabulary
+from nsed.text import Coders, Pairs, StringConfig, Vocabulary
 from nsed.text.progress import OnBatch, ignore
 
 UNCALIBRATED = Calibration(1.0, 0.0)
@@ -73,21 +73,21 @@ class PairScorer(ABC):
         """Whether each pair matches: its score is at least the threshold."""
         return np.asarray(self.score(pairs) >= self.threshold)
 
-    def align(self, source: str, target: str) -> EditScript:
+    def align(self, source: str, target: str) -> NoReturn:
         """Raises `NotExplainableError`: there are no operations to show."""
-        return self.align_all([(source, target)])[0]
+        self.align_all([(source, target)])
 
-    def align_all(self, pairs: PairsLike, *, on_batch: OnBatch = ignore) -> list[EditScript]:
+    def align_all(self, pairs: PairsLike, *, on_batch: OnBatch = ignore) -> NoReturn:
         """Raises `NotExplainableError`: there are no operations to show."""
         raise NotExplainableError(f"{self.kind}: this baseline gives pairs a number, it has no edit operations to show")
 
-    def links(self, pairs: PairsLike, *, on_batch: OnBatch = ignore) -> list[Links]:
+    def links(self, pairs: PairsLike, *, on_batch: OnBatch = ignore) -> NoReturn:
         """Raises `NotExplainableError`: there are no operations to show."""
-        return [script.links for script in self.align_all(pairs, on_batch=on_batch)]
+        self.align_all(pairs)
 
-    def explain(self, source: str, target: str) -> EditScript:
+    def explain(self, source: str, target: str) -> NoReturn:
         """Raises `NotExplainableError`: there are no operations to show."""
-        return self.align(source, target)
+        self.align_all([(source, target)])
 
 
 def labels_of(pairs: Pairs, name: str = "pairs") -> np.ndarray:

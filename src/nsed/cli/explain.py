@@ -1,12 +1,15 @@
 """`nsed explain`: everything a model knows about pairs."""
 
+from collections.abc import Iterator
 from enum import StrEnum
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from nsed.cli.arguments import (
     Columns,
+    Model,
     ModelPath,
     OnePair,
     Output,
@@ -16,6 +19,13 @@ from nsed.cli.arguments import (
     pairs_from,
 )
 from nsed.cli.console import progress_bar
+from nsed.errors import ArgumentError, DataError
+from nsed.explain import Explanation
+from nsed.explain.figure import draw
+from nsed.explain.html_style import page
+from nsed.models.aligner import Aligner
+from nsed.text import Pairs
+from nsed.train import Transducer
 
 
 class Format(StrEnum):
@@ -23,23 +33,94 @@ class Format(StrEnum):
 
     TEXT = "text"
     JSON = "json"
+    HTML = "html"
+    SVG = "svg"
+    LATEX = "latex"
+
+
+class Picture(StrEnum):
+    """Which picture is drawn."""
+
+    ALPHA = "alpha"
+    POSTERIORS = "posteriors"
+    LATTICE = "lattice"
+    WATERFALL = "waterfall"
 
 
 def explain(
     model: ModelPath,
     pairs: PairsPath = None,
     pair: OnePair = None,
+    source: Annotated[
+        str | None,
+        typer.Option(help="A single source: a transducer explains what it writes for it.", show_default=False),
+    ] = None,
     columns: Columns = None,
+    scripts: Annotated[int, typer.Option(min=1, help="How many of the best scripts.")] = 3,
     format_: Annotated[
-        Format, typer.Option("--format", help="For people, or JSON lines with all tables.")
+        Format,
+        typer.Option(
+            "--format", help="Text, JSON lines with all tables, a page, a picture (see --picture) or coloured boxes."
+        ),
     ] = Format.TEXT,
+    picture: Annotated[Picture, typer.Option(help="Which picture --format svg and --figure draw.")] = Picture.ALPHA,
+    figure: Annotated[
+        Path | None,
+        typer.Option(help="Draw a picture into this file (.png, .pdf, ...; needs the extra viz).", show_default=False),
+    ] = None,
     output: Output = None,
 ) -> None:
-    """Say how sure the model is of each operation of each pair, and of the whole script."""
-    explainer, data = load_model(model), pairs_from(pairs, columns, pair)
+    """Say how sure the model is of each operation, what each adds to the score, and what else it thought of."""
+    explainer = load_model(model)
+    data = _data(explainer, source, pairs, columns, pair)
+    if (figure is not None or format_ is Format.SVG) and len(data) != 1:
+        raise ArgumentError("--figure or --format svg", got=f"{len(data)} pairs", expected="a single pair")
+    made = _explained(explainer, data, scripts)
+    if figure is not None:
+        _draw(next(made), figure, picture)
+        return
     with open_output(output) as stream, progress_bar("explaining", len(data)) as bar:
-        for source, target in data:
-            explanation = explainer.explain(source, target)
-            stream.write(explanation.to_json() if format_ is Format.JSON else explanation.to_text() + "\n")
-            stream.write("\n")
+        for part in _written(made, format_, picture):
+            stream.write(part)
             bar.advance(1)
+
+
+def _explained(explainer: Model, data: Pairs, scripts: int) -> Iterator[Explanation]:
+    if isinstance(explainer, Aligner):
+        return explainer.explain_all(data, scripts=scripts)
+    return (explainer.explain(source, target) for source, target in data)  # each says why it cannot
+
+
+def _data(
+    explainer: Model, source: str | None, path: Path | None, columns: str | None, pair: tuple[str, str] | None
+) -> Pairs:
+    if source is None:
+        return pairs_from(path, columns, pair)
+    if pair is not None or path is not None:
+        raise ArgumentError("--source", got="also PAIRS or --pair", expected="one of them")
+    if not isinstance(explainer, Transducer):
+        raise ArgumentError("--source", got="a model that does not write", expected="a transducer")
+    return Pairs.of([(source, explainer.best_target(source))])
+
+
+def _written(made: Iterator[Explanation], format_: Format, picture: Picture) -> Iterator[str]:
+    """Parts of the output, one per pair, and what a page has around them."""
+    if format_ is Format.HTML:
+        yield from page(one.to_html(style=False) for one in made)
+    for one in made:
+        yield f"{_one(one, format_, picture)}\n"
+
+
+def _one(explanation: Explanation, format_: Format, picture: Picture) -> str:
+    if format_ is Format.JSON:
+        return explanation.to_json()
+    if format_ is Format.SVG:
+        return explanation.to_svg(picture.value)
+    return explanation.to_latex() if format_ is Format.LATEX else explanation.to_text() + "\n"
+
+
+def _draw(explanation: Explanation, path: Path, picture: Picture) -> None:
+    try:
+        draw(explanation, path, picture=picture.value)
+    except OSError as error:
+        raise DataError(path, f"cannot be written: {error.strerror}") from None

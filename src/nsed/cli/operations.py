@@ -8,8 +8,8 @@ import typer
 from nsed.baselines import LearnableEditDistance
 from nsed.cli.arguments import ModelPath, Output, load_model, open_output, write_tsv
 from nsed.cli.console import out
+from nsed.cli.operation_table import operation_table
 from nsed.errors import NotExplainableError
-from nsed.explain import operation_table
 
 
 class Kind(StrEnum):

@@ -1,24 +1,31 @@
-"""Explain: edit scripts and explanations, learned rules, and how terminals show what was learned."""
+"""Explain: what models say about pairs and have learned from them, as text, JSON, HTML, SVG and LaTeX."""
 
-from nsed.explain.operation_table import operation_table
+from nsed.explain.renderings import RENDERINGS
 from nsed.explain.rule_comparison import RuleDifference, compare
 from nsed.explain.rule_table import Rule, RuleContext, RuleExample, RuleTable
 from nsed.explain.rules import rules
 from nsed.explain.weight_rules import table_rules, weight_rules
-from nsed.models import Explanation
+from nsed.models.contributions import Contribution
+from nsed.models.decision import Decision, Output
+from nsed.models.explanation import Explanation
+from nsed.models.origins import Origin
 from nsed.text import Edit, EditScript
 
 __all__ = [
+    "RENDERINGS",
+    "Contribution",
+    "Decision",
     "Edit",
     "EditScript",
     "Explanation",
+    "Origin",
+    "Output",
     "Rule",
     "RuleContext",
     "RuleDifference",
     "RuleExample",
     "RuleTable",
     "compare",
-    "operation_table",
     "rules",
     "table_rules",
     "weight_rules",

@@ -7,10 +7,11 @@ import torch
 
 from nsed.errors import ArgumentError
 from nsed.lattice.alpha import forward_table, ratios_of, sweep
-from nsed.lattice.arcs import REACHABLE, Arcs, batch_first, final_cell, one_hot_final, unstacked, usable
+from nsed.lattice.arcs import REACHABLE, Arcs, batch_first, final_cell, incoming, one_hot_final, unstacked, usable
 from nsed.lattice.backends import AUTO, choose_backend
 from nsed.lattice.beta import backward_table
 from nsed.lattice.check import check_lengths, check_tables
+from nsed.lattice.k_best import k_best
 from nsed.lattice.path import Paths, at_random, most_likely, walk_back
 from nsed.lattice.semiring import LOG, MAX
 from nsed.types import Cells, Lengths, PerPair, Stack, Table
@@ -128,10 +129,19 @@ class EditLattice:
         found = walk_back(self._weights, ratios, *self._lengths, paths=1, choose=most_likely)
         return Paths(found.operations[:, 0], found.score[:, 0])
 
+    def best_paths(self, k: int) -> Paths:
+        """The `k` most probable derivations of each pair, best first; empty ones with score NEG where there are fewer.
+
+        Exact, and meant to be read: one pair after the other. The first is that of `best_path`.
+        """
+        _check_count(k)
+        weights = self._weights.detach()
+        best = forward_table(weights, backend=self._backend, semiring=MAX)
+        return k_best(weights, incoming(best, weights), *self._lengths, k=k)
+
     def sample_paths(self, k: int, *, generator: torch.Generator | None = None) -> Paths:
         """`k` independent derivations per pair, each drawn with its posterior probability."""
-        if not isinstance(k, int) or k < 1:
-            raise ArgumentError("k", got=k, expected="a whole number of paths, at least 1")
+        _check_count(k)
         return walk_back(self._weights, self._ratios, *self._lengths, paths=k, choose=at_random(generator))
 
     @cached_property
@@ -147,3 +157,8 @@ class EditLattice:
         reached = (self.log_prob.detach() > REACHABLE).to(self._alpha.dtype)
         end = one_hot_final(self._alpha, *self._lengths) * reached
         return sweep(end, self._ratios, backend=self._backend, reverse=True)
+
+
+def _check_count(k: int) -> None:
+    if not isinstance(k, int) or k < 1:
+        raise ArgumentError("k", got=k, expected="a whole number of paths, at least 1")

@@ -1,4 +1,4 @@
-"""The verbs that every lattice model answers alike: `align`, `links` and `explain`."""
+"""The verbs that every lattice model answers alike: `align`, `links` and `explain`, for one pair and for all."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
@@ -7,8 +7,11 @@ from typing import TypeAlias
 import numpy as np
 import pyarrow as pa
 
+from nsed.errors import ArgumentError
 from nsed.lattice import EditLattice
-from nsed.models.explanation import Explanation, read_explanation, read_scripts
+from nsed.models.decision import Decision, Output
+from nsed.models.explanation import Explanation
+from nsed.models.reading import read_explanation, read_scripts
 from nsed.text import Coders, EditScript, Links, PairBatch, Pairs
 from nsed.text.progress import OnBatch, ignore
 
@@ -50,9 +53,34 @@ class Aligner(ABC):
         """Which source symbol became which target symbol: the substitutions of each pair's edit script."""
         return [script.links for script in self.align_all(pairs, on_batch=on_batch)]
 
-    def explain(self, source: str, target: str) -> Explanation:
-        """The edit script with everything the lattice knows: how probable each operation is, and the alternatives."""
-        pairs = Pairs.of([(source, target)])
-        ((_, lattice),) = self.lattices(pairs)
-        symbols = self.coders.source.split(source), self.coders.target.split(target)
-        return read_explanation(lattice, *symbols, log_prob=float(self.score(pairs)[0]))
+    def explain(self, source: str, target: str, *, scripts: int = 3) -> Explanation:
+        """The best scripts with everything the lattice knows: how probable each operation is, and the alternatives."""
+        return next(self.explain_all([(source, target)], scripts=scripts))
+
+    def explain_all(self, pairs: PairsLike, *, scripts: int = 3) -> Iterator[Explanation]:
+        """The explanation of each pair, with up to so many scripts, one after the other."""
+        if scripts < 1:
+            raise ArgumentError("scripts", got=scripts, expected="at least 1")
+        pairs = Pairs.of(pairs)
+        return (self._explained(pairs.chosen([row]), scripts) for row in range(len(pairs)))
+
+    def _explained(self, pair: Pairs, scripts: int) -> Explanation:
+        ((_, lattice),) = self.lattices(pair)
+        ((source, target),), score = pair, float(self.score(pair)[0])
+        return read_explanation(
+            lattice,
+            self.coders.source.split(source),
+            self.coders.target.split(target),
+            log_prob=score,
+            scripts=scripts,
+            decision=self._decision(score),
+            outputs=self._outputs(source),
+        )
+
+    def _decision(self, score: float) -> Decision | None:
+        """What the model decides about a pair with this score, if it decides."""
+        return None
+
+    def _outputs(self, source: str) -> Iterable[Output]:
+        """What the model would write for a source, best first, if it writes."""
+        return ()

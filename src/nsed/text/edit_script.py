@@ -1,7 +1,7 @@
 """The edit script: how one string becomes another. Every model that can align answers with one."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from itertools import groupby
 from typing import Any, Literal
@@ -24,7 +24,8 @@ class Edit:
 
     `source` is empty for an insertion, `target` for a deletion. `i` and `j` are the symbols of source and target before
     the operation, so that it reads source symbol number i and writes target symbol number j (from 0). `probability` is
-    that of this operation at this place, over all ways to derive the target.
+    that of this operation at this place, over all ways to derive the target; `log_weight` is what the operation itself
+    adds to the log-probability of its script.
     """
 
     kind: EditKind
@@ -33,6 +34,7 @@ class Edit:
     i: int
     j: int
     probability: float = 1.0
+    log_weight: float = 0.0
 
     @property
     def tag(self) -> str:
@@ -133,7 +135,11 @@ class EditScript:
     @classmethod
     def from_json(cls, text: str) -> "EditScript":
         """The script that `to_json` wrote."""
-        read = json.loads(text)
+        return cls.from_dict(json.loads(text))
+
+    @classmethod
+    def from_dict(cls, read: Mapping[str, Any]) -> "EditScript":
+        """The script whose plain values `to_dict` gave."""
         return cls(tuple(Edit(**edit) for edit in read["edits"]), read["log_weight"], read["share"])
 
     def to_text(self) -> str:

@@ -14,13 +14,23 @@ def visible(symbol: str) -> str:
     >>> visible(" "), visible("\u0301"), visible("\u200c"), visible("a")
     ('␣', '◌́', '\\u200c', 'a')
     """
-    if symbol and unicodedata.category(symbol[0]).startswith("M"):
-        symbol = "◌" + symbol
-    is_emoji = symbol[:1] > "\u00ff" and unicodedata.category(symbol[0]) == "So"
-    shown = symbol if is_emoji else "".join(map(_shown, symbol))
+    shown = drawn(symbol)
     if any(unicodedata.bidirectional(char) in ("R", "AL") for char in symbol):
         return ISOLATES[0] + shown + ISOLATES[1]
     return shown
+
+
+def drawn(symbol: str) -> str:
+    """A symbol that can be seen, for places that keep it apart from its neighbours themselves."""
+    if symbol and unicodedata.category(symbol[0]).startswith("M"):
+        symbol = "◌" + symbol
+    is_emoji = symbol[:1] > "\u00ff" and unicodedata.category(symbol[0]) == "So"
+    return symbol if is_emoji else "".join(map(_shown, symbol))
+
+
+def unisolated(text: str) -> str:
+    """Text from `visible` without its marks of direction, for what has no glyphs for them."""
+    return text.translate(dict.fromkeys(map(ord, ISOLATES)))
 
 
 def _shown(char: str) -> str:

@@ -53,7 +53,7 @@ class Decider(ABC):
     ) -> None:
         self.network = network.eval().requires_grad_(False)
         self.coders, self.config, self.threshold, self.languages = coders, config, threshold, languages
-        self.calibration = calibration or Calibration(1.0, 0.0)
+        self.calibration = calibration or Calibration(1.0, -threshold)  # even odds at the threshold
         self.record = record or {}
         """What training has to tell: steps, scores."""
 

@@ -10,6 +10,7 @@ import torch
 from nsed.lattice import EditLattice
 from nsed.models.aligner import Aligner, PairsLike
 from nsed.models.bulk_scores import bulk_scores, can_score_in_bulk
+from nsed.models.decision import Decision
 from nsed.models.matcher import MatcherNetwork
 from nsed.models.persistence import MODEL_KINDS
 from nsed.models.string_vectors import Strings
@@ -78,6 +79,10 @@ class Matcher(Aligner, Decider):
     def lattices(self, pairs: Pairs) -> Iterator[tuple[PairBatch, EditLattice]]:
         """See `Aligner.lattices`."""
         return match_lattices(self.network, self._data(pairs), self.device)
+
+    def _decision(self, score: float) -> Decision:
+        slope, offset = self.calibration
+        return Decision.of(score, threshold=self.threshold, slope=slope, offset=offset)
 
 
 def different(texts: Sequence[str], languages: Sequence[str] | None) -> tuple[list[tuple[str, str]], np.ndarray]:

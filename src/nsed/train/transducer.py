@@ -8,11 +8,14 @@ import numpy as np
 import torch
 
 from nsed.config import from_mapping
+from nsed.errors import NotExplainableError
 from nsed.lattice import EditLattice
 from nsed.lattice.arcs import REACHABLE
 from nsed.models.aligner import Aligner, PairsLike
 from nsed.models.answers import Answers
+from nsed.models.decision import Output
 from nsed.models.decoder import Decoder
+from nsed.models.explanation import Explanation
 from nsed.models.persistence import MODEL_KINDS, SavedModel, read_kind, write_model
 from nsed.models.transducer import TransducerNetwork
 from nsed.models.transduction import Transduction
@@ -28,6 +31,8 @@ from nsed.train.transducer_task import NORMALISATIONS, TransducerTask
 from nsed.types import PerPair
 
 KIND = "transducer"
+EXPLAINED_OUTPUTS = 5
+"""How many of its most probable targets an explanation names."""
 BATCH_CELLS, MAX_CELLS = 2**17, 2**22
 
 
@@ -103,6 +108,20 @@ class Transducer(Aligner):
             on_batch(len(batch.rows))
         return np.where(scores > REACHABLE, scores, -np.inf)
 
+    def explain(self, source: str, target: str | None = None, *, scripts: int = 3) -> Explanation:
+        """See `Aligner.explain`; without a target, why the model writes what it writes."""
+        return super().explain(source, self.best_target(source) if target is None else target, scripts=scripts)
+
+    def best_target(self, source: str) -> str:
+        """What the model writes for one source.
+
+        Raises `NotExplainableError` where nothing has a probability above zero.
+        """
+        (found,) = self.transduce([source])
+        if not found:
+            raise NotExplainableError(f"no target has a probability above zero for {source!r}")
+        return found[0].text
+
     def save(self, path: str | Path, *, half: bool = False) -> None:
         """Write the model to a folder; `half` precision takes half the space and changes scores a little."""
         weights, vocabularies = weights_of(self.network, half=half), self.coders.vocabularies
@@ -121,6 +140,10 @@ class Transducer(Aligner):
         network = _network(config, coders)
         put_weights(network, saved.tensors)
         return cls(network, coders, config, record=dict(saved.record))
+
+    def _outputs(self, source: str) -> list[Output]:
+        (found,) = self.transduce([source], nbest=EXPLAINED_OUTPUTS)
+        return [Output(one.symbols, one.log_prob) for one in found]
 
     @property
     def device(self) -> torch.device:

@@ -2,7 +2,7 @@
 
 from nsed.evaluate.report.html.markup import foreign
 from nsed.text import Edit, EditScript
-from nsed.text.visible import ISOLATES, visible
+from nsed.text.visible import drawn
 
 _WORDS = {"equal": "keep", "replace": "substitute", "delete": "delete", "insert": "insert"}
 
@@ -26,4 +26,4 @@ def _box(edit: Edit) -> str:
 
 
 def _symbol(symbol: str) -> str:
-    return foreign(visible(symbol).strip(ISOLATES)) if symbol else "<i>·</i>"
+    return foreign(drawn(symbol)) if symbol else "<i>·</i>"

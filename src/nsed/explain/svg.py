@@ -1,0 +1,77 @@
+"""Elements of SVG and HTML as text, everything escaped.
+
+Pictures take the page's own colour for lines and letters (`currentColor`) and half-transparent fills, so that they
+are legible on light and on dark pages.
+"""
+
+from collections.abc import Mapping
+from html import escape
+
+from rich.cells import cell_len
+
+COLOURS = {
+    "delete": "#3b74c9",
+    "insert": "#2e9e5b",
+    "replace": "#d9921a",
+    "equal": "#8a8f98",
+    "remainder": "#9a5fc4",
+    "alpha": "#3f7fbf",
+}
+"""Blue, green and yellow as in the paper's table of edit operations; grey for what stays, violet for remainders."""
+SIGNS = {"delete": "−", "insert": "+", "replace": "→", "equal": "="}
+"""Colour is never the only sign."""
+FONT = 13
+"""Height of letters."""
+
+Attributes = Mapping[str, object]
+
+
+def tag(name: str, attributes: Attributes, *children: str) -> str:
+    """An element; attributes are escaped here, children are elements or text that `words` has escaped.
+
+    >>> tag("text", {"x": 1.0, "data-symbol": '<"'}, words("<b>"))
+    '<text x="1" data-symbol="&lt;&quot;">&lt;b&gt;</text>'
+    """
+    opened = "".join([name, *(f' {key}="{escape(_value(value))}"' for key, value in attributes.items())])
+    return f"<{opened}>{''.join(children)}</{name}>"
+
+
+def words(text: object) -> str:
+    """Text, escaped."""
+    return escape(str(text))
+
+
+def picture(width: float, height: float, *children: str, title: str, description: str) -> str:
+    """A whole picture with its name and what it shows in words, for those who listen to it."""
+    return tag(
+        "svg",
+        {
+            "xmlns": "http://www.w3.org/2000/svg",
+            "viewBox": f"0 0 {_value(width)} {_value(height)}",
+            "width": width,
+            "height": height,
+            "role": "img",
+            "aria-label": f"{title}. {description}",
+            "font-family": "system-ui, sans-serif",
+            "font-size": FONT,
+            "fill": "currentColor",
+        },
+        tag("title", {}, words(title)),
+        tag("desc", {}, words(description)),
+        *children,
+    )
+
+
+def write(x: float, y: float, text: str, *, anchor: str = "middle", size: int = FONT, faint: bool = False) -> str:
+    """Text at a place: `anchor` is its start, middle or end."""
+    attributes = {"x": x, "y": y, "text-anchor": anchor, "font-size": size, "direction": "ltr"}
+    return tag("text", {**attributes, "opacity": 0.65} if faint else attributes, words(text))
+
+
+def width_of(text: str, size: int = FONT) -> float:
+    """About how wide a text is."""
+    return 0.62 * size * cell_len(text)
+
+
+def _value(value: object) -> str:
+    return f"{value:.2f}".rstrip("0").rstrip(".") if isinstance(value, float) else str(value)

@@ -1,0 +1,128 @@
+"""Renderings of explanations, read back into what they tell: operations with probabilities, and parts of the score."""
+
+import html.parser
+import re
+from typing import NamedTuple
+from xml.etree import ElementTree
+
+SVG = "{http://www.w3.org/2000/svg}"
+LATEX = {r"\textbackslash{}": "\\", r"\textasciitilde{}": "~", r"\textasciicircum{}": "^", r"\textvisiblespace{}": "␣"}
+
+
+class Told(NamedTuple):
+    kind: str
+    source: str
+    target: str
+    probability: float
+
+
+class _Boxes(html.parser.HTMLParser):
+    def __init__(self) -> None:
+        super().__init__()
+        self.scripts: list[list[Told]] = []
+        self.open: list[str] = []
+
+    def handle_starttag(self, tag, attrs):
+        self.open.append(tag)
+        found = dict(attrs)
+        if found.get("class") == "nsed-script":
+            self.scripts.append([])
+        if "nsed-op" in found.get("class", "").split():
+            facts = (found[f"data-{name}"] for name in ("kind", "source", "target"))
+            self.scripts[-1].append(Told(*facts, float(found["data-probability"])))
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag, "tags are nested well"
+
+
+def scripts_of_html(text: str) -> list[list[Told]]:
+    parser = _Boxes()
+    parser.feed(text)
+    assert not parser.open
+    return parser.scripts
+
+
+def svgs_of_html(text: str) -> list[str]:
+    return re.findall(r"<svg.*?</svg>", text, flags=re.DOTALL)
+
+
+def parts_of_waterfall(svg: str) -> list[tuple[str, float]]:
+    """Names and values of the bars, the total last."""
+    bars = ElementTree.fromstring(svg).iter(f"{SVG}rect")
+    return [(bar.attrib["data-name"], float(bar.attrib["data-value"])) for bar in bars]
+
+
+def best_arcs_of_lattice(svg: str) -> list[tuple[str, str, float]]:
+    """Kind, cell and probability of the arcs of the best script, in order."""
+    found = [
+        (arc["data-kind"], arc["data-end"], float(arc["data-probability"]))
+        for arc in _arcs(svg)
+        if arc["data-best"] == "true"
+    ]
+    return sorted(found, key=lambda arc: sum(map(int, arc[1].split(","))))
+
+
+def arcs_of_lattice(svg: str) -> dict[tuple[str, int, int], float]:
+    """Probability of every arc by kind and cell."""
+    return {
+        (arc["data-kind"], *map(int, arc["data-end"].split(","))): float(arc["data-probability"]) for arc in _arcs(svg)
+    }
+
+
+def _arcs(svg: str) -> list[dict[str, str]]:
+    return [line.attrib for line in ElementTree.fromstring(svg).iter(f"{SVG}line") if "data-best" in line.attrib]
+
+
+def cells_of_grid(svg: str) -> dict[tuple[int, int], float]:
+    cells = [rect.attrib for rect in ElementTree.fromstring(svg).iter(f"{SVG}rect")]
+    return {(int(cell["data-row"]), int(cell["data-column"])): float(cell["data-value"]) for cell in cells}
+
+
+def parts_of_text(text: str) -> list[tuple[str, float, float | None]]:
+    """Name, value and, for an operation, probability of each part; the total last."""
+    lines = text.split("    adds  probability\n")[1].splitlines()
+    found = []
+    for line in lines:
+        value, probability, name = line[:8], line[10:16], line[18:]
+        shown = probability.strip().removeprefix("<").removesuffix("%")
+        found.append((name, float(value), float(shown) / 100 if "%" in probability else None))
+        if probability == "in all":
+            break
+    return found
+
+
+def scripts_of_latex(text: str) -> list[list[Told]]:
+    rows = [line for line in text.splitlines() if r"\multicolumn" not in line and " & " in line]
+    return [[_told(one) for one in re.findall(r"\\nsedop\{(.*?)\}\{([\d.]+)\}(?= |$)", _cell(row))] for row in rows]
+
+
+def _cell(row: str) -> str:
+    return row.split(" & ", 1)[1].removesuffix(r" \\[2pt]")
+
+
+def _told(found: tuple[str, str]) -> Told:
+    box, percent = found
+    name, arguments = re.fullmatch(r"\\nsed(subs|ins|del)(.*)", box).groups()
+    given = [_plain(argument) for argument in _arguments(arguments)]
+    kind = {"subs": "substitute", "ins": "insert", "del": "delete"}[name]
+    source, target = {"subs": given, "ins": ["", *given], "del": [*given, ""]}[name]
+    return Told(kind, source, target, float(percent) / 100)
+
+
+def _arguments(text: str) -> list[str]:
+    """What stands between outermost braces; a brace after a backslash is none."""
+    found, depth, start = [], 0, 0
+    for place, char in enumerate(text):
+        if char in "{}" and text[place - 1] != "\\":
+            depth += 1 if char == "{" else -1
+            if depth == 1 and char == "{":
+                start = place + 1
+            if depth == 0:
+                found.append(text[start:place])
+    return found
+
+
+def _plain(text: str) -> str:
+    for written, meant in LATEX.items():
+        text = text.replace(written, meant)
+    return re.sub(r"\\([&%$#_{}])", r"\1", re.sub(r"(?<!\\)\{([^\\])\}", r"\1", text))
