@@ -332,7 +332,7 @@ WRONG = {
     "attention": (
         ["train", "--model=transducer", "--set=target_attention=true", "--set=encoder.kind=cnn", "--print-config"],
         ConfigError,
-        "target_attention: got True, expected False with encoder.kind cnn; rnn can",
+        "target_attention: got True, expected False with encoder.kind cnn; rnn, transformer can",
     ),
     "settings": (["train", "--set", "iteration=3", "--print-config"], ConfigError, "did you mean 'iterations'"),
     "model": (["score", "nowhere", "--pair", "a", "b"], ModelFileError, "nowhere: no saved model here"),
