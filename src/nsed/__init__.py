@@ -5,8 +5,8 @@ from nsed.errors import NsedError, UnknownSymbolWarning
 from nsed.explain import Edit, EditScript, Explanation
 from nsed.lattice import EditLattice
 from nsed.models import load
-from nsed.text import Pairs, read_pairs
-from nsed.train import Matcher, MatcherConfig, Transducer, TransducerConfig
+from nsed.text import Exceptions, Pairs, read_pairs
+from nsed.train import Matcher, MatcherConfig, Transducer, TransducerConfig, transduce_with_exceptions
 
 __version__ = "0.1.0"
 
@@ -15,6 +15,7 @@ __all__ = [
     "EditDistanceConfig",
     "EditLattice",
     "EditScript",
+    "Exceptions",
     "Explanation",
     "LearnableEditDistance",
     "Matcher",
@@ -27,4 +28,5 @@ __all__ = [
     "__version__",
     "load",
     "read_pairs",
+    "transduce_with_exceptions",
 ]

@@ -14,6 +14,7 @@ from nsed.evaluate import Calibration, best_threshold, fit_calibration
 from nsed.lattice import EditLattice
 from nsed.models.aligner import Aligner, PairsLike
 from nsed.models.bulk_scores import bulk_scores, can_score_in_bulk
+from nsed.models.growth import grow_into
 from nsed.models.matcher import MatcherNetwork
 from nsed.models.persistence import MODEL_KINDS, SavedModel, read_kind, write_model
 from nsed.models.string_vectors import Strings
@@ -22,6 +23,7 @@ from nsed.text import Coders, PairBatch, Pairs, StringCoder, Vocabulary
 from nsed.text.progress import OnBatch, ignore
 from nsed.text.texts import Texts
 from nsed.train.crew import crew_of
+from nsed.train.fine_tuning import check_unchanged, fine_tuning_config, hash_of_model
 from nsed.train.fitting import finished, trained
 from nsed.train.matcher_config import MatcherConfig
 from nsed.train.matcher_task import MatchData, MatcherTask, match_lattices, match_log_probs
@@ -63,6 +65,7 @@ class Matcher(Aligner):
         *,
         validation: Pairs | None = None,
         config: MatcherConfig | None = None,
+        start: "Matcher | None" = None,
         folder: str | Path | None = None,
         on_step: OnStep = ignore,
         on_validation: OnValidation = ignore,
@@ -71,16 +74,32 @@ class Matcher(Aligner):
 
         With a folder, the training saves itself there at every validation, goes on from there if interrupted, and
         leaves settings, curves and the model there in the end.
+
+        With `start`, a trained model learns more: it gains the symbols and languages that are new to it, and by default
+        (see `fine_tuning_config`) learns slowly and until all is right. Without validation pairs, nothing is held out
+        then, and threshold and calibration stay, which a handful of pairs could not tell better.
         """
-        config = config or MatcherConfig()
-        training, held_out = split(_labelled(Pairs.of(pairs, labels), "labels"), validation, seed=config.train.seed)
-        model, crew = cls._untrained(training, config), crew_of(config.train)
+        config = config or (fine_tuning_config(start.config) if start else MatcherConfig())
+        labelled = _labelled(Pairs.of(pairs, labels), "labels")
+        checked = labelled if start and validation is None else validation
+        training, held_out = split(labelled, checked, seed=config.train.seed)
+        model = start._extended(training, config) if start else cls._untrained(training, config)
+        crew = crew_of(config.train)
         network = model.network.to(crew.device).requires_grad_(True)
         sides = model._data(training), model._data(_labelled(held_out, "labels of the validation pairs"))
         task = MatcherTask(network, config, *sides, device=crew.device)
         data = training, held_out
-        trainer = trained(task, config, data, crew, folder=folder, on_step=on_step, on_validation=on_validation)
-        return finished(model._decided(trainer, sides[1]), folder, crew)
+        trainer = trained(
+            task,
+            config,
+            data,
+            crew,
+            folder=folder,
+            on_step=on_step,
+            on_validation=on_validation,
+            start=hash_of_model(start, start.languages) if start else "",
+        )
+        return finished(model._decided(trainer, None if checked is labelled else sides[1]), folder, crew)
 
     def score(self, pairs: PairsLike, *, on_batch: OnBatch = ignore) -> np.ndarray:
         """Log alpha_{n,m} of each pair, in the order given: 0 is certain to match."""
@@ -158,17 +177,31 @@ class Matcher(Aligner):
         torch.manual_seed(config.train.seed)
         return cls(_network(config, coders, languages), coders, config, languages=languages)
 
-    def _decided(self, trainer: Trainer, validation: MatchData) -> "Matcher":
-        """With threshold and calibration of the best weights on the validation pairs."""
-        scores = match_log_probs(self.network.eval(), validation, self.device)
-        best = best_threshold(scores, validation.labels)
+    def _extended(self, pairs: Pairs, config: MatcherConfig) -> "Matcher":
+        """A copy that knows the symbols and languages of these pairs too, to be trained further."""
+        check_unchanged(self.config, config)
+        coders = self.coders.extended(pairs)
+        languages = self.languages and self.languages.extended(_languages(pairs).symbols)
+        network = _network(config, coders, languages)
+        grow_into(network, self.network)
+        return Matcher(
+            network, coders, config, languages=languages, threshold=self.threshold, calibration=self.calibration
+        )
+
+    def _decided(self, trainer: Trainer, validation: MatchData | None) -> "Matcher":
+        """With threshold and calibration of the best weights on the validation pairs; without these, as they were."""
+        threshold, calibration = self.threshold, self.calibration
+        if validation is not None:
+            scores = match_log_probs(self.network.eval(), validation, self.device)
+            threshold = best_threshold(scores, validation.labels).threshold
+            calibration = fit_calibration(scores, validation.labels)
         return Matcher(
             self.network,
             self.coders,
             self.config,
             languages=self.languages,
-            threshold=best.threshold,
-            calibration=fit_calibration(scores, validation.labels),
+            threshold=threshold,
+            calibration=calibration,
             record={"steps": trainer.step, "best_step": trainer.best_step, "f1": trainer.best},
         )
 

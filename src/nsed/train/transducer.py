@@ -14,6 +14,7 @@ from nsed.errors import ArgumentError, CutOutputWarning
 from nsed.lattice import EditLattice
 from nsed.lattice.arcs import REACHABLE
 from nsed.models.aligner import Aligner, PairsLike
+from nsed.models.growth import grow_into
 from nsed.models.persistence import MODEL_KINDS, SavedModel, read_kind, write_model
 from nsed.models.search import Decoder, Found, beam_search, draw, greedy_search
 from nsed.models.transducer import EncodedSource, TransducerNetwork
@@ -22,6 +23,7 @@ from nsed.text import Coders, PairBatch, PairBatches, Pairs
 from nsed.text.collection import uncollected
 from nsed.text.progress import OnBatch, ignore
 from nsed.train.crew import crew_of
+from nsed.train.fine_tuning import check_unchanged, fine_tuning_config, hash_of_model
 from nsed.train.fitting import finished, trained
 from nsed.train.preparation import split, unseen
 from nsed.train.progress import OnStep, OnValidation
@@ -42,6 +44,8 @@ class Transduction(NamedTuple):
     text: str
     symbols: tuple[str, ...]
     log_prob: float
+    exception: bool = False
+    """Whether a file of exceptions gave it, see `nsed.Exceptions`; its log-probability is still the model's own."""
 
 
 class Transducer(Aligner):
@@ -70,6 +74,7 @@ class Transducer(Aligner):
         *,
         validation: Pairs | Iterable[Iterable[str]] | None = None,
         config: TransducerConfig | None = None,
+        start: "Transducer | None" = None,
         folder: str | Path | None = None,
         on_step: OnStep = lambda _: None,
         on_validation: OnValidation = lambda _: None,
@@ -80,12 +85,16 @@ class Transducer(Aligner):
 
         With a folder, the training saves itself there at every validation, goes on from there if interrupted, and
         leaves settings, curves and the model there in the end.
+
+        With `start`, a trained model learns more: it gains the symbols that are new to it, and by default (see
+        `fine_tuning_config`) learns slowly and until all is right. Without validation pairs, nothing is held out then.
         """
-        config = config or TransducerConfig()
-        checked = None if validation is None else Pairs.of(validation).positives()
-        training, held_out = split(Pairs.of(pairs).positives(), checked, seed=config.train.seed)
+        config = config or (fine_tuning_config(start.config) if start else TransducerConfig())
+        pairs = _some(Pairs.of(pairs).positives())
+        checked = (pairs if start else None) if validation is None else Pairs.of(validation).positives()
+        training, held_out = split(pairs, checked, seed=config.train.seed)
         held_out = unseen(held_out, training)
-        model = cls._untrained(training, config)
+        model = start._extended(training, config) if start else cls._untrained(training, config)
         crew = crew_of(config.train)
         task = TransducerTask(
             model.network.to(crew.device).requires_grad_(True),
@@ -95,7 +104,16 @@ class Transducer(Aligner):
             crew.device,
         )
         data = training, held_out
-        trainer = trained(task, config, data, crew, folder=folder, on_step=on_step, on_validation=on_validation)
+        trainer = trained(
+            task,
+            config,
+            data,
+            crew,
+            folder=folder,
+            on_step=on_step,
+            on_validation=on_validation,
+            start=hash_of_model(start) if start else "",
+        )
         best: dict[str, object] = {"steps": trainer.step, "best_step": trainer.best_step, task.metric: trainer.best}
         done = cls(model.network, model.coders, config, record=best)
         return finished(done, folder, crew)
@@ -188,11 +206,17 @@ class Transducer(Aligner):
 
     @classmethod
     def _untrained(cls, pairs: Pairs, config: TransducerConfig) -> "Transducer":
-        if not len(pairs):
-            raise ArgumentError("pairs", got="no positive pair", expected="at least one to learn from")
         coders = Coders.learned(config, pairs)
         torch.manual_seed(config.train.seed)
         return cls(_network(config, coders), coders, config)
+
+    def _extended(self, pairs: Pairs, config: TransducerConfig) -> "Transducer":
+        """A copy that knows the symbols of these pairs too, to be trained further."""
+        check_unchanged(self.config, config)
+        coders = self.coders.extended(pairs)
+        network = _network(config, coders)
+        grow_into(network, self.network)
+        return Transducer(network, coders, config)
 
     @property
     def _decoder(self) -> Decoder:
@@ -240,6 +264,12 @@ class Transducer(Aligner):
             lengths = (here.source_lengths, here.target_lengths)
             arcs, end = normalisation.weigh(scores, here.target, lengths)
             yield here, EditLattice(*arcs, *lengths), end
+
+
+def _some(pairs: Pairs) -> Pairs:
+    if not len(pairs):
+        raise ArgumentError("pairs", got="no positive pair", expected="at least one to learn from")
+    return pairs
 
 
 def _network(config: TransducerConfig, coders: Coders) -> TransducerNetwork:
