@@ -27,6 +27,8 @@ class Order(NamedTuple):
     settings: Any
     output: Path
     resume: bool
+    start: Any = None
+    """The model that learns more, of the kind that the settings are for; None for a new one."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +44,7 @@ def train_edit_distance(order: Order) -> str:
     if order.validation is not None:
         raise ArgumentError("--validation", got="a file", expected="none: EM needs no validation")
     resumes = order.resume and (order.output / DESCRIPTION).exists()
-    start = LearnableEditDistance.load(order.output) if resumes else None
+    start = LearnableEditDistance.load(order.output) if resumes else order.start and order.start.restarted(order.pairs)
     return summary(fit_edit_distance(order.pairs, order.settings, start, order.output), len(order.pairs.positives()))
 
 
@@ -96,6 +98,7 @@ def _train_network(order: Order, fit: Callable[..., Network], metric: str) -> Ne
             order.pairs,
             validation=order.validation,
             config=order.settings,
+            start=order.start,
             folder=order.output,
             on_step=bar.reach,
             on_validation=lambda v: bar.comment(f"loss {v.loss:.3f}, validation {metric} {v.metrics[metric]:.1%}"),

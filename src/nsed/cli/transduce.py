@@ -31,7 +31,7 @@ def transduce(
     exceptions: Annotated[
         Path | None,
         typer.Option(
-            help="File of pairs whose targets come first, whatever the model says; they are marked, 1 in a fourth column."
+            help="File of pairs whose targets come first, whatever the model says; a fourth column marks them."
         ),
     ] = None,
     format_: RowFormatOption = RowFormat.TSV,

@@ -45,6 +45,5 @@ def more_classes(weight: Rows, symbols: int) -> Rows:
     >>> more_classes(torch.tensor([-1.0, 0.0, 1.0, 10.0, 11.0]), 3).tolist()
     [-1.0, 0.0, 1.0, 1.0, 10.0, 11.0, 11.0]
     """
-    before = (len(weight) - 1) // 2
-    delete, insert, substitute = weight.split([1, before, before])
-    return torch.cat([delete, more_rows(insert, symbols), more_rows(substitute, symbols)])
+    insert, substitute = weight[1:].chunk(2)
+    return torch.cat([weight[:1], more_rows(insert, symbols), more_rows(substitute, symbols)])

@@ -11,7 +11,9 @@ SPECIALS = ("<pad>", "<unk>", "<s>", "</s>")
 
 @dataclass(frozen=True)
 class Vocabulary:
-    """The symbols of one side. Numbers 0 to 3 are padding, unknown, start and end; symbols follow, sorted unless `extended`.
+    """The symbols of one side. Numbers 0 to 3 are padding, unknown, start and end; symbols follow.
+
+    They are in sorted order; those that a vocabulary is extended by come last.
 
     >>> vocabulary = Vocabulary.of(["b", "a", "b"])
     >>> vocabulary.encode(["a", "b", "z"])

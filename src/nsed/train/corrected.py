@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 
@@ -13,6 +13,7 @@ from nsed.text.progress import OnBatch, ignore
 from nsed.train.transducer import Transduction
 
 
+@runtime_checkable
 class CanTransduce(Protocol):
     """A model that writes targets and can score them."""
 
@@ -61,9 +62,8 @@ def _joined(given: list[Transduction], own: Sequence[Transduction]) -> list[Tran
 def _marked(model: CanTransduce, pairs: Sequence[tuple[str, str]]) -> list[Transduction]:
     """The targets of settled pairs, with the model's own scores."""
     symbols = [model.coders.target.split(target) for _, target in pairs]
-    writable = [
-        row for row, one in enumerate(symbols) if all(symbol in model.coders.target.vocabulary for symbol in one)
-    ]
+    known = model.coders.target.vocabulary
+    writable = [row for row, one in enumerate(symbols) if all(symbol in known for symbol in one)]
     log_probs: Mapping[int, float] = {}
     if writable:
         scores = model.score(Pairs.of([pairs[row] for row in writable])).tolist()

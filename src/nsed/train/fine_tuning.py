@@ -2,7 +2,7 @@
 
 import hashlib
 from dataclasses import asdict, replace
-from typing import Protocol, TypeVar
+from typing import Protocol, TypeVar, runtime_checkable
 
 from torch import nn
 
@@ -29,12 +29,13 @@ FREE = frozenset(
     }
 )
 """Settings, beside those of training, that may differ from the starting model's: they change no weight's meaning."""
-SLOWER = 0.3
+SLOWER = 0.05
 """The learning rate of a fine-tuning, as a share of that of the training before."""
 
 SomeConfig = TypeVar("SomeConfig", bound=ModelConfig)
 
 
+@runtime_checkable
 class Trained(Protocol):
     """A network with its vocabularies, whatever its kind."""
 
