@@ -14,6 +14,7 @@ CLASSES = ("projection.linear.weight", "projection.linear.bias")
 """Weights with a row per operation, not per symbol."""
 
 Rows = Float[Tensor, "rows ..."]
+MoreRows = Float[Tensor, "more ..."]
 
 
 def grow_into(network: nn.Module, smaller: nn.Module) -> None:
@@ -23,13 +24,13 @@ def grow_into(network: nn.Module, smaller: nn.Module) -> None:
     network.load_state_dict(grown)
 
 
-def _grown(name: str, weight: Rows, rows: int) -> Rows:
+def _grown(name: str, weight: Rows, rows: int) -> MoreRows:
     if len(weight) == rows:
         return weight
     return more_classes(weight, (rows - 1) // 2) if name in CLASSES else more_rows(weight, rows)
 
 
-def more_rows(weight: Rows, rows: int) -> Rows:
+def more_rows(weight: Rows, rows: int) -> MoreRows:
     """The rows of a table of symbols, then copies of that of `<unk>`.
 
     >>> more_rows(torch.tensor([0.0, 7.0, 2.0]), 5).tolist()
@@ -39,7 +40,7 @@ def more_rows(weight: Rows, rows: int) -> Rows:
     return torch.cat([weight, unknown])
 
 
-def more_classes(weight: Rows, symbols: int) -> Rows:
+def more_classes(weight: Rows, symbols: int) -> MoreRows:
     """The rows of delete, of each insert and of each substitute, for more symbols: every row stays with its operation.
 
     >>> more_classes(torch.tensor([-1.0, 0.0, 1.0, 10.0, 11.0]), 3).tolist()
