@@ -33,6 +33,7 @@ COMMANDS = [
     "doctor",
     "bench",
     "transduce",
+    "review",
     "match",
     "score",
     "align",
@@ -572,3 +573,68 @@ def test_killed_training_resumes_to_the_same_model(tmp_path):
     killed, whole = nsed.load(tmp_path / "killed"), nsed.load(tmp_path / "whole")
     assert killed.history == whole.history
     assert killed.operations() == whole.operations()
+
+
+def test_exceptions_are_marked_in_the_output(transducer, tmp_path):
+    (tmp_path / "fixes.tsv").write_text("CCB\tbbb\n")
+    words = ["--text", "CCB", "--text", "CB", "--exceptions", tmp_path / "fixes.tsv"]
+    lines = [line.split("\t") for line in run("transduce", transducer, *words).splitlines()]
+    assert [(source, target, mark) for source, target, _, mark in lines] == [("CCB", "bbb", "1"), ("CB", "cb", "0")]
+    shown = [
+        json.loads(line) for line in run("transduce", transducer, *words, "--nbest", 2, "--format", "json").splitlines()
+    ]
+    assert [(one["target"], one["exception"]) for one in shown[:2]] == [("bbb", True), ("ccb", False)]
+    assert shown[0]["log_prob"] == pytest.approx(nsed.load(transducer).score([("CCB", "bbb")])[0])
+    with pytest.raises(ArgumentError, match="--exceptions: got .*, expected none beside --sample"):
+        run("transduce", transducer, *words, "--sample", 2)
+
+
+def test_a_target_that_cannot_be_written_has_no_probability_in_json(transducer, tmp_path):
+    (tmp_path / "fixes.tsv").write_text("CCB\t?\n")
+    shown = run("transduce", transducer, "--text", "CCB", "--exceptions", tmp_path / "fixes.tsv", "--format", "json")
+    assert json.loads(shown) == {"source": "CCB", "target": "?", "log_prob": None, "exception": True}
+
+
+def test_a_review_is_corrected_and_read_back_as_exceptions_and_as_training_pairs(transducer, tmp_path):
+    path = tmp_path / "review.tsv"
+    run("review", transducer, "-", "--top", 2, "-o", path, stdin="CCB\nCACAB\nCB\n")
+    header, first, second = (line.split("\t") for line in path.read_text().splitlines())
+    assert header == ["source", "target", "probability", "margin", "entropy", "answers"]
+    assert float(first[2]) <= float(second[2])
+    assert first[5].startswith(f"{first[1]} | ")
+    path.write_text(path.read_text().replace(f"{first[0]}\t{first[1]}\t", f"{first[0]}\tabcab\t"))
+    assert list(nsed.read_pairs(path)) == [(first[0], "abcab"), (second[0], second[1])]
+    answer = run("transduce", transducer, "--text", first[0], "--exceptions", path)
+    assert answer.split("\t")[1] == "abcab"
+    run("train", path, tmp_path / "tuned", "--from", transducer, "--set", "train.steps=5")
+    assert nsed.load(tmp_path / "tuned").config.encoder == nsed.load(transducer).config.encoder
+    assert json.loads((tmp_path / "tuned" / "run.json").read_text())["pairs"] == {"training": 2, "validation": 2}
+
+
+def test_a_review_of_pairs_shows_likely_errors_of_the_data(transducer, tmp_path):
+    (tmp_path / "pairs.tsv").write_text("CB\tcb\nCCB\taaa\n")
+    first, _ = (
+        json.loads(line) for line in run("review", transducer, tmp_path / "pairs.tsv", "--format", "json").splitlines()
+    )
+    assert (first["source"], first["target"]) == ("CCB", "aaa")
+    assert first["answers"].startswith("ccb | ")
+    assert first["disagreement"] > 1
+    assert "disagreement" in run("review", transducer, tmp_path / "pairs.tsv", "--format", "table")
+
+
+def test_what_cannot_be_reviewed_or_tuned_is_said(model, transducer, pairs, tmp_path):
+    with pytest.raises(
+        ArgumentError, match="MODEL: got .*, which gives no answers, expected a transducer or a matcher"
+    ):
+        run("review", model, pairs)
+    with pytest.raises(ConfigError, match=r"encoder\.dim: got 8, expected \d+, as the model to start from has it"):
+        run("train", pairs, tmp_path / "out", "--from", transducer, "--set", "encoder.dim=8")
+    with pytest.raises(ArgumentError, match="--model: got matcher, expected transducer, as .* is one"):
+        run("train", pairs, tmp_path / "out", "--from", transducer, "--model", "matcher")
+
+
+def test_an_edit_distance_is_tuned_from_the_command_line(model, tmp_path):
+    (tmp_path / "more.tsv").write_text("AB\tab\n")
+    run("train", tmp_path / "more.tsv", tmp_path / "out", "--from", model)
+    pair = nsed.read_pairs(tmp_path / "more.tsv")
+    assert nsed.load(tmp_path / "out").score(pair) > nsed.load(model).score(pair)

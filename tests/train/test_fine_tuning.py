@@ -15,8 +15,8 @@ from nsed.train.fine_tuning import fine_tuning_config
 
 ENCODER = {"kind": "cnn", "dim": 32, "layers": 1, "dropout": 0.0, "max_length": 32}
 TRAIN = {"steps": 100, "batch_pairs": 64, "validate_every": 50, "warmup": 20, "learning_rate": 5e-3, "device": "cpu"}
-FIXES = [("BAAC", "xac"), ("CQB", "qcb"), ("QA", "qa")]
-"""With a source symbol, Q, and two target symbols, q and x, that the model has never seen."""
+FIXES = [("XAC", "xac"), ("CQB", "qcb"), ("QA", "qa")]
+"""With symbols of both sides that the model has never seen."""
 OLD = list(transduction_pairs(1500, seed=1))
 
 
@@ -43,7 +43,7 @@ def outputs(model, sources):
 
 def test_corrections_with_new_symbols_are_learned_and_little_is_lost(model, tuned):
     assert outputs(tuned, [source for source, _ in FIXES]) == [target for _, target in FIXES]
-    assert tuned.coders.source.vocabulary.symbols == (*model.coders.source.vocabulary.symbols, "Q")
+    assert tuned.coders.source.vocabulary.symbols == (*model.coders.source.vocabulary.symbols, "Q", "X")
     assert tuned.coders.target.vocabulary.symbols == (*model.coders.target.vocabulary.symbols, "q", "x")
     others = [source for source, _ in transduction_pairs(200, seed=2)]
     same = np.mean([a == b for a, b in zip(outputs(model, others), outputs(tuned, others), strict=True)])

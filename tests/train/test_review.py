@@ -6,8 +6,12 @@ import numpy as np
 import pytest
 
 import nsed
+from nsed.config import from_mapping
+from nsed.datasets.rule_language import matching_pairs
 from nsed.errors import ArgumentError
-from nsed.train.review import Order, review_words
+from nsed.text import Pairs
+from nsed.train import Matcher, MatcherConfig
+from nsed.train.review import Order, review_pairs, review_words
 
 WORDS = ["flagships", "read", "nguyen", "leicester", "the", "worcestershire"]
 
@@ -53,9 +57,8 @@ def test_likely_errors_of_the_data_come_first_with_the_targets_of_the_data(model
 def matcher():
     train = {"steps": 60, "batch_pairs": 64, "validate_every": 30, "learning_rate": 5e-3, "device": "cpu"}
     encoder = {"kind": "cnn", "dim": 16, "layers": 1}
-    return Matcher.fit(
-        matching_pairs(800, seed=1), config=from_mapping(MatcherConfig, {"encoder": encoder, "train": train})
-    )
+    config = from_mapping(MatcherConfig, {"encoder": encoder, "train": train})
+    return Matcher.fit(matching_pairs(800, seed=1), config=config)
 
 
 def test_pairs_nearest_to_a_toss_up_come_first(matcher):
@@ -68,7 +71,7 @@ def test_pairs_nearest_to_a_toss_up_come_first(matcher):
 
 
 def test_labels_that_the_matcher_contradicts_come_first(matcher):
-    sure = [one for one in reversed(review_pairs(matcher, list(matching_pairs(60, seed=2))))][:10]
+    sure = review_pairs(matcher, list(matching_pairs(60, seed=2)))[-10:]
     wrong = sure[3]
     labels = [not one.label if one is wrong else one.label for one in sure]
     pairs = Pairs([one.source for one in sure], [one.target for one in sure], labels, ["x"] * 10, ["y"] * 10)

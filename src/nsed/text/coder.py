@@ -77,13 +77,13 @@ class Coders:
         together = Vocabulary.of([*self.source.vocabulary.symbols, *self.target.vocabulary.symbols])
         return Coders(replace(self.source, vocabulary=together), replace(self.target, vocabulary=together))
 
-    def extended(self, pairs: Pairs) -> "Coders":
-        """With the new symbols of some pairs too; those that had numbers keep them."""
-        if self.source.vocabulary != self.target.vocabulary:
-            return Coders(self.source.extended(pairs.sources), self.target.extended(pairs.targets))
-        of_target = self.target.extended(pairs.targets).vocabulary.symbols
-        both = self.source.extended(pairs.sources).vocabulary.extended(of_target)
-        return Coders(replace(self.source, vocabulary=both), replace(self.target, vocabulary=both))
+    def extended(self, pairs: Pairs, *, shared: bool = False) -> "Coders":
+        """With the new symbols of some pairs too; those that had numbers keep them. A shared vocabulary stays so."""
+        source, target = self.source.extended(pairs.sources), self.target.extended(pairs.targets)
+        if not shared:
+            return Coders(source, target)
+        both = source.vocabulary.extended(target.vocabulary.symbols)
+        return Coders(replace(source, vocabulary=both), replace(target, vocabulary=both))
 
     @property
     def vocabularies(self) -> dict[str, Vocabulary]:

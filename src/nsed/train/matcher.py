@@ -180,7 +180,7 @@ class Matcher(Aligner):
     def _extended(self, pairs: Pairs, config: MatcherConfig) -> "Matcher":
         """A copy that knows the symbols and languages of these pairs too, to be trained further."""
         check_unchanged(self.config, config)
-        coders = self.coders.extended(pairs)
+        coders = self.coders.extended(pairs, shared=config.shared_alphabet)
         languages = self.languages and self.languages.extended(_languages(pairs).symbols)
         network = _network(config, coders, languages)
         grow_into(network, self.network)
