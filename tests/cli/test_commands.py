@@ -585,7 +585,7 @@ def test_exceptions_are_marked_in_the_output(transducer, tmp_path):
     ]
     assert [(one["target"], one["exception"]) for one in shown[:2]] == [("bbb", True), ("ccb", False)]
     assert shown[0]["log_prob"] == pytest.approx(nsed.load(transducer).score([("CCB", "bbb")])[0])
-    with pytest.raises(ArgumentError, match="--exceptions: got .*, expected none beside --sample"):
+    with pytest.raises(ArgumentError, match=r"--exceptions: got .*, expected none beside --sample"):
         run("transduce", transducer, *words, "--sample", 2)
 
 
@@ -613,9 +613,8 @@ def test_a_review_is_corrected_and_read_back_as_exceptions_and_as_training_pairs
 
 def test_a_review_of_pairs_shows_likely_errors_of_the_data(transducer, tmp_path):
     (tmp_path / "pairs.tsv").write_text("CB\tcb\nCCB\taaa\n")
-    first, _ = (
-        json.loads(line) for line in run("review", transducer, tmp_path / "pairs.tsv", "--format", "json").splitlines()
-    )
+    lines = run("review", transducer, tmp_path / "pairs.tsv", "--format", "json").splitlines()
+    first, _ = map(json.loads, lines)
     assert (first["source"], first["target"]) == ("CCB", "aaa")
     assert first["answers"].startswith("ccb | ")
     assert first["disagreement"] > 1
@@ -629,7 +628,7 @@ def test_what_cannot_be_reviewed_or_tuned_is_said(model, transducer, pairs, tmp_
         run("review", model, pairs)
     with pytest.raises(ConfigError, match=r"encoder\.dim: got 8, expected \d+, as the model to start from has it"):
         run("train", pairs, tmp_path / "out", "--from", transducer, "--set", "encoder.dim=8")
-    with pytest.raises(ArgumentError, match="--model: got matcher, expected transducer, as .* is one"):
+    with pytest.raises(ArgumentError, match=r"--model: got matcher, expected transducer, as .* is one"):
         run("train", pairs, tmp_path / "out", "--from", transducer, "--model", "matcher")
 
 

@@ -28,7 +28,8 @@ def model():
 
 def quick(config):
     """A model this small can be taught faster."""
-    return replace(config, train=replace(config.train, learning_rate=3e-3, steps=100, patience=100))
+    faster = replace(config.train, learning_rate=3e-3, steps=100, patience=100, batch_pairs=64)
+    return replace(config, train=faster)
 
 
 @pytest.fixture(scope="module")
@@ -48,6 +49,12 @@ def test_corrections_with_new_symbols_are_learned_and_little_is_lost(model, tune
     others = [source for source, _ in transduction_pairs(200, seed=2)]
     same = np.mean([a == b for a, b in zip(outputs(model, others), outputs(tuned, others), strict=True)])
     assert same > 0.95
+
+
+def test_fine_tuning_twice_is_no_slower_than_once(model):
+    once = fine_tuning_config(model.config)
+    assert fine_tuning_config(once) == once
+    assert once.train.learning_rate < model.config.train.learning_rate / 10
 
 
 def test_the_model_to_start_from_stays_as_it_was(model, tuned):

@@ -29,8 +29,8 @@ FREE = frozenset(
     }
 )
 """Settings, beside those of training, that may differ from the starting model's: they change no weight's meaning."""
-SLOWER = 0.05
-"""The learning rate of a fine-tuning, as a share of that of the training before."""
+SLOW = 5e-5
+"""The learning rate of a fine-tuning at most: a twentieth of what a training has by default."""
 
 SomeConfig = TypeVar("SomeConfig", bound=ModelConfig)
 
@@ -49,24 +49,24 @@ class Trained(Protocol):
 
 
 def fine_tuning_config(config: SomeConfig) -> SomeConfig:
-    """A trained model's settings, for learning a little more: slowly, in few small steps, until all is right.
+    """A trained model's settings, for a handful of pairs: slow, small steps without dropout, until all is right.
 
-    Its own training may have been long and averaged over many thousands of steps; what is learned now may be a handful
-    of words.
+    Each of these forgets less of what the model knows than its own training's setting would. More than a few hundred
+    pairs need more `train.steps` and more `train.patience`.
     """
-    before = config.train
     train = replace(
-        before,
-        learning_rate=before.learning_rate * SLOWER,
+        config.train,
+        learning_rate=min(config.train.learning_rate, SLOW),
         schedule="constant",
         warmup=10,
-        steps=200,
-        batch_pairs=min(before.batch_pairs, 64),
+        steps=500,
+        batch_pairs=min(config.train.batch_pairs, 16),
         average=0.0,
         validate_every=5,
-        patience=4,
+        patience=6,
     )
-    return replace(config, train=train)
+    encoder = replace(config.encoder, dropout=0.0, hidden=0.0)
+    return replace(config, encoder=encoder, feature_dropout=0.0, train=train)
 
 
 def check_unchanged(before: ModelConfig, now: ModelConfig) -> None:
