@@ -619,16 +619,16 @@ def test_a_review_of_pairs_shows_likely_errors_of_the_data(transducer, tmp_path)
     assert first["answers"].startswith("ccb | ")
     assert first["disagreement"] > 1
     assert "disagreement" in run("review", transducer, tmp_path / "pairs.tsv", "--format", "table")
+    with pytest.raises(ArgumentError, match="--format: got table, expected tsv or json beside --output"):
+        run("review", transducer, tmp_path / "pairs.tsv", "--format", "table", "-o", tmp_path / "out.txt")
 
 
 def test_what_cannot_be_reviewed_or_tuned_is_said(model, transducer, pairs, tmp_path):
-    with pytest.raises(
-        ArgumentError, match="MODEL: got .*, which gives no answers, expected a transducer or a matcher"
-    ):
+    with pytest.raises(ArgumentError, match=r"MODEL: got .*, which gives no answers, expected a transducer or a"):
         run("review", model, pairs)
     with pytest.raises(ConfigError, match=r"encoder\.dim: got 8, expected \d+, as the model to start from has it"):
         run("train", pairs, tmp_path / "out", "--from", transducer, "--set", "encoder.dim=8")
-    with pytest.raises(ArgumentError, match=r"--model: got matcher, expected transducer, as .* is one"):
+    with pytest.raises(ArgumentError, match="--model: got matcher, expected transducer, as the model to start"):
         run("train", pairs, tmp_path / "out", "--from", transducer, "--model", "matcher")
 
 
@@ -637,3 +637,17 @@ def test_an_edit_distance_is_tuned_from_the_command_line(model, tmp_path):
     run("train", tmp_path / "more.tsv", tmp_path / "out", "--from", model)
     pair = nsed.read_pairs(tmp_path / "more.tsv")
     assert nsed.load(tmp_path / "out").score(pair) > nsed.load(model).score(pair)
+
+
+def test_a_review_of_labelled_pairs_is_read_back_with_its_labels(tmp_path):
+    run("data", "rules", "--count", 200, "--matching", "-o", tmp_path / "labelled.tsv")
+    small = ["encoder.kind=cnn", "encoder.dim=16", "train.steps=10", "train.batch_pairs=32"]
+    settings = [part for setting in small for part in ("--set", setting)]
+    run("train", tmp_path / "labelled.tsv", tmp_path / "m", "--model", "matcher", *settings)
+    run("review", tmp_path / "m", tmp_path / "labelled.tsv", "--top", 1000, "-o", tmp_path / "review.tsv")
+    before, after = (nsed.read_pairs(tmp_path / name) for name in ("labelled.tsv", "review.tsv"))
+    assert rows(before) == rows(after)
+
+
+def rows(pairs):
+    return sorted(zip(pairs.sources, pairs.targets, pairs.labels, strict=True))

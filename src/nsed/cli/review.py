@@ -62,9 +62,11 @@ def review(
     The columns `source` and `target` (of a matcher, and `label`) come first. Correct them by hand, and the same file is
     one for `nsed transduce --exceptions` and for `nsed train --from`.
     """
+    if format_ is Format.TABLE and output is not None:
+        raise ArgumentError("--format", got="table", expected="tsv or json beside --output")
     rows = list(islice(_rows(load_model(model), model, data, split_columns(columns), by), top))
     names = list(rows[0]) if rows else []
-    if format_ is Format.TABLE and output is None:
+    if format_ is Format.TABLE:
         _show(names, rows)
         return
     with open_output(output) as stream:

@@ -76,10 +76,7 @@ def train(
     before = output / SETTINGS if output and resume else None
     start = None if from_ is None else load_model(from_)
     values = _values(before, _suggested(pairs, start), config, given)
-    if start is not None and values["model"] != start.config.model:
-        expected = f"{start.config.model}, as {from_} is one"
-        raise ArgumentError("--model", got=values["model"], expected=expected)
-    recipe = RECIPES[str(values.get("model", "edit-distance"))]
+    recipe = RECIPES[_kind(values, start)]
     settings = from_mapping(recipe.config, values, where=str(config or "settings"))
     if print_config:
         typer.echo(to_yaml(settings), nl=False)
@@ -106,6 +103,14 @@ def _carry_out(recipe: Recipe, order: Order) -> None:
         _write_settings(order.output, order.settings)
         err.print(done, markup=False)
         err.print(f"saved to {order.output}", markup=False)
+
+
+def _kind(values: dict[Any, Any], start: Model | None) -> str:
+    """The kind of model that is wanted; that of the model to start from, if there is one."""
+    kind = str(values.get("model", "edit-distance"))
+    if start is not None and kind != start.config.model:
+        raise ArgumentError("--model", got=kind, expected=f"{start.config.model}, as the model to start from is one")
+    return kind
 
 
 def _suggested(pairs: Path | None, start: Model | None) -> dict[str, Any]:
