@@ -10,7 +10,12 @@ from nsed.text import Exceptions, Pairs
 from nsed.train import transduce_with_exceptions
 
 FIXES = Pairs.of(
-    [("Featherstonehaugh", "F AE N SH AO"), ("read", "R IY D"), ("READ", "R EH D"), ("zzyzx", "Z AY Z IH K S !")]
+    [
+        ("Featherstonehaugh", "F AE N SH AO"),
+        ("read", "R IY D"),
+        ("READ", "R EH D"),
+        ("zzyzx", "Z AY Z IH K S !"),
+    ]
 )
 
 
