@@ -5,7 +5,7 @@ from nsed.errors import NsedError, UnknownSymbolWarning
 from nsed.explain import Edit, EditScript, Explanation
 from nsed.lattice import EditLattice
 from nsed.models import load
-from nsed.text import Pairs, read_pairs
+from nsed.text import Exceptions, Pairs, read_pairs
 from nsed.train import (
     CrossEncoderConfig,
     Matcher,
@@ -16,6 +16,7 @@ from nsed.train import (
     StanceConfig,
     Transducer,
     TransducerConfig,
+    transduce_with_exceptions,
 )
 
 __version__ = "0.1.0"
@@ -26,6 +27,7 @@ __all__ = [
     "EditDistanceConfig",
     "EditLattice",
     "EditScript",
+    "Exceptions",
     "Explanation",
     "LearnableEditDistance",
     "Matcher",
@@ -42,4 +44,5 @@ __all__ = [
     "__version__",
     "load",
     "read_pairs",
+    "transduce_with_exceptions",
 ]

@@ -8,7 +8,7 @@ import dataclasses
 import inspect
 import math
 import textwrap
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
@@ -66,6 +66,19 @@ def merged(values: Mapping[Any, Any], overrides: Mapping[str, Any]) -> dict[Any,
         inside = result.get(outer)
         result[outer] = merged(inside if isinstance(inside, Mapping) else {}, {inner: value}) if inner else value
     return result
+
+
+def flat(values: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+    """Every value with its dotted name: what `merged` takes as overrides.
+
+    >>> dict(flat({"encoder": {"kind": "rnn", "dim": 8}, "beam": 3}))
+    {'encoder.kind': 'rnn', 'encoder.dim': 8, 'beam': 3}
+    """
+    for name, value in values.items():
+        if isinstance(value, Mapping):
+            yield from flat(value, f"{prefix}{name}.")
+        else:
+            yield f"{prefix}{name}", value
 
 
 def read_yaml(path: str | Path) -> dict[Any, Any]:

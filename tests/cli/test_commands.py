@@ -35,6 +35,7 @@ COMMANDS = [
     "doctor",
     "bench",
     "transduce",
+    "review",
     "match",
     "cluster",
     "score",
@@ -669,3 +670,81 @@ def test_killed_training_resumes_to_the_same_model(tmp_path):
     killed, whole = nsed.load(tmp_path / "killed"), nsed.load(tmp_path / "whole")
     assert killed.history == whole.history
     assert killed.operations() == whole.operations()
+
+
+def test_exceptions_are_marked_in_the_output(transducer, tmp_path):
+    (tmp_path / "fixes.tsv").write_text("CCB\tbbb\n")
+    words = ["--text", "CCB", "--text", "CB", "--exceptions", tmp_path / "fixes.tsv"]
+    lines = [line.split("\t") for line in run("transduce", transducer, *words).splitlines()]
+    assert [(source, target, mark) for source, target, _, mark in lines] == [("CCB", "bbb", "1"), ("CB", "cb", "0")]
+    shown = [
+        json.loads(line) for line in run("transduce", transducer, *words, "--nbest", 2, "--format", "json").splitlines()
+    ]
+    assert [(one["target"], one["exception"]) for one in shown[:2]] == [("bbb", True), ("ccb", False)]
+    assert shown[0]["log_prob"] == pytest.approx(nsed.load(transducer).score([("CCB", "bbb")])[0])
+    with pytest.raises(ArgumentError, match=r"--exceptions: got .*, expected none beside --sample"):
+        run("transduce", transducer, *words, "--sample", 2)
+
+
+def test_a_target_that_cannot_be_written_has_no_probability_in_json(transducer, tmp_path):
+    (tmp_path / "fixes.tsv").write_text("CCB\t?\n")
+    shown = run("transduce", transducer, "--text", "CCB", "--exceptions", tmp_path / "fixes.tsv", "--format", "json")
+    assert json.loads(shown) == {"source": "CCB", "target": "?", "log_prob": None, "exception": True}
+
+
+def test_a_review_is_corrected_and_read_back_as_exceptions_and_as_training_pairs(transducer, tmp_path):
+    path = tmp_path / "review.tsv"
+    run("review", transducer, "-", "--top", 2, "-o", path, stdin="CCB\nCACAB\nCB\n")
+    header, first, second = (line.split("\t") for line in path.read_text().splitlines())
+    assert header == ["source", "target", "probability", "margin", "entropy", "answers"]
+    assert float(first[2]) <= float(second[2])
+    assert first[5].startswith(f"{first[1]} | ")
+    path.write_text(path.read_text().replace(f"{first[0]}\t{first[1]}\t", f"{first[0]}\tabcab\t"))
+    assert list(nsed.read_pairs(path)) == [(first[0], "abcab"), (second[0], second[1])]
+    answer = run("transduce", transducer, "--text", first[0], "--exceptions", path)
+    assert answer.split("\t")[1] == "abcab"
+    run("train", path, tmp_path / "tuned", "--from", transducer, "--set", "train.steps=5")
+    assert nsed.load(tmp_path / "tuned").config.encoder == nsed.load(transducer).config.encoder
+    assert json.loads((tmp_path / "tuned" / "run.json").read_text())["pairs"] == {"training": 2, "validation": 2}
+
+
+def test_a_review_of_pairs_shows_likely_errors_of_the_data(transducer, tmp_path):
+    (tmp_path / "pairs.tsv").write_text("CB\tcb\nCCB\taaa\n")
+    lines = run("review", transducer, tmp_path / "pairs.tsv", "--format", "json").splitlines()
+    first, _ = map(json.loads, lines)
+    assert (first["source"], first["target"]) == ("CCB", "aaa")
+    assert first["answers"].startswith("ccb | ")
+    assert first["disagreement"] > 1
+    assert "disagreement" in run("review", transducer, tmp_path / "pairs.tsv", "--format", "table")
+    with pytest.raises(ArgumentError, match="--format: got table, expected tsv or json beside --output"):
+        run("review", transducer, tmp_path / "pairs.tsv", "--format", "table", "-o", tmp_path / "out.txt")
+
+
+def test_what_cannot_be_reviewed_or_tuned_is_said(model, transducer, pairs, tmp_path):
+    with pytest.raises(ArgumentError, match=r"MODEL: got .*, which gives no answers, expected a transducer or a"):
+        run("review", model, pairs)
+    with pytest.raises(ConfigError, match=r"encoder\.dim: got 8, expected \d+, as the model to start from has it"):
+        run("train", pairs, tmp_path / "out", "--from", transducer, "--set", "encoder.dim=8")
+    with pytest.raises(ArgumentError, match="--model: got matcher, expected transducer, as the model to start"):
+        run("train", pairs, tmp_path / "out", "--from", transducer, "--model", "matcher")
+
+
+def test_an_edit_distance_is_tuned_from_the_command_line(model, tmp_path):
+    (tmp_path / "more.tsv").write_text("AB\tab\n")
+    run("train", tmp_path / "more.tsv", tmp_path / "out", "--from", model)
+    pair = nsed.read_pairs(tmp_path / "more.tsv")
+    assert nsed.load(tmp_path / "out").score(pair) > nsed.load(model).score(pair)
+
+
+def test_a_review_of_labelled_pairs_is_read_back_with_its_labels(tmp_path):
+    run("data", "rules", "--count", 200, "--matching", "-o", tmp_path / "labelled.tsv")
+    small = ["encoder.kind=cnn", "encoder.dim=16", "train.steps=10", "train.batch_pairs=32"]
+    settings = [part for setting in small for part in ("--set", setting)]
+    run("train", tmp_path / "labelled.tsv", tmp_path / "m", "--model", "matcher", *settings)
+    run("review", tmp_path / "m", tmp_path / "labelled.tsv", "--top", 1000, "-o", tmp_path / "review.tsv")
+    before, after = (nsed.read_pairs(tmp_path / name) for name in ("labelled.tsv", "review.tsv"))
+    assert rows(before) == rows(after)
+
+
+def rows(pairs):
+    return sorted(zip(pairs.sources, pairs.targets, pairs.labels, strict=True))

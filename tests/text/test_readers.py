@@ -198,3 +198,17 @@ def test_the_papers_transliterations(data_folder):
 def test_the_papers_word_lists_by_column(data_folder):
     pairs = read_pairs(data_folder / "cognates" / "indo-european.tsv", columns=["CONCEPT", "TOKENS"])
     assert next(iter(pairs)) == ("I", "e ɡ ɔ́ː")
+
+
+@pytest.mark.parametrize(
+    ("text", "rows", "labels"),
+    [
+        ("source\ttarget\tprobability\nab\tba\t0.5\n", [("ab", "ba")], None),
+        ("Source\tTarget\tnote\tlabel\nab\tba\tx\t0\n", [("ab", "ba")], [False]),
+        ("source\ttarget\t1\nab\tba\t0\n", [("source", "target"), ("ab", "ba")], [True, False]),
+    ],
+)
+def test_columns_beyond_the_usual_ones_are_left_alone_below_a_header(tmp_path, text, rows, labels):
+    (tmp_path / "pairs.tsv").write_text(text)
+    pairs = read_pairs(tmp_path / "pairs.tsv")
+    assert (list(pairs), pairs.labels) == (rows, labels)

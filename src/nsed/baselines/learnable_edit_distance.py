@@ -24,6 +24,7 @@ from nsed.text import (
     Pairs,
 )
 from nsed.text.progress import OnBatch, ignore
+from nsed.text.visible import visible
 
 KIND = "edit-distance"
 
@@ -148,6 +149,22 @@ class LearnableEditDistance(Aligner):
             if ours != theirs:
                 raise ArgumentError(name, got=repr(theirs), expected=f"{ours!r}, as the training began")
         return self._with(self.table, config, self.history)
+
+    def restarted(self, pairs: PairsLike) -> "LearnableEditDistance":
+        """This model as the `start` of a training on other pairs. Raises `ArgumentError` where these have new symbols.
+
+        The table is smoothed first: EM never comes back to an operation whose probability is zero.
+        """
+        positive = Pairs.of(pairs).positives()
+        coders, grown = self.coders, self.coders.extended(positive)
+        for name, now in grown.vocabularies.items():
+            new = now.symbols[len(coders.vocabularies[name].symbols) :]
+            if new:
+                expected = "those of the model to start from: its table cannot grow"
+                raise ArgumentError(f"{name} symbols of the pairs", got=" ".join(map(visible, new)), expected=expected)
+        even = OperationTable.uniform(*coders.vocabularies.values(), unknown=False)
+        table = self.table.mixed(even, self.config.smoothing)
+        return LearnableEditDistance(table, coders, self.config, pairs_hash=_hash_of(positive))
 
     def _steps(self, pairs: Pairs, on_batch: OnBatch) -> Iterator[Iteration]:
         if self.converged:

@@ -3,6 +3,7 @@
 import shutil
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
@@ -37,6 +38,8 @@ class Order(NamedTuple):
     settings: Any
     output: Path
     resume: bool
+    start: Any = None
+    """The model that learns more, of the kind that the settings are for; None for a new one."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +55,7 @@ def train_edit_distance(order: Order) -> str:
     if order.validation is not None:
         raise ArgumentError("--validation", got="a file", expected="none: EM needs no validation")
     resumes = order.resume and (order.output / DESCRIPTION).exists()
-    start = LearnableEditDistance.load(order.output) if resumes else None
+    start = LearnableEditDistance.load(order.output) if resumes else order.start and order.start.restarted(order.pairs)
     return summary(fit_edit_distance(order.pairs, order.settings, start, order.output), len(order.pairs.positives()))
 
 
@@ -111,6 +114,7 @@ def _train_network(order: Order, fit: Callable[..., Network], metric: str) -> Ne
         shutil.rmtree(run.checkpoint, ignore_errors=True)
     elif not (run.checkpoint / DESCRIPTION).exists():
         raise ModelFileError(order.output, "there is no unfinished training here to resume")
+    fit = partial(fit, start=order.start) if order.start else fit
     with progress_bar("training", order.settings.train.steps, unit="steps") as bar:
         return fit(
             order.pairs,

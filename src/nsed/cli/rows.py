@@ -1,6 +1,7 @@
 """Answers of one line per pair, tab-separated or as JSON lines."""
 
 import json
+import math
 from collections.abc import Iterable, Mapping
 from enum import StrEnum
 from pathlib import Path
@@ -25,12 +26,20 @@ def write_rows(output: Path | None, form: RowFormat, rows: Iterable[Mapping[str,
     """Write rows that all have the same columns; TSV has them without names."""
     with open_output(output) as stream:
         if form is RowFormat.JSON:
-            stream.writelines(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
+            stream.writelines(json.dumps(plain(row), ensure_ascii=False) + "\n" for row in rows)
         else:
-            write_tsv(stream, (map(_cell, row.values()) for row in rows), otherwise="Use --format json.")
+            write_tsv(stream, (map(cell, row.values()) for row in rows), otherwise="Use --format json.")
 
 
-def _cell(value: object) -> str:
+def plain(row: Mapping[str, object]) -> dict[str, object]:
+    """A row as JSON can have it: infinity, say the log-probability of what cannot be, is null."""
+    return {
+        name: None if isinstance(value, float) and not math.isfinite(value) else value for name, value in row.items()
+    }
+
+
+def cell(value: object) -> str:
+    """A value of a row as TSV has it: truth is 1 or 0, numbers have six digits."""
     if isinstance(value, bool):
         return str(int(value))
     return f"{value:.6f}" if isinstance(value, float) else str(value)

@@ -1,21 +1,27 @@
 """`nsed train`: learn a model from a file of pairs."""
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from nsed.cli.arguments import Columns, split_columns
+from nsed.baselines import LearnableEditDistance
+from nsed.cli.arguments import Columns, load_model, split_columns
 from nsed.cli.console import complain, err
 from nsed.cli.control_recipes import RECIPES
 from nsed.cli.recipes import Order, Recipe
-from nsed.config import Config, from_mapping, merged, parse_overrides, read_yaml, to_yaml
+from nsed.config import Config, flat, from_mapping, merged, parse_overrides, read_yaml, to_yaml
 from nsed.errors import ArgumentError, ModelFileError
 from nsed.models.persistence import DESCRIPTION
 from nsed.text import read_pairs, reader_for
+from nsed.train import Matcher, Transducer
 from nsed.train.crew import is_first_process
+from nsed.train.fine_tuning import fine_tuning_config
 from nsed.train.run_folder import CHECKPOINT, SETTINGS
 
+Start = LearnableEditDistance | Matcher | Transducer
+"""Models that can learn more."""
 INTERRUPTED = 130
 """Exit status after Ctrl-C, as shells have it."""
 
@@ -54,6 +60,15 @@ def train(
         list[str] | None, typer.Option("--set", help="A single setting, say encoder.kind=cnn; repeatable.")
     ] = None,
     print_config: Annotated[bool, typer.Option("--print-config", help="Show all settings as YAML and stop.")] = False,
+    from_: Annotated[
+        Path | None,
+        typer.Option(
+            "--from",
+            help="A saved or shipped model that is to learn these pairs too; its settings are kept, but it learns "
+            "slowly and in few steps, until all is right.",
+            show_default=False,
+        ),
+    ] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Continue the training in the folder.")] = False,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the model in the folder.")] = False,
 ) -> None:
@@ -61,12 +76,15 @@ def train(
 
     The training saves itself as it goes; after an interruption it goes on with `--resume`. A third column may have
     labels, 1 or 0: matcher, cross-encoder and stance need them, the others learn from the positive pairs only.
+
+    With `--from` a trained model learns more, say corrected words. Without `--validation` nothing is held out then.
     """
     chosen = {"model": model, "source_symbols": source_symbols, "target_symbols": target_symbols}
     given = parse_overrides(set_ or []) | {name: value for name, value in chosen.items() if value is not None}
     before = output / SETTINGS if output and resume else None
-    values = _values(before, pairs, config, given)
-    recipe = RECIPES[str(values.get("model", "edit-distance"))]
+    start = None if from_ is None else _start(from_)
+    values = _values(before, _suggested(pairs, start), config, given)
+    recipe = RECIPES[_kind(values, start)]
     settings = from_mapping(recipe.config, values, where=str(config or "settings"))
     if print_config:
         typer.echo(to_yaml(settings), nl=False)
@@ -76,13 +94,14 @@ def train(
         raise ArgumentError("PAIRS and OUTPUT", got="one of them" if pairs else "nothing", expected=expected)
     names = split_columns(columns)
     checked = read_pairs(validation, columns=names) if validation else None
-    order = Order(read_pairs(pairs, columns=names), checked, settings, output, resume)
+    order = Order(read_pairs(pairs, columns=names), checked, settings, output, resume, start)
     if not resume:
         _prepare(output, settings, keep=not overwrite)
     try:
         _carry_out(recipe, order)
     except KeyboardInterrupt:
-        complain(f"interrupted; go on with: nsed train {pairs} {output} --resume")
+        again = f" --from {from_}" if from_ else ""
+        complain(f"interrupted; go on with: nsed train {pairs} {output} --resume{again}")
         raise typer.Exit(INTERRUPTED) from None
 
 
@@ -94,13 +113,38 @@ def _carry_out(recipe: Recipe, order: Order) -> None:
         err.print(f"saved to {order.output}", markup=False)
 
 
-def _values(before: Path | None, pairs: Path | None, config: Path | None, given: dict[str, Any]) -> dict[Any, Any]:
-    """Options go over the file, the file over what was there: the training to resume, or what the data suggests."""
-    values: dict[Any, Any] = {"target_symbols": reader_for(pairs).target_symbols} if pairs else {}
-    if before is not None and before.exists():
-        values = read_yaml(before)
+def _start(path: Path) -> Start:
+    model = load_model(path)
+    if not isinstance(model, Start):
+        expected = "an edit-distance, a matcher or a transducer: others cannot learn more"
+        raise ArgumentError("--from", got=f"{path}, a {type(model).__name__}", expected=expected)
+    return model
+
+
+def _kind(values: dict[Any, Any], start: Start | None) -> str:
+    """The kind of model that is wanted; that of the model to start from, if there is one."""
+    kind = str(values.get("model", "edit-distance"))
+    if start is not None and kind != start.config.model:
+        raise ArgumentError("--model", got=kind, expected=f"{start.config.model}, as the model to start from is one")
+    return kind
+
+
+def _suggested(pairs: Path | None, start: Start | None) -> dict[str, Any]:
+    """Settings that nobody has to give: those of the model to start from, or what the data suggests."""
+    if isinstance(start, LearnableEditDistance):
+        return asdict(start.config)
+    if start is not None:
+        return asdict(fine_tuning_config(start.config))
+    return {"target_symbols": reader_for(pairs).target_symbols} if pairs else {}
+
+
+def _values(
+    before: Path | None, suggested: dict[str, Any], config: Path | None, given: dict[str, Any]
+) -> dict[Any, Any]:
+    """Options go over the file, the file over what was there: the training to resume, or what suggests itself."""
+    values: dict[Any, Any] = read_yaml(before) if before is not None and before.exists() else suggested
     if config is not None:
-        values |= read_yaml(config)
+        values = merged(values, dict(flat(read_yaml(config))))
     return merged(values, given)
 
 

@@ -10,8 +10,9 @@ from nsed.cli.arguments import ModelPath, Output, load_model
 from nsed.cli.console import progress_bar
 from nsed.cli.rows import RowFormat, RowFormatOption, write_rows
 from nsed.errors import ArgumentError
+from nsed.text import Exceptions
 from nsed.text.readers.lines import open_text
-from nsed.train import Seq2Seq, Transducer
+from nsed.train import Seq2Seq, Transducer, Transduction, transduce_with_exceptions
 
 
 def transduce(
@@ -28,24 +29,43 @@ def transduce(
         int | None, typer.Option(min=1, help="Draw so many targets per source by their probability instead.")
     ] = None,
     seed: Annotated[int, typer.Option(help="For --sample: another number draws other targets.")] = 0,
+    exceptions: Annotated[
+        Path | None,
+        typer.Option(
+            help="File of pairs whose targets come first, whatever the model says; a fourth column marks them."
+        ),
+    ] = None,
     format_: RowFormatOption = RowFormat.TSV,
     output: Output = None,
 ) -> None:
-    """Give each source its most probable target: `source`, `target`, `log_prob`."""
+    """Give each source its most probable target: `source`, `target`, `log_prob`.
+
+    With `--exceptions` a fourth column, `exception`, is 1 where the file gave the target; its `log_prob` is the model's
+    own. The model's targets follow, with `--nbest`.
+    """
     transducer = load_model(model)
     if not isinstance(transducer, Transducer | Seq2Seq | Lookup | Majority | Phonetisaurus):
         raise ArgumentError("MODEL", got=f"{model}, which scores pairs only", expected="a transducer")
+    if exceptions is not None and sample is not None:
+        raise ArgumentError("--exceptions", got=exceptions, expected="none beside --sample, which draws from the model")
     strings = text or _lines(sources)
     with progress_bar("transducing", len(strings), unit="words") as bar:
-        if sample is None:
+        if exceptions is not None:
+            known = Exceptions.read(exceptions)
+            found = transduce_with_exceptions(transducer, strings, known, nbest=nbest, beam=beam, on_batch=bar.advance)
+        elif sample is None:
             found = transducer.transduce(strings, nbest=nbest, beam=beam, on_batch=bar.advance)
         elif not isinstance(transducer, Transducer | Seq2Seq):
             raise ArgumentError("--sample", got=sample, expected="nothing: this model does not draw")
         else:
             found = transducer.sample(strings, count=sample, seed=seed, on_batch=bar.advance)
     answers = ((source, one) for source, best in zip(strings, found, strict=True) for one in best)
-    rows = ({"source": source, "target": one.text, "log_prob": one.log_prob} for source, one in answers)
-    write_rows(output, format_, rows)
+    write_rows(output, format_, (_row(source, one, marked=exceptions is not None) for source, one in answers))
+
+
+def _row(source: str, answer: Transduction, *, marked: bool) -> dict[str, object]:
+    mark = {"exception": answer.exception} if marked else {}
+    return {"source": source, "target": answer.text, "log_prob": answer.log_prob, **mark}
 
 
 def _lines(path: Path) -> list[str]:

@@ -13,6 +13,8 @@ class Transduction(NamedTuple):
     text: str
     symbols: tuple[str, ...]
     log_prob: float
+    exception: bool = False
+    """Whether a file of exceptions gave it, see `nsed.Exceptions`; its log-probability is still the model's own."""
 
 
 def checked_sources(sources: Iterable[str], *, nbest: int = 1, beam: int | None = None, count: int = 1) -> list[str]:

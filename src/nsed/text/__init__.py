@@ -3,6 +3,7 @@
 from nsed.text.batch import EncodedStrings, PairBatch, PairBatches
 from nsed.text.coder import Coders, StringCoder
 from nsed.text.edit_script import Edit, EditScript, Links, pharaoh
+from nsed.text.exceptions import Exceptions
 from nsed.text.pairs import Pairs
 from nsed.text.readers import read_pairs, reader_for
 from nsed.text.string_config import StringConfig
@@ -15,6 +16,7 @@ __all__ = [
     "Edit",
     "EditScript",
     "EncodedStrings",
+    "Exceptions",
     "Links",
     "PairBatch",
     "PairBatches",

@@ -27,6 +27,11 @@ class StringCoder:
         """With the vocabulary of all symbols of some texts."""
         return cls(side, symboliser, Vocabulary.of(chain.from_iterable(map(symboliser.split, texts))))
 
+    def extended(self, texts: Iterable[str]) -> "StringCoder":
+        """With the new symbols of some texts too."""
+        new = chain.from_iterable(map(self.split, texts))
+        return replace(self, vocabulary=self.vocabulary.extended(new))
+
     def split(self, text: str) -> tuple[str, ...]:
         """The symbols of a string."""
         return self.symboliser.split(text)
@@ -71,6 +76,14 @@ class Coders:
         """With one vocabulary for both sides."""
         together = Vocabulary.of([*self.source.vocabulary.symbols, *self.target.vocabulary.symbols])
         return Coders(replace(self.source, vocabulary=together), replace(self.target, vocabulary=together))
+
+    def extended(self, pairs: Pairs, *, shared: bool = False) -> "Coders":
+        """With the new symbols of some pairs too; those that had numbers keep them. A shared vocabulary stays so."""
+        source, target = self.source.extended(pairs.sources), self.target.extended(pairs.targets)
+        if not shared:
+            return Coders(source, target)
+        both = source.vocabulary.extended(target.vocabulary.symbols)
+        return Coders(replace(source, vocabulary=both), replace(target, vocabulary=both))
 
     @property
     def vocabularies(self) -> dict[str, Vocabulary]:

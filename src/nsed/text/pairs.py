@@ -85,6 +85,12 @@ class Pairs:
         return replace(self, **{name: [column[row] for row in rows] for name, column in columns.items()})
 
 
+def present(names: Sequence[str]) -> Sequence[str]:
+    """As many of the usual columns as there are: two, three or five."""
+    width = next(width for width in (5, 3, 2) if width == 2 or set(COLUMNS[:width]) <= set(names))
+    return COLUMNS[:width]
+
+
 def _row(row: object, place: int) -> tuple[str, str]:
     parts = list(row) if isinstance(row, Iterable) and not isinstance(row, str) else []
     if len(parts) == 2 and all(isinstance(part, str) for part in parts):

@@ -11,7 +11,9 @@ SPECIALS = ("<pad>", "<unk>", "<s>", "</s>")
 
 @dataclass(frozen=True)
 class Vocabulary:
-    """The symbols of one side. Numbers 0 to 3 are padding, unknown, start and end; symbols follow in sorted order.
+    """The symbols of one side. Numbers 0 to 3 are padding, unknown, start and end; symbols follow.
+
+    They are in sorted order; those that a vocabulary is extended by come last.
 
     >>> vocabulary = Vocabulary.of(["b", "a", "b"])
     >>> vocabulary.encode(["a", "b", "z"])
@@ -26,6 +28,14 @@ class Vocabulary:
     def of(cls, symbols: Iterable[str]) -> "Vocabulary":
         """The vocabulary of all symbols given, each once."""
         return cls(tuple(sorted(set(symbols))))
+
+    def extended(self, symbols: Iterable[str]) -> "Vocabulary":
+        """With the symbols that are new, after those that have their numbers already.
+
+        >>> Vocabulary.of("bc").extended("bacd").symbols
+        ('b', 'c', 'a', 'd')
+        """
+        return Vocabulary((*self.symbols, *sorted(set(symbols) - set(self.symbols))))
 
     def __len__(self) -> int:
         return len(SPECIALS) + len(self.symbols)

@@ -3,6 +3,7 @@
 from nsed.models.transduction import Transduction
 from nsed.train.classifier import PairClassifier
 from nsed.train.classifier_config import CrossEncoderConfig, StanceConfig
+from nsed.train.corrected import transduce_with_exceptions
 from nsed.train.matcher import Matcher
 from nsed.train.matcher_config import MatcherConfig
 from nsed.train.seq2seq import Seq2Seq
@@ -21,4 +22,5 @@ __all__ = [
     "Transducer",
     "TransducerConfig",
     "Transduction",
+    "transduce_with_exceptions",
 ]

@@ -14,15 +14,18 @@ from nsed.config import from_mapping
 from nsed.errors import ArgumentError
 from nsed.models.aligner import PairsLike
 from nsed.models.calibration import Calibration, fit_calibration
+from nsed.models.growth import grow_into
 from nsed.models.persistence import SavedModel, read_kind, write_model
 from nsed.models.threshold import tuned_threshold
 from nsed.models.weights import put_weights, weights_of
 from nsed.text import Coders, Pairs, Vocabulary
 from nsed.text.progress import OnBatch, ignore
 from nsed.train.crew import crew_of
+from nsed.train.fine_tuning import check_unchanged, fine_tuning_config, hash_of_model
 from nsed.train.fitting import finished, trained
 from nsed.train.labelled_task import LabelledTask
 from nsed.train.match_data import MatchData, languages_of, match_data
+from nsed.train.matcher_config import MatcherConfig
 from nsed.train.preparation import LabelledModelConfig, labelled_split
 from nsed.train.progress import OnStep, OnValidation
 from nsed.train.trainer import Trainer
@@ -78,6 +81,7 @@ class Decider(ABC):
         *,
         validation: Pairs | None = None,
         config: LabelledModelConfig | None = None,
+        start: Model | None = None,
         folder: str | Path | None = None,
         on_step: OnStep = ignore,
         on_validation: OnValidation = ignore,
@@ -86,14 +90,31 @@ class Decider(ABC):
 
         With a folder, the training saves itself there at every validation, goes on from there if interrupted, and
         leaves settings, curves and the model there in the end.
+
+        With `start`, a trained model learns more: it gains the symbols and languages that are new to it, and by default
+        (see `fine_tuning_config`) learns slowly and until all is right. Without validation pairs, nothing is held out
+        then, and threshold and calibration stay, which a handful of pairs could not tell better.
         """
-        config = cls._checked(config)
-        training, held_out = labelled_split(Pairs.of(pairs, labels), validation, seed=config.train.seed)
-        model, crew = cls._untrained(training, config), crew_of(config.train)
+        config, known = cls._checked(config, start), Pairs.of(pairs, labels)
+        checked = known if start and validation is None else validation
+        training, held_out = labelled_split(known, checked, seed=config.train.seed)
+        model, crew = (
+            start._extended(training, config) if start else cls._untrained(training, config),
+            crew_of(config.train),
+        )
         model.network.to(crew.device).requires_grad_(True)
         task, data = model._task(model._data(training), model._data(held_out), crew.device), (training, held_out)
-        trainer = trained(task, config, data, crew, folder=folder, on_step=on_step, on_validation=on_validation)
-        return finished(model._decided(trainer, task), folder, crew)
+        trainer = trained(
+            task,
+            config,
+            data,
+            crew,
+            folder=folder,
+            on_step=on_step,
+            on_validation=on_validation,
+            start=hash_of_model(start, start.languages) if start else "",
+        )
+        return finished(model._decided(trainer, None if checked is known else task), folder, crew)
 
     def probability(self, pairs: PairsLike, *, on_batch: OnBatch = ignore) -> np.ndarray:
         """Calibrated probability that each pair matches."""
@@ -139,9 +160,15 @@ class Decider(ABC):
         return self
 
     @classmethod
-    def _checked(cls, config: LabelledModelConfig | None) -> LabelledModelConfig:
-        """The settings, or the default ones; those of another model are refused."""
-        config = config or next(iter(cls.configs.values()))()
+    def _checked(cls: type[Model], config: LabelledModelConfig | None, start: Model | None) -> LabelledModelConfig:
+        """The settings, or those for learning more, or the default ones; those of another model are refused."""
+        if start is None:
+            config = config or next(iter(cls.configs.values()))()
+        elif isinstance(start.config, MatcherConfig):
+            config = config or fine_tuning_config(start.config)
+        else:
+            expected = "none: of the models of labelled pairs, only a matcher can learn more"
+            raise ArgumentError("start", got=f"a model of kind {start.config.model!r}", expected=expected)
         if config.model not in cls.configs:
             raise ArgumentError("config.model", got=repr(config.model), expected=f"one of {', '.join(cls.configs)}")
         return config
@@ -154,17 +181,31 @@ class Decider(ABC):
         torch.manual_seed(config.train.seed)
         return cls(cls._network(config, coders, languages), coders, config, languages=languages)
 
-    def _decided(self: Model, trainer: Trainer, task: LabelledTask) -> Model:
-        """With threshold and calibration of the best weights on the validation pairs."""
+    def _extended(self: Model, pairs: Pairs, config: LabelledModelConfig) -> Model:
+        """A copy that knows the symbols and languages of these pairs too, to be trained further."""
+        check_unchanged(self.config, config)
+        coders = self.coders.extended(pairs, shared=config.shared_alphabet)
+        languages = self.languages and self.languages.extended(languages_of(pairs).symbols)
+        network = self._network(config, coders, languages)
+        grow_into(network, self.network)
+        return type(self)(
+            network, coders, config, languages=languages, threshold=self.threshold, calibration=self.calibration
+        )
+
+    def _decided(self: Model, trainer: Trainer, task: LabelledTask | None) -> Model:
+        """With threshold and calibration of the best weights on the validation pairs; without these, as they were."""
+        threshold, calibration = self.threshold, self.calibration
         self.network.eval()
-        scores, labels = task.validation_scores(), task.validation.labels
+        if task is not None:
+            scores, labels = task.validation_scores(), task.validation.labels
+            threshold, calibration = tuned_threshold(scores, labels), fit_calibration(scores, labels)
         return type(self)(
             self.network,
             self.coders,
             self.config,
             languages=self.languages,
-            threshold=tuned_threshold(scores, labels),
-            calibration=fit_calibration(scores, labels),
+            threshold=threshold,
+            calibration=calibration,
             record=trainer.record,
         )
 

@@ -34,12 +34,14 @@ def trained(
     folder: str | Path | None,
     on_step: OnStep,
     on_validation: OnValidation,
+    start: str = "",
 ) -> Trainer:
     """The trainer after its work; the task's network has the best weights.
 
-    With a folder, every validation is saved there, and an unfinished training of the same kind and data goes on.
+    With a folder, every validation is saved there, and an unfinished training of the same kind and data goes on;
+    of the same `start` too, the hash of the model that it began with, if it began with one.
     """
-    identity, run = identity_of(config, *data), RunFolder(Path(folder)) if folder else None
+    identity, run = identity_of(config, *data, start=start), RunFolder(Path(folder)) if folder else None
     trainer = Trainer(task, config.train, run.checkpoint if run else None, crew=crew, identity=identity)
     if run is not None:
         trainer.resume()
@@ -72,7 +74,8 @@ def finished(model: Model, folder: str | Path | None, crew: Crew) -> Model:
 
 
 def _facts(task: Task, config: ModelConfig, data: tuple[Pairs, Pairs], identity: dict[str, str]) -> dict[str, Any]:
-    return {
+    start = {"start": identity["model to start from"]} if "model to start from" in identity else {}
+    return start | {
         "seed": config.train.seed,
         "parameters": sum(parameter.numel() for parameter in task.network.parameters()),
         "pairs": {"training": len(data[0]), "validation": len(data[1])},

@@ -1,10 +1,10 @@
 """What makes a training that training: its settings and its data. Only the same one can be resumed."""
 
 import hashlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict
-from typing import Any
 
+from nsed.config import flat
 from nsed.text import Pairs
 from nsed.train.preparation import ModelConfig
 
@@ -24,10 +24,11 @@ FREE = frozenset(
 """Settings that may change when a training is resumed: how long it lasts and where it runs."""
 
 
-def identity_of(config: ModelConfig, training: Pairs, validation: Pairs) -> dict[str, str]:
-    """Every setting that matters by its dotted name, and the SHA-256 of the data."""
-    settings = {name: repr(value) for name, value in _flat(asdict(config)) if name not in FREE}
-    return settings | {"training pairs": hash_of(training), "validation pairs": hash_of(validation)}
+def identity_of(config: ModelConfig, training: Pairs, validation: Pairs, *, start: str = "") -> dict[str, str]:
+    """Every setting that matters by its dotted name, and the SHA-256 of the data and of the model it starts from."""
+    settings = {name: repr(value) for name, value in flat(asdict(config)) if name not in FREE}
+    data = {"training pairs": hash_of(training), "validation pairs": hash_of(validation)}
+    return settings | data | ({"model to start from": start} if start else {})
 
 
 def differences(before: Mapping[str, str], now: Mapping[str, str]) -> list[str]:
@@ -47,11 +48,3 @@ def hash_of(pairs: Pairs) -> str:
         for value in column or ():
             digest.update(f"\0{value}".encode("utf-8", "surrogatepass"))
     return digest.hexdigest()
-
-
-def _flat(settings: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
-    for name, value in settings.items():
-        if isinstance(value, Mapping):
-            yield from _flat(value, f"{prefix}{name}.")
-        else:
-            yield f"{prefix}{name}", value

@@ -57,10 +57,11 @@ def transduction_data(
     seed: int,
 ) -> tuple[Pairs, Pairs]:
     """Positive pairs to learn from and to validate with; validation sources that are also learned from do not count."""
-    checked = None if validation is None else Pairs.of(validation).positives()
-    training, held_out = split(Pairs.of(pairs).positives(), checked, seed=seed)
-    if not len(training):
+    positives = Pairs.of(pairs).positives()
+    if not len(positives):
         raise ArgumentError("pairs", got="no positive pair", expected="at least one to learn from")
+    checked = None if validation is None else Pairs.of(validation).positives()
+    training, held_out = split(positives, checked, seed=seed)
     return training, unseen(held_out, training)
 
 

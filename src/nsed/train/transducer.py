@@ -16,6 +16,7 @@ from nsed.models.answers import Answers
 from nsed.models.decision import Output
 from nsed.models.decoder import Decoder
 from nsed.models.explanation import Explanation
+from nsed.models.growth import grow_into
 from nsed.models.persistence import MODEL_KINDS, SavedModel, read_kind, write_model
 from nsed.models.transducer import TransducerNetwork
 from nsed.models.transduction import Transduction
@@ -23,6 +24,7 @@ from nsed.models.weights import put_weights, weights_of
 from nsed.text import Coders, PairBatch, PairBatches, Pairs
 from nsed.text.progress import OnBatch, ignore
 from nsed.train.crew import crew_of
+from nsed.train.fine_tuning import check_unchanged, fine_tuning_config, hash_of_model
 from nsed.train.fitting import finished, trained
 from nsed.train.preparation import transduction_data
 from nsed.train.progress import OnStep, OnValidation
@@ -62,6 +64,7 @@ class Transducer(Aligner):
         *,
         validation: Pairs | Iterable[Iterable[str]] | None = None,
         config: TransducerConfig | None = None,
+        start: "Transducer | None" = None,
         folder: str | Path | None = None,
         on_step: OnStep = lambda _: None,
         on_validation: OnValidation = lambda _: None,
@@ -72,14 +75,30 @@ class Transducer(Aligner):
 
         With a folder, the training saves itself there at every validation, goes on from there if interrupted, and
         leaves settings, curves and the model there in the end.
+
+        With `start`, a trained model learns more: it gains the symbols that are new to it, and by default (see
+        `fine_tuning_config`) learns slowly and until all is right. Without validation pairs, nothing is held out then.
         """
-        config = config or TransducerConfig()
-        data = transduction_data(pairs, validation, seed=config.train.seed)
-        model, crew = cls._untrained(data[0], config), crew_of(config.train)
+        config = config or (fine_tuning_config(start.config) if start else TransducerConfig())
+        held_out = pairs if start and validation is None else validation
+        data = transduction_data(pairs, held_out, seed=config.train.seed)
+        model, crew = (
+            start._extended(data[0], config) if start else cls._untrained(data[0], config),
+            crew_of(config.train),
+        )
         network = model.network.to(crew.device).requires_grad_(True)
         sides = model.coders.encode(data[0]), model.coders.encode(data[1])
         task = TransducerTask(network, config, *sides, crew.device)
-        trainer = trained(task, config, data, crew, folder=folder, on_step=on_step, on_validation=on_validation)
+        trainer = trained(
+            task,
+            config,
+            data,
+            crew,
+            folder=folder,
+            on_step=on_step,
+            on_validation=on_validation,
+            start=hash_of_model(start) if start else "",
+        )
         return finished(cls(network, model.coders, config, record=trainer.record), folder, crew)
 
     @property
@@ -160,6 +179,14 @@ class Transducer(Aligner):
         coders = Coders.learned(config, pairs)
         torch.manual_seed(config.train.seed)
         return cls(_network(config, coders), coders, config)
+
+    def _extended(self, pairs: Pairs, config: TransducerConfig) -> "Transducer":
+        """A copy that knows the symbols of these pairs too, to be trained further."""
+        check_unchanged(self.config, config)
+        coders = self.coders.extended(pairs)
+        network = _network(config, coders)
+        grow_into(network, self.network)
+        return Transducer(network, coders, config)
 
     @property
     def _answers(self) -> Answers:

@@ -8,10 +8,8 @@ from typing import NamedTuple
 
 from nsed.errors import DataError
 from nsed.text.labels import LABELS, parse_label
-from nsed.text.pairs import COLUMNS, Pairs
+from nsed.text.pairs import COLUMNS, Pairs, present
 from nsed.text.readers.lines import open_text
-
-_HEADERS = (COLUMNS[:2], COLUMNS[:3], COLUMNS)
 
 
 class Row(NamedTuple):
@@ -47,8 +45,9 @@ def read_csv(path: Path, columns: Sequence[str] | None = None) -> Pairs:
 def parse_rows(path: Path, rows: Iterable[Row], columns: Sequence[str] | None, separator: Separator) -> Pairs:
     """Pairs from rows of text.
 
-    A first row that reads `source target [label [source_language target_language]]` is a header. With `columns` (the
-    names that these columns have in the file) the first row must be a header that has them.
+    A first row that begins with `source target` is a header; `label` and the two languages are found by their names,
+    and other columns are left alone. With `columns` (the names that these columns have in the file) the first row must
+    be a header that has them.
     """
     kept = (row for row in rows if row.cells not in ([], [""]))
     first = next(kept, None)
@@ -75,7 +74,12 @@ def csv_rows(path: Path, stream: Iterable[str], separator: Separator = COMMA) ->
 
 
 def _is_header(row: Row) -> bool:
-    return tuple(name.strip().lower() for name in row.cells) in _HEADERS
+    """Whether it names its columns; of a pair of these two words with a label, the label tells."""
+    return tuple(_names(row)[:2]) == COLUMNS[:2] and (len(row.cells) < 3 or parse_label(row.cells[2]) is None)
+
+
+def _names(row: Row) -> list[str]:
+    return [name.strip().lower() for name in row.cells]
 
 
 def _chosen(path: Path, first: Row, columns: Sequence[str] | None, separator: Separator) -> list[int]:
@@ -83,7 +87,9 @@ def _chosen(path: Path, first: Row, columns: Sequence[str] | None, separator: Se
     if columns is None:
         if len(first.cells) < 2:
             raise wrong_width(path, first, "at least 2", separator)
-        return list(range(len(first.cells) if _is_header(first) else min(len(first.cells), 3)))
+        if not _is_header(first):
+            return list(range(min(len(first.cells), 3)))
+        return [_names(first).index(name) for name in present(_names(first))]
     missing = [name for name in columns if name not in first.cells]
     if missing:
         message = f"no column named {', '.join(map(repr, missing))}; the header has: {', '.join(first.cells)}"

@@ -9,7 +9,7 @@ import pyarrow.parquet
 
 from nsed.errors import ArgumentError, DataError
 from nsed.text.labels import LABELS, parse_label
-from nsed.text.pairs import COLUMNS, Pairs
+from nsed.text.pairs import Pairs, present
 from nsed.text.texts import Texts
 
 
@@ -30,7 +30,7 @@ def _read(path: Path, read_table: Callable[[Path], pa.Table], columns: Sequence[
         table = read_table(path)
     except (OSError, pa.ArrowException) as error:
         raise DataError(path, f"cannot be read: {str(error).splitlines()[0]}") from None
-    wanted = list(columns or _present(table.column_names))
+    wanted = list(columns or present(table.column_names))
     missing = [name for name in wanted if name not in table.column_names]
     if missing:
         found = ", ".join(table.column_names)
@@ -40,12 +40,6 @@ def _read(path: Path, read_table: Callable[[Path], pa.Table], columns: Sequence[
     source, target, *languages = (_strings(path, table.column(name), name) for name in wanted[:2] + wanted[3:])
     labels = _labels(path, table.column(wanted[2])) if len(wanted) > 2 else None
     return Pairs(source, target, labels, *languages)
-
-
-def _present(names: Sequence[str]) -> Sequence[str]:
-    """As many of the usual columns as there are: two, three or five."""
-    width = next(width for width in (5, 3, 2) if width == 2 or set(COLUMNS[:width]) <= set(names))
-    return COLUMNS[:width]
 
 
 def _labels(path: Path, column: pa.ChunkedArray) -> list[bool]:

@@ -1,0 +1,128 @@
+"""`nsed review`: the answers that a person should look at first, to be corrected and learned from."""
+
+import json
+from collections.abc import Iterator, Mapping
+from enum import StrEnum
+from itertools import chain, islice
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.table import Table
+
+from nsed.cli.arguments import Columns, Model, ModelPath, Output, load_model, open_output, split_columns, write_tsv
+from nsed.cli.console import out, progress_bar
+from nsed.cli.rows import cell, plain
+from nsed.errors import ArgumentError
+from nsed.text import Pairs, read_pairs
+from nsed.text.readers import READERS
+from nsed.text.readers.delimited import TAB, Row, parse_rows
+from nsed.text.readers.lines import open_text
+from nsed.train import Matcher, Transducer
+from nsed.train.review import Order, ReviewedPair, ReviewedWord, review_pairs, review_words
+
+LINES = (".tsv", ".txt")
+"""Endings of files that may have words or pairs, like those of no known ending."""
+
+
+class Format(StrEnum):
+    """How the review is written."""
+
+    TSV = "tsv"
+    JSON = "json"
+    TABLE = "table"
+
+
+def review(
+    model: ModelPath,
+    data: Annotated[
+        Path,
+        typer.Argument(
+            help="File of words, one per line, or of pairs; - is standard input. Of a matcher, pairs.",
+        ),
+    ] = Path("-"),
+    columns: Columns = None,
+    top: Annotated[int, typer.Option(min=1, help="Lines at most.")] = 100,
+    by: Annotated[
+        Order | None,
+        typer.Option(
+            help="confidence: the least probable answers first; margin: those least ahead of the second; entropy: the "
+            "most open choices; disagreement: targets or labels of the data that the model believes least. By "
+            "default disagreement where the data has targets or labels, else confidence.",
+            show_default=False,
+        ),
+    ] = None,
+    format_: Annotated[
+        Format, typer.Option("--format", help="tsv, with a header; JSON lines; or a table to look at.")
+    ] = Format.TSV,
+    output: Output = None,
+) -> None:
+    """List the answers that most deserve a look: the least certain ones, and likely errors of the data.
+
+    The columns `source` and `target` (of a matcher, and `label`) come first. Correct them by hand, and the same file is
+    one for `nsed transduce --exceptions` and for `nsed train --from`.
+    """
+    if format_ is Format.TABLE and output is not None:
+        raise ArgumentError("--format", got="table", expected="tsv or json beside --output")
+    rows = list(islice(_rows(load_model(model), model, data, split_columns(columns), by), top))
+    names = list(rows[0]) if rows else []
+    if format_ is Format.TABLE:
+        _show(names, rows)
+        return
+    with open_output(output) as stream:
+        if format_ is Format.JSON:
+            stream.writelines(json.dumps(plain(row), ensure_ascii=False) + "\n" for row in rows)
+        else:
+            cells = ([cell(value) for value in row.values()] for row in rows)
+            write_tsv(stream, chain([names] if names else [], cells), otherwise="Use --format json.")
+
+
+def _rows(
+    model: Model, name: Path, data: Path, columns: list[str] | None, by: Order | None
+) -> Iterator[Mapping[str, object]]:
+    given = words_or_pairs(data, columns)
+    if isinstance(model, Matcher) and isinstance(given, Pairs):
+        return map(_pair_row, review_pairs(model, given, by=by))
+    if isinstance(model, Matcher):
+        raise ArgumentError("DATA", got=f"{data}, a list of words", expected="pairs, for a matcher")
+    if not isinstance(model, Transducer):
+        raise ArgumentError("MODEL", got=f"{name}, which gives no answers", expected="a transducer or a matcher")
+    given = given.positives() if isinstance(given, Pairs) else given
+    sources, targets = (given.sources, given.targets) if isinstance(given, Pairs) else (given, None)
+    with progress_bar("reviewing", len(sources), unit="words") as bar:
+        return map(_word_row, review_words(model, sources, targets=targets, by=by, on_batch=bar.advance))
+
+
+def words_or_pairs(path: Path, columns: list[str] | None) -> list[str] | Pairs:
+    """What a file has: pairs, if it is of a kind that has columns, or if its first line has a tab."""
+    ending = path.suffix.lower()
+    if ending in READERS and ending not in LINES:
+        return read_pairs(path, columns=columns)
+    with open_text(path) as stream:
+        lines = [line.rstrip("\r\n") for line in stream]
+    if columns is None and "\t" not in next(filter(None, lines), ""):
+        return [line for line in lines if line]
+    return parse_rows(path, (Row(number, line.split("\t")) for number, line in enumerate(lines, 1)), columns, TAB)
+
+
+def _word_row(word: ReviewedWord) -> dict[str, object]:
+    figures = {"probability": word.probability, "margin": word.margin, "entropy": word.entropy}
+    data = {} if word.disagreement is None else {"disagreement": word.disagreement}
+    answers = " | ".join(one.text for one in word.answers)
+    return {"source": word.source, "target": word.target, **data, **figures, "answers": answers}
+
+
+def _pair_row(pair: ReviewedPair) -> dict[str, object]:
+    names = ("source_language", "target_language")
+    languages = dict(zip(names, pair.languages, strict=True)) if pair.languages else {}
+    figures = {"probability": pair.probability, "margin": pair.margin, "entropy": pair.entropy}
+    data = {} if pair.disagreement is None else {"disagreement": pair.disagreement}
+    return {"source": pair.source, "target": pair.target, "label": pair.label, **languages, **data, **figures}
+
+
+def _show(names: list[str], rows: list[Mapping[str, object]]) -> None:
+    table = Table(*names, box=None, pad_edge=False)
+    for row in rows:
+        cells = (f"{value:.3f}" if isinstance(value, float) else cell(value) for value in row.values())
+        table.add_row(*cells)
+    out.print(table, markup=False)

@@ -1,0 +1,119 @@
+"""A trained model learns more, and keeps what it knows."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+import nsed
+from nsed.config import from_mapping
+from nsed.datasets.rule_language import matching_pairs, transduction_pairs
+from nsed.errors import ArgumentError, ConfigError, ModelFileError
+from nsed.train import Matcher, MatcherConfig, Transducer, TransducerConfig
+from nsed.train.fine_tuning import fine_tuning_config
+
+ENCODER = {"kind": "cnn", "dim": 32, "layers": 1, "dropout": 0.0, "max_length": 32}
+TRAIN = {"steps": 100, "batch_pairs": 64, "validate_every": 50, "warmup": 20, "learning_rate": 5e-3, "device": "cpu"}
+FIXES = [("XAC", "xac"), ("CQB", "qcb"), ("QA", "qa")]
+"""With symbols of both sides that the model has never seen."""
+OLD = list(transduction_pairs(1500, seed=1))
+
+
+@pytest.fixture(scope="module")
+def model():
+    config = from_mapping(TransducerConfig, {"encoder": ENCODER, "train": TRAIN, "feature_dropout": 0.0})
+    return Transducer.fit(OLD, config=config)
+
+
+def quick(config):
+    """A model this small can be taught faster."""
+    faster = replace(config.train, learning_rate=3e-3, steps=100, patience=100, batch_pairs=64)
+    return replace(config, train=faster)
+
+
+@pytest.fixture(scope="module")
+def tuned(model):
+    """Some of what it knows is among the corrections, so that it is not forgotten."""
+    return Transducer.fit(FIXES + OLD[:61], start=model, config=quick(fine_tuning_config(model.config)))
+
+
+def outputs(model, sources):
+    return [best[0].text for best in model.transduce(sources)]
+
+
+def test_corrections_with_new_symbols_are_learned_and_little_is_lost(model, tuned):
+    assert outputs(tuned, [source for source, _ in FIXES]) == [target for _, target in FIXES]
+    assert tuned.coders.source.vocabulary.symbols == (*model.coders.source.vocabulary.symbols, "Q", "X")
+    assert tuned.coders.target.vocabulary.symbols == (*model.coders.target.vocabulary.symbols, "q", "x")
+    others = [source for source, _ in transduction_pairs(200, seed=2)]
+    same = np.mean([a == b for a, b in zip(outputs(model, others), outputs(tuned, others), strict=True)])
+    assert same > 0.95
+
+
+def test_fine_tuning_twice_is_no_slower_than_once(model):
+    once = fine_tuning_config(model.config)
+    assert fine_tuning_config(once) == once
+    assert once.train.learning_rate < model.config.train.learning_rate / 10
+
+
+def test_the_model_to_start_from_stays_as_it_was(model, tuned):
+    assert "Q" not in model.coders.source.vocabulary
+    assert outputs(model, ["BAAC"]) == ["ac"]
+    assert tuned.network is not model.network
+
+
+def test_a_grown_model_is_saved_and_loaded(tuned, tmp_path):
+    tuned.save(tmp_path)
+    assert (nsed.load(tmp_path).score(FIXES) == tuned.score(FIXES)).all()
+
+
+def test_what_the_weights_depend_on_cannot_change(model):
+    config = fine_tuning_config(model.config)
+    other = replace(config, source_case="lower", encoder=replace(config.encoder, dim=16, dropout=0.5), beam=2)
+    with pytest.raises(ConfigError) as refused:
+        Transducer.fit(FIXES, start=model, config=other)
+    assert refused.value.faults == (
+        "encoder.dim: got 16, expected 32, as the model to start from has it",
+        "source_case: got 'lower', expected 'keep', as the model to start from has it",
+    )
+    with pytest.raises(ArgumentError, match="pairs: got no positive pair"):
+        Transducer.fit([], start=model)
+
+
+def test_an_interrupted_fine_tuning_goes_on_from_the_same_model_only(model, tuned, tmp_path):
+    config = quick(fine_tuning_config(model.config))
+
+    def interrupt(step):
+        if step == 7:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        Transducer.fit(FIXES + OLD[:61], start=model, config=config, folder=tmp_path, on_step=interrupt)
+    other = Transducer(tuned.network, tuned.coders, model.config)
+    with pytest.raises(ModelFileError, match=r"of another training: model to start from: was \w{64}, is \w{64}$"):
+        Transducer.fit(FIXES + OLD[:61], start=other, config=config, folder=tmp_path)
+    resumed = Transducer.fit(FIXES + OLD[:61], start=model, config=config, folder=tmp_path)
+    for one, whole in zip(resumed.network.state_dict().values(), tuned.network.state_dict().values(), strict=True):
+        assert torch.equal(one, whole)
+
+
+def test_a_matcher_learns_more_and_keeps_its_threshold():
+    config = from_mapping(MatcherConfig, {"encoder": ENCODER, "train": TRAIN, "shared_alphabet": True})
+    model = Matcher.fit(matching_pairs(1000, seed=1), config=config)
+    fixes, labels = [("QQ", "zz"), ("AC", "ac"), ("QA", "cc"), ("CC", "aa")], [1, 1, 0, 0]
+    tuned = Matcher.fit(fixes, labels, start=model, config=quick(fine_tuning_config(model.config)))
+    assert tuned.match(fixes).tolist() == [True, True, False, False]
+    assert (tuned.threshold, tuned.calibration) == (model.threshold, model.calibration)
+    assert tuned.coders.source.vocabulary == tuned.coders.target.vocabulary
+    checked = Matcher.fit(fixes, labels, start=model, validation=matching_pairs(100, seed=2))
+    assert checked.threshold != model.threshold
+
+
+def test_an_edit_distance_goes_on_with_other_pairs_of_the_same_symbols():
+    before = nsed.LearnableEditDistance.fit([("ab", "ba"), ("aa", "aa"), ("bb", "bb")])
+    pairs = [("aab", "bba"), ("ab", "bb")]
+    after = nsed.LearnableEditDistance.fit(pairs, start=before.restarted(pairs))
+    assert after.score(pairs).sum() > before.score(pairs).sum()
+    with pytest.raises(ArgumentError, match=r"target symbols of the pairs: got c d, expected those of the model"):
+        before.restarted([("ab", "cd")])
