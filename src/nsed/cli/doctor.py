@@ -16,6 +16,7 @@ EXTRAS = {
     "cpu": ("numba", "compiled lattices, pair features and bulk scores on a CPU"),
     "train": ("lightning", "several devices, TensorBoard"),
     "cognates": ("infomap", "clusters by Infomap"),
+    "web": ("fastapi", "nsed serve: a page and a JSON API"),
     "viz": ("matplotlib", "pictures of learning curves and of explanations as files"),
 }
 

@@ -23,6 +23,7 @@ from nsed.cli import (
     review,
     rules,
     score,
+    serve,
     train,
     transduce,
 )
@@ -50,6 +51,7 @@ COMMANDS = (
     explain.explain,
     operations.operations,
     rules.rules,
+    serve.serve,
     models.models,
     doctor.doctor,
     bench.bench,

@@ -1,0 +1,87 @@
+"""`nsed serve`: models behind a page and a JSON API."""
+
+import warnings
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Annotated
+
+import torch
+import typer
+
+from nsed.cli.console import err, progress_bar
+from nsed.errors import ArgumentError, CutOutputWarning, MissingExtraError, UnknownSymbolWarning
+from nsed.models.shipped import shipped_models
+from nsed.text import Exceptions, read_pairs
+from nsed.web.gallery import NO_EXCEPTIONS, ServedModel
+from nsed.web.limits import Limits
+
+
+def serve(
+    models: Annotated[
+        list[str] | None,
+        typer.Argument(
+            help="Folders of saved models, or names of shipped ones; without any, all shipped ones.",
+            show_default=False,
+        ),
+    ] = None,
+    host: Annotated[str, typer.Option(help="Address to listen on; 0.0.0.0 is every one.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Port to listen on.")] = 8000,
+    exceptions: Annotated[
+        Path | None,
+        typer.Option(help="File of pairs whose targets come first, whatever the model says.", show_default=False),
+    ] = None,
+    rules_data: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="MODEL=FILE: pairs in which the rules of a model are counted before it is served; repeatable.",
+            show_default=False,
+        ),
+    ] = None,
+    max_items: Annotated[int, typer.Option(min=1, help="Strings, or pairs, in a request.")] = Limits.items,
+    max_length: Annotated[int, typer.Option(min=1, help="Characters of a string.")] = Limits.length,
+    timeout: Annotated[float, typer.Option(min=0.1, help="Seconds that a request may take.")] = Limits.timeout,
+    threads: Annotated[
+        int, typer.Option(min=1, help="Threads that compute; on a CPU more than one rarely helps.")
+    ] = Limits.threads,
+) -> None:
+    """Serve models: a page to try them, a JSON API below /api, its description at /openapi.json.
+
+    The page's Match view needs a matcher, and its Rules view pairs: --rules-data, or those that someone pastes.
+    """
+    _check_installed()
+    from nsed.web.server import run_server  # noqa: PLC0415  what needs the extra
+
+    for category in (UnknownSymbolWarning, CutOutputWarning):
+        warnings.simplefilter("ignore", category)  # who asks is told
+    torch.set_num_threads(1)  # words are short: more threads only wait for each other
+    served = _with_rules([ServedModel.read(path) for path in models or shipped_models()], rules_data or [])
+    known = NO_EXCEPTIONS if exceptions is None else Exceptions.read(exceptions)
+    limits = Limits(items=max_items, length=max_length, timeout=timeout, threads=threads)
+    err.print(f"serving {', '.join(one.name for one in served)} at http://{host}:{port}/ (Ctrl-C stops)")
+    run_server(served, limits, known, host=host, port=port)
+
+
+def _check_installed() -> None:
+    for package in ("fastapi", "uvicorn"):
+        if find_spec(package) is None:
+            raise MissingExtraError(package, extra="web")
+
+
+def _with_rules(served: list[ServedModel], given: list[str]) -> list[ServedModel]:
+    """The models, those that are named with the rules in their file."""
+    files = dict(_named(one, [model.name for model in served]) for one in given)
+    return [_counted(one, files[one.name]) if one.name in files else one for one in served]
+
+
+def _named(given: str, names: list[str]) -> tuple[str, Path]:
+    name, _, file = given.partition("=")
+    if name not in names or not file:
+        raise ArgumentError("--rules-data", got=given, expected=f"MODEL=FILE, MODEL one of: {', '.join(names)}")
+    return name, Path(file)
+
+
+def _counted(served: ServedModel, path: Path) -> ServedModel:
+    served.check("rules")
+    pairs = read_pairs(path)
+    with progress_bar(f"reading rules of {served.name}", len(pairs)) as bar:
+        return served.with_rules(pairs, on_batch=bar.advance)

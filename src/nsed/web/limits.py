@@ -1,0 +1,72 @@
+"""How much one request may ask for, and how long it may take."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from nsed.web.problems import ApiError
+
+_UNWRITABLE = frozenset("\0") | frozenset(map(chr, range(0xD800, 0xE000)))
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What the server takes on. A request beyond it is refused with a message, before any work is done.
+
+    >>> Limits(length=5).check_texts("sources", ["short", "longer"])
+    Traceback (most recent call last):
+    nsed.web.problems.ApiError: a string has 6 characters, at most 5 are taken
+    """
+
+    items: int = 100
+    """Strings, or pairs, in a request."""
+    length: int = 200
+    """Characters of a string."""
+    explained: int = 40
+    """Symbols of each string of a pair that is drawn: a picture has a box for each two of them."""
+    nbest: int = 20
+    """Targets per source."""
+    beam: int = 20
+    """Prefixes followed at once."""
+    body: int = 2**18
+    """Bytes of a request."""
+    waiting: int = 10_000
+    """Strings, pairs and explanations that may wait for their turn; then the server says that it is busy."""
+    timeout: float = 30.0
+    """Seconds, waiting included."""
+    threads: int = 1
+    """Threads that compute. Python lets one run at a time, so that more rarely help on a CPU."""
+
+    def told(self) -> dict[str, float]:
+        """What clients should know."""
+        names = ("items", "length", "explained", "nbest", "beam", "body", "timeout")
+        return {name: getattr(self, name) for name in names}
+
+    def check_count(self, field: str, things: Sequence[object]) -> None:
+        """Raise `ApiError` if there are none, or too many."""
+        if not things:
+            raise ApiError(422, "empty", "the list is empty, at least one is needed", field=field)
+        if len(things) > self.items:
+            message = f"the list has {len(things)} items, at most {self.items} are taken"
+            raise ApiError(422, "too_many", message, field=field)
+
+    def check_texts(self, field: str, texts: Iterable[str]) -> None:
+        """Raise `ApiError` for a string that is too long or that no text can have."""
+        for text in texts:
+            if len(text) > self.length:
+                message = f"a string has {len(text)} characters, at most {self.length} are taken"
+                raise ApiError(422, "too_long", message, field=field)
+            if not _UNWRITABLE.isdisjoint(text):
+                message = "a string has NUL or half a character (a lone surrogate): no text does"
+                raise ApiError(422, "no_text", message, field=field)
+
+    def check_width(self, nbest: int, beam: int | None) -> None:
+        """Raise `ApiError` for a search that is too wide."""
+        for field, value, most in (("nbest", nbest, self.nbest), ("beam", beam or 1, self.beam)):
+            if value > most:
+                raise ApiError(422, "too_large", f"got {value}, at most {most} is taken", field=field)
+
+    def check_drawn(self, field: str, symbols: Sequence[str]) -> None:
+        """Raise `ApiError` for a string with too many symbols for a picture."""
+        if len(symbols) > self.explained:
+            message = f"the string has {len(symbols)} symbols, at most {self.explained} are explained"
+            raise ApiError(422, "too_long", message, field=field)

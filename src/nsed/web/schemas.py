@@ -1,0 +1,191 @@
+"""What is asked and answered, as OpenAPI shows it."""
+
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+Picture = Literal["alpha", "posteriors", "lattice", "waterfall"]
+
+
+class Asked(BaseModel):
+    """A request; fields that nobody knows are mistakes."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    model: str = Field(description="Name of a model, see /api/models.", examples=["g2p-en"])
+
+
+class AskedPair(BaseModel):
+    """Two strings."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    source: str
+    target: str
+
+
+class TransduceRequest(Asked):
+    """Sources to be turned into targets."""
+
+    sources: list[str] = Field(examples=[["flagships", "thought"]])
+    nbest: int = Field(1, ge=1, description="Targets per source, the most probable first.")
+    beam: int | None = Field(None, ge=1, description="Prefixes followed at once; the model's own number if left out.")
+    scripts: bool = Field(False, description="Whether to tell the edit script of every target.")
+
+
+class PairsRequest(Asked):
+    """Pairs to be decided on, or aligned."""
+
+    pairs: list[AskedPair]
+
+
+class ExplainRequest(Asked):
+    """One pair to be explained."""
+
+    source: str = Field(examples=["flagships"])
+    target: str | None = Field(None, description="Of a transducer, if left out: what it writes itself.")
+    scripts: int = Field(3, ge=1, le=10, description="How many of the best edit scripts.")
+    html: bool = Field(False, description="Whether to draw it as a part of a page (style: /static/explain.css).")
+    pictures: list[Picture] = Field(default_factory=list, description="Pictures to draw as SVG.", max_length=4)
+
+
+class RulesRequest(Asked):
+    """Rules of a model: in given pairs, in those the server was started with, or of the weights alone."""
+
+    pairs: list[AskedPair] | None = None
+    by: Literal["support", "surprise"] = "support"
+    top: int = Field(50, ge=1, le=1000)
+
+
+class Script(BaseModel):
+    """Edit operations: `a` stays, `a→b` is substituted, `-a` deleted, `+b` inserted."""
+
+    text: str
+    edits: list[dict[str, Any]]
+
+
+class Answer(BaseModel):
+    """One target. Its log-probability is the model's own, null where the model cannot write it."""
+
+    target: str
+    symbols: list[str]
+    log_prob: float | None
+    probability: float
+    exception: bool = Field(description="Whether it comes from the file of exceptions, not from the model.")
+    script: Script | None = None
+
+
+class Answers(BaseModel):
+    """The targets of one source, and symbols that the model has never seen."""
+
+    source: str
+    answers: list[Answer]
+    unknown: list[str]
+
+
+class TransduceResponse(BaseModel):
+    """An entry per source, in the order asked."""
+
+    model: str
+    results: list[Answers]
+
+
+class Decided(BaseModel):
+    """Whether a pair matches, and how probably."""
+
+    source: str
+    target: str
+    match: bool
+    probability: float
+    score: float | None
+    threshold: float
+
+
+class MatchResponse(BaseModel):
+    """An entry per pair, in the order asked."""
+
+    model: str
+    results: list[Decided]
+
+
+class Aligned(BaseModel):
+    """A pair and the operations that make one of the other."""
+
+    source: str
+    target: str
+    script: Script
+
+
+class AlignResponse(BaseModel):
+    """An entry per pair, in the order asked."""
+
+    model: str
+    results: list[Aligned]
+
+
+class ExplainResponse(BaseModel):
+    """Scripts, tables and contributions (see the documentation of explanations), and what was drawn of them."""
+
+    model: str
+    source: str
+    target: str
+    exception: bool
+    explanation: dict[str, Any]
+    html: str | None
+    pictures: dict[str, str]
+
+
+class RulesResponse(BaseModel):
+    """The first rules, and in how many pairs they were counted; 0 if they are the weights'."""
+
+    model: str
+    pairs: int
+    total: int
+    rules: list[dict[str, Any]]
+
+
+class Example(BaseModel):
+    """Something to try."""
+
+    source: str
+    target: str | None = None
+
+
+class ModelCard(BaseModel):
+    """What a model is called and can do."""
+
+    name: str
+    title: str
+    kind: str
+    abilities: list[Literal["transduce", "match", "align", "explain", "rules"]]
+    examples: list[Example]
+
+
+class ModelsResponse(BaseModel):
+    """All models that are served, and what a request may ask for."""
+
+    models: list[ModelCard]
+    limits: dict[str, float]
+    exceptions: int = Field(description="How many exceptions there are.")
+
+
+class Health(BaseModel):
+    """The server is there."""
+
+    status: Literal["ok"] = "ok"
+    version: str
+    waiting: int
+
+
+class Fault(BaseModel):
+    """What is wrong: a word for programs, a sentence for people, and the field of the request."""
+
+    code: str
+    message: str
+    field: str | None
+
+
+class ErrorBody(BaseModel):
+    """The answer to every request that fails."""
+
+    error: Fault

@@ -1,0 +1,156 @@
+"""What the server does, without the web: plain values in, records of `schemas` out."""
+
+from collections.abc import Callable, Sequence
+from math import exp, isfinite
+from typing import Any
+
+from nsed.errors import NotExplainableError
+from nsed.explain import rules as rules_in
+from nsed.explain.rule_table import Ranking, plain
+from nsed.text import EditScript, Exceptions, Pairs, StringCoder
+from nsed.train import Transduction, transduce_with_exceptions
+from nsed.web.gallery import ServedModel
+from nsed.web.limits import Limits
+from nsed.web.schemas import (
+    Aligned,
+    Answer,
+    Answers,
+    Decided,
+    ExplainRequest,
+    ExplainResponse,
+    RulesResponse,
+    Script,
+)
+
+Transducing = Callable[[Sequence[str]], list[Answers]]
+
+
+def transduce(
+    served: ServedModel,
+    sources: Sequence[str],
+    exceptions: Exceptions,
+    *,
+    nbest: int = 1,
+    beam: int | None = None,
+    scripts: bool = False,
+) -> list[Answers]:
+    """The most probable targets of each source, those of the exceptions first."""
+    found = transduce_with_exceptions(served.model, sources, exceptions, nbest=nbest, beam=beam)
+    told = _scripts(served, sources, found) if scripts and "align" in served.abilities else _no_scripts(found)
+    coder = served.model.coders.source
+    return [
+        Answers(source=source, answers=list(map(_answer, best, row)), unknown=unknown_symbols(coder, source))
+        for source, best, row in zip(sources, found, told, strict=True)
+    ]
+
+
+def match(served: ServedModel, pairs: Sequence[tuple[str, str]]) -> list[Decided]:
+    """Whether each pair matches."""
+    model = served.model
+    scores = model.score(Pairs.of(pairs))
+    sure = model.calibration.probability(scores)
+    return [
+        Decided(
+            source=source,
+            target=target,
+            match=bool(score >= model.threshold),
+            probability=float(probability),
+            score=finite(float(score)),
+            threshold=float(model.threshold),
+        )
+        for (source, target), score, probability in zip(pairs, scores, sure, strict=True)
+    ]
+
+
+def align(served: ServedModel, pairs: Sequence[tuple[str, str]]) -> list[Aligned]:
+    """The edit script of each pair."""
+    scripts = served.model.align_all(Pairs.of(pairs))
+    return [Aligned(source=s, target=t, script=_script(one)) for (s, t), one in zip(pairs, scripts, strict=True)]
+
+
+def explain(served: ServedModel, asked: ExplainRequest, exceptions: Exceptions, limits: Limits) -> ExplainResponse:
+    """Why a pair got its score. Raises `NotExplainableError` where the model cannot make the target at all."""
+    coders = served.model.coders
+    limits.check_drawn("source", coders.source.split(asked.source))
+    target, exception = _target(served, asked, exceptions)
+    limits.check_drawn("target", coders.target.split(target))
+    made = served.model.explain(asked.source, target, scripts=asked.scripts)
+    if not isfinite(made.log_prob):
+        raise NotExplainableError(f"{served.name} has no edit operations that make {target!r} of {asked.source!r}")
+    return ExplainResponse(
+        model=served.name,
+        source=asked.source,
+        target=target,
+        exception=exception,
+        explanation=finite(made.to_dict()),
+        html=made.to_html(style=False) if asked.html else None,
+        pictures={name: made.to_svg(name) for name in asked.pictures},
+    )
+
+
+def rules(
+    served: ServedModel, pairs: Sequence[tuple[str, str]] | None, *, by: Ranking = "support", top: int = 50
+) -> RulesResponse:
+    """The first rules: in these pairs, or those that are known of the model."""
+    table = served.table if pairs is None else rules_in(served.model, pairs)
+    if table is None:
+        advice = "give pairs, or start the server with --rules-data"
+        raise NotExplainableError(f"{served.name} sees context, so that its weights alone tell no rules: {advice}")
+    chosen = [finite(plain(rule)) | {"rule": str(rule)} for rule in table.ranked(by, top=top)]
+    return RulesResponse(model=served.name, pairs=table.pairs, total=len(table), rules=chosen)
+
+
+def unknown_symbols(coder: StringCoder, text: str) -> list[str]:
+    """Symbols that a model reads as one it does not know."""
+    return sorted({symbol for symbol in coder.split(text) if symbol not in coder.vocabulary})
+
+
+def finite(value: Any) -> Any:
+    """Plain values as JSON can have them: what is infinite, or no number, becomes nothing.
+
+    >>> finite({"log_prob": float("-inf"), "share": [0.5]})
+    {'log_prob': None, 'share': [0.5]}
+    """
+    if isinstance(value, dict):
+        return {key: finite(one) for key, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [finite(one) for one in value]
+    return None if isinstance(value, float) and not isfinite(value) else value
+
+
+def _target(served: ServedModel, asked: ExplainRequest, exceptions: Exceptions) -> tuple[str, bool]:
+    """What is to be explained, and whether the exceptions have it."""
+    coders = served.model.coders
+    settled = exceptions.by_source(coders).get(coders.source.split(asked.source), [])
+    if asked.target is not None:
+        return asked.target, coders.target.split(asked.target) in map(coders.target.split, settled)
+    served.check("transduce")
+    return (settled[0], True) if settled else (served.model.best_target(asked.source), False)
+
+
+def _scripts(
+    served: ServedModel, sources: Sequence[str], found: Sequence[Sequence[Transduction]]
+) -> list[list[Script | None]]:
+    """The script of every target that the model can write."""
+    asked = [(s, one.text) for s, best in zip(sources, found, strict=True) for one in best if isfinite(one.log_prob)]
+    made = iter(served.model.align_all(Pairs.of(asked)) if asked else [])
+    return [[_script(next(made)) if isfinite(one.log_prob) else None for one in best] for best in found]
+
+
+def _no_scripts(found: Sequence[Sequence[Transduction]]) -> list[list[Script | None]]:
+    return [[None for _ in best] for best in found]
+
+
+def _answer(one: Transduction, script: Script | None) -> Answer:
+    return Answer(
+        target=one.text,
+        symbols=list(one.symbols),
+        log_prob=finite(one.log_prob),
+        probability=exp(min(0.0, one.log_prob)),
+        exception=one.exception,
+        script=script,
+    )
+
+
+def _script(script: EditScript) -> Script:
+    return Script(text=script.to_text(), edits=finite(script.to_dict()["edits"]))

@@ -1,0 +1,143 @@
+"""The JSON API, through a real server."""
+
+from math import exp
+
+import pytest
+
+import nsed
+from nsed.explain import rules
+
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::nsed.errors.UnknownSymbolWarning"),
+    pytest.mark.filterwarnings("ignore::nsed.errors.CutOutputWarning"),
+]
+
+
+def test_targets_are_those_of_the_model_in_the_order_asked(ask):
+    words = ["flagships", "thought", "colonel"]
+    results = ask("transduce", model="g2p-en", sources=words, nbest=2)["results"]
+    assert [one["source"] for one in results] == words
+    expected = nsed.load("g2p-en").transduce(words, nbest=2)
+    shown = [[answer["target"] for answer in one["answers"]] for one in results]
+    assert shown == [[one.text for one in best] for best in expected]
+    best = results[0]["answers"][0]
+    assert best["log_prob"] == pytest.approx(expected[0][0].log_prob, abs=1e-4)
+    assert best["probability"] == pytest.approx(exp(best["log_prob"]))
+    assert best["script"] is None
+
+
+def test_scripts_come_on_demand(ask):
+    (result,) = ask("transduce", model="g2p-en", sources=["cat"], scripts=True)["results"]
+    assert result["answers"][0]["script"]["text"] == "c→K a→AE t→T"
+    assert result["answers"][0]["script"]["edits"][0]["kind"] == "substitute"
+
+
+def test_exceptions_come_first_and_are_marked(ask):
+    (result,) = ask("transduce", model="g2p-en", sources=["nsed"], nbest=2)["results"]
+    assert [(one["target"], one["exception"]) for one in result["answers"]][0] == ("EH N Z EH D", True)
+    assert not result["answers"][1]["exception"]
+    explained = ask("explain", model="g2p-en", source="read")
+    assert (explained["target"], explained["exception"]) == ("R IY D", True)
+    assert not ask("explain", model="g2p-en", source="thought")["exception"]
+
+
+def test_symbols_that_the_model_never_saw_are_named(ask):
+    (result,) = ask("transduce", model="g2p-en", sources=["c☃t"])["results"]
+    assert result["unknown"] == ["☃"]
+
+
+def test_decisions_are_those_of_the_matcher(ask, matcher):
+    pairs = [("ABAC", "bac"), ("AB", "cacb")]
+    results = ask("match", model="rule-matcher", pairs=as_objects(pairs))["results"]
+    assert [one["match"] for one in results] == matcher.match(pairs).tolist()
+    assert [one["probability"] for one in results] == pytest.approx(matcher.probability(pairs), abs=1e-5)
+
+
+def test_alignments(ask):
+    (result,) = ask("align", model="spelling", pairs=as_objects([("colour", "color")]))["results"]
+    assert result["script"]["text"] == "c o l o -u r"
+
+
+def test_explanations_have_tables_html_and_pictures(ask):
+    asked = {"source": "read", "target": "R IY D", "html": True, "pictures": ["lattice", "alpha"]}
+    answer = ask("explain", model="g2p-en", **asked)
+    assert len(answer["explanation"]["log_alpha"]) == 5
+    assert answer["html"].startswith("<section")
+    assert "style=" not in answer["html"]  # the page's policy forbids them
+    assert set(answer["pictures"]) == {"lattice", "alpha"}
+    assert answer["pictures"]["lattice"].startswith("<svg")
+
+
+def test_a_matcher_explains_its_decision(ask):
+    answer = ask("explain", model="rule-matcher", source="AB", target="b")
+    assert set(answer["explanation"]["decision"]) >= {"match", "probability", "threshold"}
+
+
+def test_rules_of_given_pairs_and_of_known_ones(ask):
+    pairs = [("cat", "K AE T"), ("cut", "K AH T")]
+    answer = ask("rules", model="g2p-en", pairs=as_objects(pairs), top=3)
+    expected = rules(nsed.load("g2p-en"), pairs).ranked(top=3)
+    assert [one["rule"] for one in answer["rules"]] == list(map(str, expected))
+    assert ask("rules", model="spelling")["pairs"] == 2
+    error = ask("rules", model="g2p-en", status=422)["error"]
+    assert error["code"] == "not_explainable"
+    assert "--rules-data" in error["message"]
+
+
+def test_models_say_what_they_can_do(client):
+    answer = client.get("/api/models").json()
+    able = {one["name"]: one["abilities"] for one in answer["models"]}
+    assert able["g2p-en"] == ["transduce", "align", "explain", "rules"]
+    assert able["rule-matcher"] == ["match", "align", "explain", "rules"]
+    assert answer["limits"]["length"] == 300
+    assert answer["exceptions"] == 3
+
+
+def test_health(client):
+    answer = client.get("/healthz").json()
+    assert answer == {"status": "ok", "version": nsed.__version__, "waiting": 0}
+
+
+def test_openapi_names_every_address(client):
+    paths = client.get("/openapi.json").json()["paths"]
+    verbs = ("transduce", "match", "align", "explain", "rules", "models")
+    assert set(paths) == {*(f"/api/{verb}" for verb in verbs), "/healthz"}
+    assert client.get("/docs").status_code == 404  # it would load scripts from elsewhere
+
+
+@pytest.mark.parametrize(
+    ("verb", "body", "code", "field"),
+    [
+        ("transduce", {"model": "g2p-em", "sources": ["a"]}, "invalid", "model"),
+        ("transduce", {"model": "spelling", "sources": ["a"]}, "invalid", "model"),
+        ("transduce", {"model": "g2p-en", "sources": []}, "empty", "sources"),
+        ("transduce", {"model": "g2p-en", "sources": ["a"] * 101}, "too_many", "sources"),
+        ("transduce", {"model": "g2p-en", "sources": ["a"], "nbest": 21}, "too_large", "nbest"),
+        ("transduce", {"model": "g2p-en", "sources": ["a"], "beam": 0}, "invalid", "beam"),
+        ("transduce", {"model": "g2p-en", "sources": "cat"}, "invalid", "sources"),
+        ("transduce", {"model": "g2p-en", "sources": ["a"], "n_best": 2}, "invalid", "n_best"),
+        ("match", {"model": "rule-matcher", "pairs": [{"source": "A"}]}, "invalid", "pairs.0.target"),
+        ("explain", {"model": "g2p-en", "source": "a" * 41}, "too_long", "source"),
+        ("explain", {"model": "spelling", "source": "a"}, "invalid", "model"),
+        ("explain", {"model": "g2p-en", "source": "a", "pictures": ["fractal"]}, "invalid", "pictures.0"),
+    ],
+)
+def test_what_is_wrong_is_said_with_its_field(ask, verb, body, code, field):
+    error = ask(verb, status=422, **body)["error"]
+    assert (error["code"], error["field"]) == (code, field)
+    assert error["message"]
+
+
+def test_a_name_that_is_nearly_right_is_suggested(ask):
+    assert "Did you mean 'g2p-en'?" in ask("transduce", model="g2p-em", sources=["a"], status=422)["error"]["message"]
+
+
+@pytest.mark.parametrize(("method", "path", "status"), [("GET", "/api", 404), ("PUT", "/healthz", 405)])
+def test_other_addresses_are_refused_in_the_same_form(client, method, path, status):
+    response = client.request(method, path)
+    assert response.status_code == status
+    assert set(response.json()["error"]) == {"code", "message", "field"}
+
+
+def as_objects(pairs):
+    return [{"source": source, "target": target} for source, target in pairs]
