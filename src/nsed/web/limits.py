@@ -36,7 +36,7 @@ class Limits:
     threads: int = 1
     """Threads that compute. Python lets one run at a time, so that more rarely help on a CPU."""
 
-    def told(self) -> dict[str, float]:
+    def told(self) -> dict[str, int | float]:
         """What clients should know."""
         names = ("items", "length", "explained", "nbest", "beam", "body", "timeout")
         return {name: getattr(self, name) for name in names}

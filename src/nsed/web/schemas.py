@@ -165,7 +165,7 @@ class ModelsResponse(BaseModel):
     """All models that are served, and what a request may ask for."""
 
     models: list[ModelCard]
-    limits: dict[str, float]
+    limits: dict[str, int | float]
     exceptions: int = Field(description="How many exceptions there are.")
 
 
