@@ -10,9 +10,9 @@ from pathlib import Path
 from playwright.sync_api import sync_playwright
 
 FOLDER = Path(__file__).parents[1] / "docs" / "images"
-WIDTHS = {"desktop": (1280, 1000), "phone": (390, 844)}
+WIDTHS = {"desktop": (1280, 1350), "phone": (390, 844)}
 VIEWS = {
-    "transduce": "?model=g2p-en&text=flagships#transduce",
+    "transduce": "?model=g2p-en&text=read#transduce",
     "match": "?source=colour&target=color#match",
     "rules": "?model=g2p-en#rules",
 }

@@ -99,8 +99,12 @@ def test_health(client):
     assert answer == {"status": "ok", "version": nsed.__version__, "waiting": 0}
 
 
-def test_openapi_names_every_address(client):
-    paths = client.get("/openapi.json").json()["paths"]
+def test_openapi_names_every_address_model_and_limit(client):
+    description = client.get("/openapi.json").json()
+    paths, records = description["paths"], description["components"]["schemas"]
+    asked = records["TransduceRequest"]["properties"]
+    assert asked["model"]["enum"] == ["g2p-en", "translit-ar-en", "rule-matcher", "spelling"]
+    assert (asked["sources"]["maxItems"], asked["sources"]["items"]["maxLength"]) == (100, 300)
     verbs = ("transduce", "match", "align", "explain", "rules", "models")
     assert set(paths) == {*(f"/api/{verb}" for verb in verbs), "/healthz"}
     assert client.get("/docs").status_code == 404  # it would load scripts from elsewhere

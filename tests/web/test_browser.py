@@ -107,7 +107,7 @@ def test_a_decision_has_a_waterfall_and_a_heat_map(open_page):
     page.get_by_role("textbox", name="Source").fill("ABAC")
     page.get_by_role("textbox", name="Target").fill("bac")
     page.get_by_role("button", name="Match").click()
-    expect(page.locator(".verdict")).to_contain_text(re.compile("probability [0-9.]+ %"))
+    expect(page.locator(".verdict")).to_contain_text(re.compile(r"probability [0-9.]+\s%"))
     expect(page.locator(".nsed-pictures svg")).to_have_count(2)
 
 

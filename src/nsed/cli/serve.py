@@ -1,6 +1,7 @@
 """`nsed serve`: models behind a page and a JSON API."""
 
 import warnings
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated
@@ -25,7 +26,7 @@ def serve(
         ),
     ] = None,
     host: Annotated[str, typer.Option(help="Address to listen on; 0.0.0.0 is every one.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(min=0, max=65535, help="Port to listen on.")] = 8000,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Port to listen on; 0 takes a free one.")] = 8000,
     exceptions: Annotated[
         Path | None,
         typer.Option(help="File of pairs whose targets come first, whatever the model says.", show_default=False),
@@ -57,8 +58,12 @@ def serve(
     served = _with_rules([ServedModel.read(path) for path in models or shipped_models()], rules_data or [])
     known = NO_EXCEPTIONS if exceptions is None else Exceptions.read(exceptions)
     limits = Limits(items=max_items, length=max_length, timeout=timeout, threads=threads)
-    err.print(f"serving {', '.join(one.name for one in served)} at http://{host}:{port}/ (Ctrl-C stops)")
-    run_server(served, limits, known, host=host, port=port)
+    names = ", ".join(one.name for one in served)
+    run_server(served, limits, known, host=host, port=port, on_start=partial(_say, names))
+
+
+def _say(names: str, address: str) -> None:
+    err.print(f"serving {names} at {address} (Ctrl-C stops)")
 
 
 def _check_installed() -> None:

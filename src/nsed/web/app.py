@@ -8,6 +8,7 @@ from fastapi import FastAPI
 from nsed import __version__
 from nsed.text import Exceptions
 from nsed.web.api import Api
+from nsed.web.description import tell_limits
 from nsed.web.errors import add_handlers
 from nsed.web.gallery import NO_EXCEPTIONS, Gallery, ServedModel
 from nsed.web.limits import Limits
@@ -31,7 +32,7 @@ def make_app(
     app = FastAPI(
         title="Neural String Edit Distance",
         version=__version__,
-        description=_described(limits),
+        description="Strings into other strings, with the edit operations.",
         docs_url=None,  # these pages load scripts from elsewhere
         redoc_url=None,
         lifespan=_closing(workers),
@@ -40,13 +41,9 @@ def make_app(
     app.include_router(Api(gallery, limits, exceptions, workers).router())
     app.include_router(page_router())
     app.get("/healthz", tags=["health"])(_health(workers))
+    tell_limits(app.openapi(), [one.name for one in gallery], limits)
     app.add_middleware(Protection, largest=limits.body)
     return app
-
-
-def _described(limits: Limits) -> str:
-    told = ", ".join(f"{name} {value:g}" for name, value in limits.told().items())
-    return f"Strings into other strings, with the edit operations. Limits of a request: {told}."
 
 
 def _closing(workers: Workers) -> Callable[[FastAPI], AbstractAsyncContextManager[None]]:

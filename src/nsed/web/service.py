@@ -5,6 +5,7 @@ from math import exp, isfinite
 from typing import Any
 
 from nsed.errors import NotExplainableError
+from nsed.explain import Rule, RuleTable
 from nsed.explain import rules as rules_in
 from nsed.explain.rule_table import Ranking, plain
 from nsed.text import EditScript, Exceptions, Pairs, StringCoder
@@ -96,7 +97,7 @@ def rules(
     if table is None:
         advice = "give pairs, or start the server with --rules-data"
         raise NotExplainableError(f"{served.name} sees context, so that its weights alone tell no rules: {advice}")
-    chosen = [finite(plain(rule)) | {"rule": str(rule)} for rule in table.ranked(by, top=top)]
+    chosen = [_rule(table, rule) for rule in table.ranked(by, top=top)]
     return RulesResponse(model=served.name, pairs=table.pairs, total=len(table), rules=chosen)
 
 
@@ -150,6 +151,13 @@ def _answer(one: Transduction, script: Script | None) -> Answer:
         exception=one.exception,
         script=script,
     )
+
+
+def _rule(table: RuleTable, rule: Rule) -> dict[str, Any]:
+    """A rule with its name and the strings of its examples, as people read them."""
+    examples = [dict(zip(("source", "target"), table.joined(one), strict=True)) for one in rule.examples]
+    told: dict[str, Any] = finite(plain(rule))
+    return told | {"rule": str(rule), "examples": examples}
 
 
 def _script(script: EditScript) -> Script:

@@ -23,7 +23,7 @@ function element(name, attributes = {}, ...children) {
 }
 
 const isolated = (text, kind = "") => element("bdi", { dir: "auto", class: kind }, text || "∅");
-const percent = (share) => `${(100 * share).toFixed(share > 0 && share < 0.001 ? 3 : 1)} %`;
+const percent = (share) => (share > 0 && share < 0.0005 ? "< 0.1\u00a0%" : `${(100 * share).toFixed(1)}\u00a0%`);
 
 function tell(message, bad = false) {
   $("#status").textContent = message;
@@ -224,10 +224,10 @@ function rulesTable(rules, caption) {
 
 function ruleRow(rule) {
   const numbers = [rule.opportunities ? rule.count.toFixed(1) : "–", percent(rule.probability), rule.contexts.length ? rule.surprise.toFixed(0) : "–"];
-  const examples = rule.examples.slice(0, 3).map(({ source, target }) =>
-    element("span", { class: "example" }, isolated(source.join("")), " → ", isolated(target.join(target.some((one) => one.length > 1) ? " " : ""))));
+  const examples = rule.examples.slice(0, 3).flatMap(({ source, target }) =>
+    [element("span", { class: "example" }, isolated(source), " → ", isolated(target)), " "]);
   return element("tr", {}, element("td", {}, isolated(rule.rule)), ...numbers.map((one) => element("td", { class: "number" }, one)),
-    element("td", {}, isolated(rule.told || "anywhere")), element("td", {}, ...examples));
+    element("td", { class: "where" }, isolated(rule.told || "–")), element("td", {}, ...examples));
 }
 
 // ---- copying

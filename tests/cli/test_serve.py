@@ -1,0 +1,66 @@
+"""`nsed serve`, as users type it, in a process of its own."""
+
+import re
+import socket
+import subprocess
+import sys
+
+import httpx
+import pytest
+from typer.testing import CliRunner
+
+import nsed
+from nsed.cli import serve
+from nsed.cli.main import app
+from nsed.errors import ArgumentError, DataError, MissingExtraError, ModelFileError
+
+
+def run(*arguments):
+    result = CliRunner().invoke(app, ["serve", *map(str, arguments)])
+    assert result.exit_code != 0
+    raise result.exception
+
+
+@pytest.fixture
+def folder(tmp_path):
+    nsed.LearnableEditDistance.fit([("colour", "color"), ("grey", "gray")] * 4).save(tmp_path / "spelling")
+    (tmp_path / "pairs.tsv").write_text("colour\tcolor\ngrey\tgray\n")
+    return tmp_path
+
+
+def test_it_serves_models_with_rules_and_exceptions(folder):
+    files = ["--rules-data", f"spelling={folder / 'pairs.tsv'}", "--exceptions", folder / "pairs.tsv"]
+    command = [sys.executable, "-m", "nsed.cli", "serve", folder / "spelling", "--port", "0", *files]
+    with subprocess.Popen(list(map(str, command)), stderr=subprocess.PIPE, text=True) as process:
+        try:
+            told = re.fullmatch(r"serving spelling at (http://127\.0\.0\.1:\d+/) .*\n", process.stderr.readline())
+            models = httpx.get(f"{told[1]}api/models", timeout=60).json()
+        finally:
+            process.terminate()
+    assert models["models"][0]["examples"][0] == {"source": "colour", "target": "color"}
+    assert models["exceptions"] == 2
+
+
+def test_without_the_extra_it_says_how_to_get_it(monkeypatch):
+    monkeypatch.setattr(serve, "find_spec", lambda _: None)
+    with pytest.raises(MissingExtraError, match=r"fastapi is not installed: pip install .*\[web\]"):
+        run()
+
+
+def test_mistakes_are_told_before_anything_is_served(folder):
+    with pytest.raises(ModelFileError):
+        run(folder / "nowhere")
+    with pytest.raises(ArgumentError, match="MODEL=FILE, MODEL one of: spelling"):
+        run(folder / "spelling", "--rules-data", folder / "pairs.tsv")
+    with pytest.raises(ArgumentError, match="two models named spelling"):
+        run(folder / "spelling", folder / "spelling")
+    (folder / "twice.tsv").write_text("a\tb\na\tb\n")
+    with pytest.raises(DataError, match="has the target 'b' already"):
+        run(folder / "spelling", "--exceptions", folder / "twice.tsv")
+
+
+def test_a_port_that_is_taken(folder):
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        with pytest.raises(ArgumentError, match=f"port {port}: Address already in use"):
+            run(folder / "spelling", "--port", port)
