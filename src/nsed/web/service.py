@@ -76,8 +76,6 @@ def explain(served: ServedModel, asked: ExplainRequest, exceptions: Exceptions, 
     target, exception = _target(served, asked, exceptions)
     limits.check_drawn("target", coders.target.split(target))
     made = served.model.explain(asked.source, target, scripts=asked.scripts)
-    if not isfinite(made.log_prob):
-        raise NotExplainableError(f"{served.name} has no edit operations that make {target!r} of {asked.source!r}")
     return ExplainResponse(
         model=served.name,
         source=asked.source,

@@ -49,12 +49,13 @@ class Together:
     def _next(self) -> list[Ticket]:
         """The first that still wait, as many as can be answered in about a second."""
         batch: list[Ticket] = []
-        cost = 0
+        room = BATCH_COST
         while self._tickets and len(batch) < BATCH_SOURCES:
-            cost += self._beam * (1 + len(self._tickets[0].source))
-            if batch and cost > BATCH_COST:
+            ticket = self._tickets[0]
+            room -= 0 if ticket.answers.done() else self._beam * (1 + len(ticket.source))
+            if batch and room < 0:
                 break
-            ticket = self._tickets.popleft()
+            self._tickets.popleft()
             if not ticket.answers.done():
                 batch.append(ticket)
         return batch
