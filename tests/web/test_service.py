@@ -31,9 +31,11 @@ def test_an_exception_that_the_model_cannot_write_has_no_probability(g2p):
 
 def test_what_a_model_cannot_write_it_cannot_explain():
     config = nsed.EditDistanceConfig(smoothing=0.0)
-    strict = ServedModel("strict", nsed.LearnableEditDistance.fit([("ab", "a")] * 4, config=config))
+    strict = ServedModel(
+        "strict", nsed.LearnableEditDistance.fit([("colour", "color"), ("grey", "gray")], config=config)
+    )
     with pytest.raises(NotExplainableError, match="no operations of probability above zero"):
-        service.explain(strict, ExplainRequest(model="strict", source="b", target="a"), NO_EXCEPTIONS, Limits())
+        service.explain(strict, ExplainRequest(model="strict", source="c", target="g"), NO_EXCEPTIONS, Limits())
 
 
 def test_exceptions_hold_for_the_case_and_form_that_the_model_reads(g2p):

@@ -266,7 +266,7 @@ window.addEventListener("popstate", () => show());
 try {
   known = await ask("/api/models");
   $("#limits").textContent = `At most ${known.limits.items} strings of ${known.limits.length} characters at once.` +
-    (known.exceptions ? ` ${known.exceptions} exceptions come before what models say.` : "");
+    (known.exceptions ? ` Exceptions, which come before what models say: ${known.exceptions}.` : "");
   await show();
 } catch (error) {
   tell(error.message, true);
