@@ -11,6 +11,7 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore::nsed.errors.UnknownSymbolWarning"),
     pytest.mark.filterwarnings("ignore::nsed.errors.CutOutputWarning"),
 ]
+LONG_PAIR = {"source": "a" * 300, "target": "a" * 300}
 
 
 def test_targets_are_those_of_the_model_in_the_order_asked(ask):
@@ -40,6 +41,11 @@ def test_exceptions_come_first_and_are_marked(ask):
     explained = ask("explain", model="g2p-en", source="read")
     assert (explained["target"], explained["exception"]) == ("R IY D", True)
     assert not ask("explain", model="g2p-en", source="thought")["exception"]
+
+
+def test_a_source_may_be_asked_twice_in_two_ways(ask):
+    results = ask("transduce", model="g2p-en", sources=["nsed", "NSED", "nsed"])["results"]
+    assert [one["answers"][0]["exception"] for one in results] == [True] * 3
 
 
 def test_symbols_that_the_model_never_saw_are_named(ask):
@@ -122,6 +128,12 @@ def test_openapi_names_every_address_model_and_limit(client):
         ("transduce", {"model": "g2p-en", "sources": "cat"}, "invalid", "sources"),
         ("transduce", {"model": "g2p-en", "sources": ["a"], "n_best": 2}, "invalid", "n_best"),
         ("match", {"model": "rule-matcher", "pairs": [{"source": "A"}]}, "invalid", "pairs.0.target"),
+        (
+            "align",
+            {"model": "spelling", "pairs": [LONG_PAIR] * 12},
+            "too_large",
+            "pairs",
+        ),
         ("explain", {"model": "g2p-en", "source": "a" * 41}, "too_long", "source"),
         ("explain", {"model": "spelling", "source": "a"}, "invalid", "model"),
         ("explain", {"model": "g2p-en", "source": "a", "pictures": ["fractal"]}, "invalid", "pictures.0"),

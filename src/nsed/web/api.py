@@ -6,8 +6,8 @@ from typing import Any
 
 from fastapi import APIRouter
 
-from nsed.text import Exceptions
 from nsed.web import service
+from nsed.web.corrections import Corrections
 from nsed.web.gallery import Gallery, ServedModel
 from nsed.web.limits import Limits
 from nsed.web.schemas import (
@@ -42,8 +42,8 @@ FAILURES: dict[int | str, dict[str, Any]] = {
 class Api:
     """The verbs, checked against the limits and done in turn."""
 
-    def __init__(self, gallery: Gallery, limits: Limits, exceptions: Exceptions, workers: Workers) -> None:
-        self._gallery, self._limits, self._exceptions, self._workers = gallery, limits, exceptions, workers
+    def __init__(self, gallery: Gallery, limits: Limits, corrections: Corrections, workers: Workers) -> None:
+        self._gallery, self._limits, self._corrections, self._workers = gallery, limits, corrections, workers
         self._queues: dict[tuple[str, int, int | None, bool], Together] = {}
 
     def router(self) -> APIRouter:
@@ -60,7 +60,7 @@ class Api:
     async def models(self) -> ModelsResponse:
         """The models that are served, what each can do, and what a request may ask for."""
         shown = [_card(one) for one in self._gallery]
-        return ModelsResponse(models=shown, limits=self._limits.told(), exceptions=len(self._exceptions))
+        return ModelsResponse(models=shown, limits=self._limits.told(), exceptions=len(self._corrections))
 
     async def transduce(self, asked: TransduceRequest) -> TransduceResponse:
         """The most probable targets of each source; what the file of exceptions says comes first, and is marked."""
@@ -88,7 +88,8 @@ class Api:
         served = self._gallery.able(asked.model, "explain")
         self._limits.check_texts("source", [asked.source])
         self._limits.check_texts("target", [asked.target or ""])
-        return await self._workers.run(partial(service.explain, served, asked, self._exceptions, self._limits))
+        known = self._corrections.of(served, [asked.source])
+        return await self._workers.run(partial(service.explain, served, asked, known, self._limits))
 
     async def rules(self, asked: RulesRequest) -> RulesResponse:
         """What becomes of which symbol, how often, and where: in the pairs given, or in those the server knows."""
@@ -105,16 +106,17 @@ class Api:
 
     def _transducing(self, served: ServedModel, asked: TransduceRequest) -> service.Transducing:
         def work(sources: Sequence[str]) -> list[Answers]:
-            return service.transduce(
-                served, sources, self._exceptions, nbest=asked.nbest, beam=asked.beam, scripts=asked.scripts
-            )
+            known = self._corrections.of(served, sources)
+            return service.transduce(served, sources, known, nbest=asked.nbest, beam=asked.beam, scripts=asked.scripts)
 
         return work
 
     def _pairs(self, asked: Sequence[AskedPair]) -> list[tuple[str, str]]:
         self._limits.check_count("pairs", asked)
         self._limits.check_texts("pairs", [text for pair in asked for text in (pair.source, pair.target)])
-        return [(pair.source, pair.target) for pair in asked]
+        pairs = [(pair.source, pair.target) for pair in asked]
+        self._limits.check_cells("pairs", pairs)
+        return pairs
 
 
 def _card(served: ServedModel) -> ModelCard:

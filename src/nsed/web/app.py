@@ -8,6 +8,7 @@ from fastapi import FastAPI
 from nsed import __version__
 from nsed.text import Exceptions
 from nsed.web.api import Api
+from nsed.web.corrections import Corrections
 from nsed.web.description import tell_limits
 from nsed.web.errors import add_handlers
 from nsed.web.gallery import NO_EXCEPTIONS, Gallery, ServedModel
@@ -26,9 +27,7 @@ def make_app(
     Raises `DataError` where the exceptions contradict themselves, and `ArgumentError` where two models have one name.
     """
     limits, gallery = limits or Limits(), Gallery(models)
-    for one in gallery:
-        exceptions.by_source(one.model.coders)  # complains
-    workers = Workers(limits)
+    corrections, workers = Corrections(exceptions, gallery), Workers(limits)
     app = FastAPI(
         title="Neural String Edit Distance",
         version=__version__,
@@ -38,7 +37,7 @@ def make_app(
         lifespan=_closing(workers),
     )
     add_handlers(app)
-    app.include_router(Api(gallery, limits, exceptions, workers).router())
+    app.include_router(Api(gallery, limits, corrections, workers).router())
     app.include_router(page_router())
     app.get("/healthz", tags=["health"])(_health(workers))
     tell_limits(app.openapi(), [one.name for one in gallery], limits)

@@ -21,6 +21,8 @@ class Limits:
     """Strings, or pairs, in a request."""
     length: int = 200
     """Characters of a string."""
+    cells: int = 1_000_000
+    """Cells of the lattices of all pairs of a request: length times length, added up; about two seconds of work."""
     explained: int = 40
     """Symbols of each string of a pair that is drawn: a picture has a box for each two of them."""
     nbest: int = 20
@@ -38,7 +40,7 @@ class Limits:
 
     def told(self) -> dict[str, int | float]:
         """What clients should know."""
-        names = ("items", "length", "explained", "nbest", "beam", "body", "timeout")
+        names = ("items", "length", "cells", "explained", "nbest", "beam", "body", "timeout")
         return {name: getattr(self, name) for name in names}
 
     def check_count(self, field: str, things: Sequence[object]) -> None:
@@ -58,6 +60,13 @@ class Limits:
             if not _UNWRITABLE.isdisjoint(text):
                 message = "a string has NUL or half a character (a lone surrogate): no text does"
                 raise ApiError(422, "no_text", message, field=field)
+
+    def check_cells(self, field: str, pairs: Iterable[tuple[str, str]]) -> None:
+        """Raise `ApiError` for pairs that are too long together."""
+        cells = sum((1 + len(source)) * (1 + len(target)) for source, target in pairs)
+        if cells > self.cells:
+            message = f"the pairs have {cells} cells (length times length), at most {self.cells} are taken: send fewer"
+            raise ApiError(422, "too_large", message, field=field)
 
     def check_width(self, nbest: int, beam: int | None) -> None:
         """Raise `ApiError` for a search that is too wide."""
