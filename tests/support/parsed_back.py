@@ -27,7 +27,7 @@ class _Boxes(html.parser.HTMLParser):
         found = dict(attrs)
         if found.get("class") == "nsed-script":
             self.scripts.append([])
-        if "nsed-op" in found.get("class", "").split():
+        if "data-kind" in found and tag == "i":
             facts = (found[f"data-{name}"] for name in ("kind", "source", "target"))
             self.scripts[-1].append(Told(*facts, float(found["data-probability"])))
 

@@ -11,6 +11,7 @@ from nsed.errors import ArgumentError
 from nsed.lattice import EditLattice
 from nsed.models.decision import Decision, Output
 from nsed.models.explanation import Explanation
+from nsed.models.outline import Outline
 from nsed.models.reading import read_explanation, read_scripts
 from nsed.text import Coders, EditScript, Links, PairBatch, Pairs
 from nsed.text.progress import OnBatch, ignore
@@ -41,13 +42,28 @@ class Aligner(ABC):
         """The edit script of each pair, in the order given."""
         pairs = Pairs.of(pairs)
         scripts: dict[int, EditScript] = {}
+        for rows, _, read in self._read(pairs, on_batch):
+            scripts.update(zip(rows, read, strict=True))
+        return [scripts[row] for row in range(len(pairs))]
+
+    def outline_all(self, pairs: PairsLike, *, on_batch: OnBatch = ignore) -> list[Outline]:
+        """The explanation of each pair in short, in the order given; in batches, for thousands of pairs."""
+        pairs = Pairs.of(pairs)
+        scores, made = self.score(pairs).tolist(), dict[int, Outline]()
+        for rows, lattice, read in self._read(pairs, on_batch):
+            for row, script, entropy in zip(rows, read, lattice.entropy.tolist(), strict=True):
+                said = scores[row], max(0.0, entropy), self._decision(scores[row])
+                made[row] = Outline(pairs.sources[row], pairs.targets[row], script, *said)
+        return [made[row] for row in range(len(pairs))]
+
+    def _read(self, pairs: Pairs, on_batch: OnBatch) -> Iterator[tuple[list[int], EditLattice, list[EditScript]]]:
+        """Batch by batch, the places of its pairs, their lattices and their best scripts."""
         for batch, lattice in self.lattices(pairs):
             rows = batch.rows.tolist()
             sources = [self.coders.source.split(pairs.sources[row]) for row in rows]
             targets = [self.coders.target.split(pairs.targets[row]) for row in rows]
-            scripts.update(zip(rows, read_scripts(lattice, sources, targets), strict=True))
+            yield rows, lattice, read_scripts(lattice, sources, targets)
             on_batch(len(rows))
-        return [scripts[row] for row in range(len(pairs))]
 
     def links(self, pairs: PairsLike, *, on_batch: OnBatch = ignore) -> list[Links]:
         """Which source symbol became which target symbol: the substitutions of each pair's edit script."""
