@@ -85,6 +85,7 @@ def explain(
     explainer = load_model(model)
     data = _data(explainer, source, pairs, columns, pair)
     if html is not None:
+        _alone(figure=figure, output=output)
         _write_report(explainer, data, html, title=f"{model.name} on {_name(pairs)}")
         return
     if (figure is not None or format_ is Format.SVG) and len(data) != 1:
@@ -109,6 +110,13 @@ def _write_report(explainer: Model, data: Pairs, path: Path, *, title: str) -> N
     with open_output(path) as stream:
         stream.writelines(report_page(outlines, title=title))
     err.print(f"{len(data):,} pairs, {path.stat().st_size / 1e6:.1f} MB: {path}", markup=False)
+
+
+def _alone(**others: Path | None) -> None:
+    given = [f"--{name}" for name, path in others.items() if path is not None]
+    if given:
+        got, expected = f"also {' and '.join(given)}", "a file for the page and nothing else"
+        raise ArgumentError("--html", got=got, expected=expected)
 
 
 def _name(path: Path | None) -> str:

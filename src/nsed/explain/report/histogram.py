@@ -8,7 +8,7 @@ from nsed.explain.numbers import percent
 from nsed.explain.svg import picture, tag, words, write
 
 BINS = 20
-WIDTH, HEIGHT, LEFT, TOP, BOTTOM = 320, 150, 44, 14, 124
+WIDTH, HEIGHT, LEFT, TOP, BOTTOM = 320.0, 150.0, 44.0, 14.0, 124.0
 
 
 def histogram(probabilities: Iterable[float], *, title: str) -> str:
@@ -26,7 +26,7 @@ def histogram(probabilities: Iterable[float], *, title: str) -> str:
 
 
 def _axes(most: int) -> list[str]:
-    line = tag("path", {"d": f"M{LEFT} {BOTTOM}H{WIDTH - 8}", "stroke": "currentColor", "opacity": 0.5})
+    line = tag("path", {"d": f"M{LEFT:g} {BOTTOM:g}H{WIDTH - 8:g}", "stroke": "currentColor", "opacity": 0.5})
     ticks = [write(_x(place), BOTTOM + 16, percent(place / BINS, 0), size=11) for place in range(0, BINS + 1, 5)]
     counts = ((TOP + 8, f"{most:,}"), (BOTTOM, "0"))
     return [line, *ticks, *(write(LEFT - 6, y, count, anchor="end", size=11) for y, count in counts)]

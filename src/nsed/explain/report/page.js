@@ -65,7 +65,11 @@ each("[data-step]", (button) => button.addEventListener("click", () => {
   draw();
   one("main").scrollIntoView();
 }));
-addEventListener("beforeprint", () => body.replaceChildren(...found.map((place) => all[place])));
-addEventListener("afterprint", draw);
+const told = () => [search.value.trim(), filter.value.slice(1) || filter.value && filter.selectedOptions[0].text].filter(Boolean).join(", ");
+addEventListener("beforeprint", () => {
+  one(".legend b").textContent = found.length < all.length ? `${found.length.toLocaleString("en")} of ${all.length.toLocaleString("en")} pairs: ${told()}` : "";
+  body.replaceChildren(...found.map((place) => all[place]));
+});
+addEventListener("afterprint", () => { one(".legend b").textContent = ""; draw(); });
 draw();
 setTimeout(indexed, 50);

@@ -3,8 +3,9 @@
 from collections.abc import Iterator, Sequence
 from importlib.resources import files
 
-from nsed.explain.edit_boxes import BOX_STYLE, legend
+from nsed.explain.edit_boxes import BOX_STYLE, UNSURE, legend
 from nsed.explain.markup import text
+from nsed.explain.numbers import percent
 from nsed.explain.report.rows import table
 from nsed.explain.report.summary import choices, operations_of, summary
 from nsed.models.outline import Outline
@@ -23,11 +24,13 @@ def report_page(outlines: Sequence[Outline], *, title: str) -> Iterator[str]:
     yield '<script>document.documentElement.className = "js"</script></head><body>\n<header>'
     yield f"<h1><bdi>{text(title)}</bdi></h1>\n{summary(outlines, operations)}</header>\n<main>\n"
     yield _controls(choices(operations))
-    yield f'<p class="legend">{legend()} <span>the paler, the less probable; numbers below 90%</span></p>\n'
+    yield f'<p class="legend">{legend()} <span>{_PALE}</span><b></b></p>\n'
     yield from table(outlines)
     yield f"{_PAGES}</main>\n<script>\n{_resource('page.js')}</script>\n</body></html>\n"
 
 
+_PALE = f"the paler, the less probable; below {percent(UNSURE, 0)} with a number"
+_SORT = '<label class="sort">sort by <select></select></label>\n'
 _PAGES = (
     '<nav class="pages"><button type="button" data-step="-1" aria-label="previous pairs">‹</button>'
     '<output></output><button type="button" data-step="1" aria-label="next pairs">›</button></nav>\n'
@@ -40,9 +43,6 @@ def _controls(options: str) -> str:
         'placeholder="source, target or operation, say a→b" aria-label="search source, target or operation">\n'
         f'<select aria-label="pairs with this operation">{options}</select>\n{_SORT}{_PAGES}</form>\n'
     )
-
-
-_SORT = '<label class="sort">sort by <select></select></label>\n'
 
 
 def _resource(name: str) -> str:

@@ -88,6 +88,8 @@ def _frequent(kind: str, operations: Operations) -> str:
     total, everything = sum(count for _, count in found), max(1, operations.total())
     plural = _NOUNS[kind] + ("" if total == 1 else "s")
     head = tag("h3", {}, words(f"{total:,} {plural}"), tag("small", {}, words(f" {percent(total / everything)}")))
+    if not found:
+        return ""
     chips = [_chip(operation, count) for operation, count in found[: SHOWN.get(kind, 12)]]
     return tag("section", {"class": "frequent"}, head, *chips)
 
