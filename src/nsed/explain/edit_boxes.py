@@ -46,7 +46,7 @@ def legend() -> str:
     """
     kinds = [Edit("substitute", "a", "a", 0, 0), Edit("substitute", "a", "b", 0, 0)]
     kinds += [Edit("delete", "a", "", 0, 0), Edit("insert", "", "b", 0, 0)]
-    return tag("span", {"class": "nsed-script"}, *(box(edit) + words(WORDS[edit.tag]) for edit in kinds))
+    return tag("span", {"class": "nsed-script nsed-legend"}, *(box(edit) + words(WORDS[edit.tag]) for edit in kinds))
 
 
 def _symbol(symbol: str) -> str:
@@ -78,6 +78,8 @@ BOX_STYLE = f"""
 font-style:normal;line-height:1.35;white-space:nowrap;border-radius:.25em;border:1px solid rgb(var(--nsed-colour));
 background:rgba(var(--nsed-colour),var(--nsed-solid));print-color-adjust:exact;-webkit-print-color-adjust:exact}}
 .nsed-script>i>u{{text-decoration:none;opacity:.6}}
-.nsed-script>i>small{{font-size:.68em;line-height:1.3;opacity:.8}}
+.nsed-script>i>small{{font-size:.68em;line-height:1.3;color:inherit;opacity:.85}}
+.nsed-legend{{align-items:center;gap:3px 5px}}
+.nsed-legend>i~i{{margin-left:.6em}}
 {_COLOURS}{_SOLID}"""
 """How boxes look, on light and on dark pages."""

@@ -25,4 +25,4 @@ class Outline(NamedTuple):
     @property
     def alternatives(self) -> float:
         """How many equally probable scripts would leave as much doubt: 1 where there is only one."""
-        return exp(self.entropy)
+        return exp(min(700.0, self.entropy))

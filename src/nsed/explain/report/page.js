@@ -1,6 +1,6 @@
-// Search, filter, sort and pages. Rows are taken out of the page and shown a hundred at a time, so that thousands stay
+// Search, filter, sort and pages. Rows are taken out of the page and shown fifty at a time, so that thousands stay
 // quick; paper gets all rows that were found. Without this script all rows are there, in the order given.
-const PAGE = 100;
+const PAGE = 50;
 const one = (query) => document.querySelector(query);
 const each = (query, act) => document.querySelectorAll(query).forEach(act);
 const table = one("#pairs"), body = table.tBodies[0], heads = [...table.tHead.rows[0].cells];

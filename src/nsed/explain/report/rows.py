@@ -26,7 +26,8 @@ def _decided(outline: Outline) -> str:
 
 
 def _doubt(outline: Outline) -> str:
-    return words(nats(outline.entropy)) + tag("small", {}, words(f" ≈ {outline.alternatives:.3g}"))
+    number = f"≈ {outline.alternatives:.3g}" if outline.alternatives < 999.5 else "> 1,000"
+    return words(nats(outline.entropy)) + tag("small", {}, words(f" {number}"))
 
 
 _TEXTS = (
