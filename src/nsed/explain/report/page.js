@@ -46,7 +46,10 @@ function sort(column, falling) {
   choose();
 }
 heads.forEach((head, column) => {
-  head.firstChild.addEventListener("click", () => sort(column, head.getAttribute("aria-sort") === "ascending"));
+  const press = () => sort(column, head.getAttribute("aria-sort") === "ascending");
+  head.tabIndex = 0;
+  head.addEventListener("click", press);
+  head.addEventListener("keydown", (event) => { if (event.key === "Enter" || event.key === " ") { event.preventDefault(); press(); } });
   for (const falling of [0, 1]) sorting.add(new Option(`${head.textContent} ${falling ? "▾" : "▴"}`, `${column} ${falling}`));
 });
 sorting.addEventListener("change", () => { const [column, falling] = sorting.value.split(" "); sort(Number(column), falling === "1"); });

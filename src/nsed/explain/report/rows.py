@@ -86,4 +86,5 @@ def _cell(column: Column, outline: Outline) -> str:
 
 
 def _head(mark: str, name: str, meaning: str) -> str:
-    return tag("th", {"class": mark, "title": meaning}, tag("button", {"type": "button"}, words(name)))
+    """No button: browsers repeat the head of a table on every sheet of paper only if nothing in it can be pressed."""
+    return tag("th", {"class": mark, "scope": "col", "title": meaning}, words(name))
