@@ -1,7 +1,11 @@
-"""A Matcher's pair features and lattice, forward and backward, against features made eagerly, table by table."""
+"""A Matcher's pair features and lattice, forward and backward, against features made eagerly, table by table.
+
+Once from the vectors of symbols, whose products with the weights both ways need, and once from these products.
+"""
 
 from collections.abc import Callable
 from functools import partial
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -13,10 +17,12 @@ from benchmarks.setting import Setting
 from benchmarks.timing import SLOWER, compare, compared
 from nsed.lattice import EditLattice
 from nsed.models.op_scores import match_scores
-from nsed.models.pair_features import NormedProjection, PairFeatures, pair_scores
+from nsed.models.pair_features import Factors, NormedProjection, PairFeatures, pair_scores
 
 DIM, LENGTH = 256, 8
 OURS, EAGER, LOOP = "ours", "materialised", "materialised, loop over cells"
+OURS_REST, EAGER_REST = "ours, products of symbols given", "materialised, products of symbols given"
+BAR = 40
 
 
 class Model:
@@ -31,12 +37,24 @@ class Model:
         self.real = torch.ones(batch, length + 1, dtype=torch.bool, device=device)
         self.lengths = torch.full((batch,), length, device=device)
         self.inputs = [*self.sides, *self.features.parameters(), *self.projection.parameters()]
+        self.inputs_of_rest = [*self.sides, *self.projection.parameters()]
 
     def scores(self) -> Tensor:
         """As the Matcher computes them."""
         source, target = self.sides
         factors = self.features.factors(self.features.of_source(source, self.real), target)
         return pair_scores(self.features, self.projection, self.dropout, factors)
+
+    def scores_of_rest(self) -> Tensor:
+        """The same, as if the vectors were their products with the weights already."""
+        source, target = self.sides
+        return pair_scores(self.features, self.projection, self.dropout, Factors(source, target, None, None, None))
+
+    def materialised_rest(self) -> Tensor:
+        """The same, every table in full."""
+        source, target = self.sides
+        scores: Tensor = self.projection.linear(self.projection.norm((source[:, :, None] + target[:, None]).relu()))
+        return scores
 
     def materialised(self) -> Tensor:
         """Every table in full."""
@@ -56,18 +74,32 @@ def measure(setting: Setting) -> Report:
     """Milliseconds of each; all must give the same."""
     batch = setting.pick(cpu=512, cuda=512, quick=32)
     model = Model(batch, LENGTH, setting.device)
-    candidates = {
-        OURS: partial(model.log_prob, model.scores, loop=False),
-        EAGER: partial(model.log_prob, model.materialised, loop=False),
-        LOOP: partial(model.log_prob, model.materialised, loop=True),
+    ways = {
+        OURS: Way(partial(model.log_prob, model.scores, loop=False), model.inputs),
+        EAGER: Way(partial(model.log_prob, model.materialised, loop=False), model.inputs),
+        LOOP: Way(partial(model.log_prob, model.materialised, loop=True), model.inputs),
+        OURS_REST: Way(partial(model.log_prob, model.scores_of_rest, loop=False), model.inputs_of_rest),
+        EAGER_REST: Way(partial(model.log_prob, model.materialised_rest, loop=False), model.inputs_of_rest),
     }
-    results = [run().detach() for run in candidates.values()]
-    torch.testing.assert_close(results, results[:1] * len(results), rtol=1e-4, atol=1e-2)
-    both_ways = {name: setting.recorded(partial(_both_ways, run, model.inputs)) for name, run in candidates.items()}
-    times = compare(both_ways, setting, rounds=setting.pick(cpu=7, cuda=30, quick=2))
-    others = {EAGER: (SLOWER, setting.bar(cpu=at_least(40))), LOOP: (SLOWER, None)}
-    return {"batch": batch, "length": LENGTH, "dim": DIM, "figures": compared(times, OURS, others)}
+    for same in ((OURS, EAGER, LOOP), (OURS_REST, EAGER_REST)):
+        results = [ways[name].run().detach() for name in same]
+        torch.testing.assert_close(results, results[:1] * len(results), rtol=1e-4, atol=1e-2)
+    both_ways = {name: setting.recorded(way.both_ways) for name, way in ways.items()}
+    times, bar = (
+        compare(both_ways, setting, rounds=setting.pick(cpu=7, cuda=30, quick=2)),
+        setting.bar(cpu=at_least(BAR)),
+    )
+    figures = compared(times, OURS, {EAGER: (SLOWER, bar), LOOP: (SLOWER, None)})
+    figures |= compared(times, OURS_REST, {EAGER_REST: (SLOWER, bar)})
+    return {"batch": batch, "length": LENGTH, "dim": DIM, "figures": figures}
 
 
-def _both_ways(run: Callable[[], Tensor], inputs: list[Tensor]) -> Tensor:
-    return torch.autograd.grad(run(), inputs)[0]
+class Way(NamedTuple):
+    """One way to the log-probabilities, and what their gradients are taken by."""
+
+    run: Callable[[], Tensor]
+    inputs: list[Tensor]
+
+    def both_ways(self) -> Tensor:
+        """Forward and backward."""
+        return torch.autograd.grad(self.run(), self.inputs)[0]

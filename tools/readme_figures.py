@@ -12,7 +12,7 @@ from typing import Any
 
 ROOT = Path(__file__).parents[1]
 DOCUMENTS = ("README.md", "docs/cognate-sets.md", "docs/serve.md")
-MARKED = re.compile(r"<!-- ([\w./-]+): ([\w ,/-]+?)( [%kM])? -->([\d.]+)<!-- end -->")
+MARKED = re.compile(r"<!-- ([\w./-]+): ([\w .,/-]+?)( [%kM])? -->([\d.]+)<!-- end -->")
 UNITS = {None: 1.0, " %": 100.0, " k": 1e-3, " M": 1e-6}
 
 

@@ -78,7 +78,7 @@ def test_a_saved_table_answers_as_before(tmp_path, languages):
     assert list(again.known) == list(table.known)
     assert again.known.target_languages == table.known.target_languages
     assert (again.counts == table.counts).all()
-    assert again.decision == table.decision
+    assert again.criterion == table.criterion
 
 
 def test_lone_surrogates_are_saved_too(tmp_path):
@@ -119,7 +119,7 @@ def test_similarities_are_tuned_on_validation_pairs_and_saved(kind, tmp_path):
     model.save(tmp_path)
     again = nsed.load(tmp_path)
     assert type(again) is kind
-    assert again.decision == model.decision
+    assert again.criterion == model.criterion
     assert again.probability(validation) == pytest.approx(model.probability(validation))
     assert np.diff(again.probability([("abcd", "wxyz"), ("abcd", "abyz"), ("abcd", "abcd")])).min() > 0
 

@@ -92,7 +92,7 @@ def test_what_the_page_shows():
     assert page.text_of("h1") == ["name on name"]
     assert page.text_of("h2") == ["Figures", "Against name", "Curves", "By name", "The 1 worst errors"]
     assert page.count("figure", "plot") == 2
-    assert [page.count("span", kind) for kind in ("keep", "substitute", "delete", "insert")] == [2, 2, 2, 2]
+    assert [page.count("i", kind) for kind in "ksdi"] == [2, 2, 2, 2]  # in the legend and in the script
     assert "20.00% to 30.00%" in page.text_of("td")
     assert "+10.00 points" in page.text_of("td")
     assert page.text_of("p")[1] == "name"  # the caution, right below the title
@@ -104,7 +104,9 @@ def test_strings_of_the_data_have_their_own_direction_and_no_language():
     strings = [attrs for tag, attrs in page.elements if tag == "bdi"]
     assert len(strings) >= 10
     assert "\\u2068" not in to_html(report_of("שלום"))  # the isolates of terminals have no place here
-    assert all(attrs == {"lang": "", "dir": "auto"} for attrs in strings)
+    assert all(attrs in ({"lang": "", "dir": "auto"}, {}) for attrs in strings)  # in a box it has them from the box
+    scripts = [attrs for _, attrs in page.elements if attrs.get("class") == "nsed-script"]
+    assert scripts[-1] == {"class": "nsed-script", "dir": "ltr", "lang": ""}
 
 
 def test_an_empty_report_is_a_page_too():

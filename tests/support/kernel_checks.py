@@ -173,6 +173,25 @@ def _bulk(device):
         torch.testing.assert_close(torch.from_numpy(found).float(), lattice.log_prob.cpu(), **LOOSE)
 
 
+def permuted(device):
+    """Pairs in another order have the same results, in that order; a pair does not see its neighbours."""
+    batch, n, m, symbols = 7, 5, 4, 6
+    order = torch.randperm(batch, device=device)
+    source, target, weight, constant = (part.detach() for part in _sides(batch, n, m, 24, 2 * symbols + 1, device))
+    z = gpu_scores(source, target, weight, constant, eps=1e-5)
+    torch.testing.assert_close(gpu_scores(source[order], target[order], weight, constant, eps=1e-5), z[order], **TIGHT)
+    labels = torch.randint(4, symbols, (batch, m - 1), device=device)
+    lengths = tuple(torch.randint(0, size, (batch,), device=device) for size in (n, m))
+    arcs, end, _ = outgoing_arcs(z, labels, *lengths)
+    again, end_again, _ = outgoing_arcs(z[order].contiguous(), labels[order], *(length[order] for length in lengths))
+    torch.testing.assert_close((again, end_again), (arcs[..., order], end[order]), **TIGHT)
+    matched = match_arcs(z[..., :4].contiguous())
+    torch.testing.assert_close(match_arcs(z[order][..., :4].contiguous()), matched[..., order], **TIGHT)
+    torch.testing.assert_close(
+        lattice_forward(arcs[..., order].contiguous()), lattice_forward(arcs)[..., order], **TIGHT
+    )
+
+
 def operations(device):
     """Torch's own checks of registered operations: schema, fake tensors, gradients, tracing."""
     source, target, weight, constant = _sides(2, 3, 4, 16, 5, device)
@@ -189,7 +208,7 @@ def operations(device):
     torch.library.opcheck(match_arcs, (z.detach()[..., :4].clone().requires_grad_(),), **loose)
 
 
-CHECKS = [lattices, scores, dropped_scores, outgoing, matching, recurrences, lookups, bulk, operations]
+CHECKS = [lattices, scores, dropped_scores, outgoing, matching, recurrences, lookups, bulk, permuted, operations]
 
 if __name__ == "__main__":
     torch.manual_seed(0)

@@ -8,6 +8,8 @@ from xml.etree import ElementTree
 SVG = "{http://www.w3.org/2000/svg}"
 LATEX = {r"\textbackslash{}": "\\", r"\textasciitilde{}": "~", r"\textasciicircum{}": "^", r"\textvisiblespace{}": "␣"}
 
+KINDS = {"d": "delete", "i": "insert", "s": "substitute", "k": "substitute"}
+
 
 class Told(NamedTuple):
     kind: str
@@ -27,12 +29,68 @@ class _Boxes(html.parser.HTMLParser):
         found = dict(attrs)
         if found.get("class") == "nsed-script":
             self.scripts.append([])
-        if "nsed-op" in found.get("class", "").split():
+        if "data-kind" in found and tag == "i":
             facts = (found[f"data-{name}"] for name in ("kind", "source", "target"))
             self.scripts[-1].append(Told(*facts, float(found["data-probability"])))
 
     def handle_endtag(self, tag):
         assert self.open.pop() == tag, "tags are nested well"
+
+
+class Row(NamedTuple):
+    """A row of a report: the text and the sorting value of each cell by its class, and the operations."""
+
+    texts: dict[str, str]
+    values: dict[str, float]
+    operations: list[Told]
+
+
+class _Rows(html.parser.HTMLParser):
+    def __init__(self) -> None:
+        super().__init__()
+        self.rows: list[Row] = []
+        self.cell = self.kind = ""
+        self.symbols: list[str] | None = None
+        self.within = ""
+
+    def handle_starttag(self, tag, attrs):
+        found, self.within = dict(attrs), tag
+        if tag == "tr":
+            self.rows.append(Row({}, {}, []))
+        elif tag in ("td", "th"):
+            self.cell = found["class"]
+            self.rows[-1].texts[self.cell] = ""
+            if "data-v" in found:
+                self.rows[-1].values[self.cell] = float(found["data-v"])
+        elif tag == "i" and self.cell:
+            shown = found["title"].rpartition(", ")[2].removeprefix("<").removesuffix("%")
+            self.kind, self.symbols, self.probability = found["class"][0], [], float(shown) / 100
+        elif tag == "bdi" and self.symbols is not None:
+            self.symbols.append("")
+
+    def handle_endtag(self, tag):
+        self.within = ""
+        if tag in ("td", "th"):
+            self.cell = ""
+        elif tag == "i" and self.symbols is not None:
+            source, target = {"d": [*self.symbols, ""], "i": ["", *self.symbols], "k": 2 * self.symbols}.get(
+                self.kind, self.symbols
+            )
+            self.rows[-1].operations.append(Told(KINDS[self.kind], source, target, self.probability))
+            self.symbols = None
+
+    def handle_data(self, data):
+        if self.symbols is not None and self.within == "bdi":
+            self.symbols[-1] += data
+        elif self.cell:
+            self.rows[-1].texts[self.cell] += data
+
+
+def rows_of_report(text: str) -> list[Row]:
+    """The rows of a report's table, its head first."""
+    parser = _Rows()
+    parser.feed(text[text.index("<table") : text.index("</table>")])
+    return parser.rows
 
 
 def scripts_of_html(text: str) -> list[list[Told]]:

@@ -155,4 +155,5 @@ def test_what_cannot_be_is_refused():
         nsed.Matcher.fit(TRAINING, config=nsed.StanceConfig())
     with pytest.raises(ArgumentError, match="labels: got no labels, expected pairs that match and pairs"):
         nsed.PairClassifier.fit([("a", "b")])
-    assert nsed.PairClassifier._checked(None) == nsed.CrossEncoderConfig()
+    with pytest.raises(ArgumentError, match="start: got a model of kind 'stance', expected none"):
+        nsed.PairClassifier.fit(TRAINING, start=nsed.PairClassifier.fit(TRAINING, config=settings("unigram", steps=2)))

@@ -15,7 +15,7 @@ import numpy as np
 import torch
 
 from nsed.baselines.lingpy_tools import lingpy_module, quietly
-from nsed.baselines.pair_scorer import UNCALIBRATED, Decision, PairScorer, labels_of, plain_coders
+from nsed.baselines.pair_scorer import UNCALIBRATED, Criterion, PairScorer, labels_of, plain_coders
 from nsed.config import bounded, from_mapping
 from nsed.errors import ArgumentError
 from nsed.models.aligner import PairsLike
@@ -60,8 +60,8 @@ class LexStat(PairScorer):
 
     kind = "lexstat"
 
-    def __init__(self, distances: dict[Key, float], config: LexStatConfig, decision: Decision) -> None:
-        self.distances, self.config, self.decision = distances, config, decision
+    def __init__(self, distances: dict[Key, float], config: LexStatConfig, criterion: Criterion) -> None:
+        self.distances, self.config, self.criterion = distances, config, criterion
         self.coders = plain_coders(config)
 
     @classmethod
@@ -78,8 +78,8 @@ class LexStat(PairScorer):
         config, tuning = config or LexStatConfig(), validation or Pairs.of(pairs, labels)
         known = labels_of(tuning)
         distances = lexstat_distances(words, runs=config.runs, seed=config.seed)
-        undecided = cls(distances, config, Decision(0.5, UNCALIBRATED))
-        return cls(distances, config, Decision.tuned(undecided.score(tuning), known))
+        undecided = cls(distances, config, Criterion(0.5, UNCALIBRATED))
+        return cls(distances, config, Criterion.tuned(undecided.score(tuning), known))
 
     def score(self, pairs: PairsLike, *, on_batch: OnBatch = ignore) -> np.ndarray:
         """The similarity of each pair. Raises `ArgumentError` for words that have no concept in common in the list."""
@@ -92,7 +92,7 @@ class LexStat(PairScorer):
         turned = zip(COLUMNS, zip(*self.distances, strict=True), strict=True)
         columns = {name: Texts.of(column) for name, column in turned}
         tensors = {**to_tensors(columns), "distances": torch.tensor(list(self.distances.values()), dtype=torch.float64)}
-        record = {"decision": self.decision.record()}
+        record = {"criterion": self.criterion.record()}
         write_model(path, SavedModel(self.kind, asdict(self.config), {}, tensors, record))
 
     @classmethod
@@ -107,7 +107,7 @@ class LexStat(PairScorer):
         one_language, one, other_language, other = (from_tensors(saved.tensors, name) for name in COLUMNS)
         keys = zip(one_language, one, other_language, other, strict=True)
         distances = dict(zip(keys, saved.tensors["distances"].tolist(), strict=True))
-        return cls(distances, config, Decision.of_record(*saved.record["decision"]))
+        return cls(distances, config, Criterion.of_record(*saved.record["criterion"]))
 
     def _distance(self, key: Key) -> float:
         turned = (*key[2:], *key[:2])

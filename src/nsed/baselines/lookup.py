@@ -12,7 +12,7 @@ import torch
 
 from nsed.baselines.chains import Chains
 from nsed.baselines.coded_strings import StringCodes, nearest
-from nsed.baselines.pair_scorer import UNCALIBRATED, Decision, PairScorer, labels_of, plain_coders
+from nsed.baselines.pair_scorer import UNCALIBRATED, Criterion, PairScorer, labels_of, plain_coders
 from nsed.baselines.ranked_targets import ranked
 from nsed.config import from_mapping
 from nsed.errors import ArgumentError
@@ -54,11 +54,11 @@ class Lookup(PairScorer):
     kind = "lookup"
 
     def __init__(
-        self, known: Pairs, counts: np.ndarray, config: LookupConfig, *, decision: Decision | None = None
+        self, known: Pairs, counts: np.ndarray, config: LookupConfig, *, criterion: Criterion | None = None
     ) -> None:
         self.known, self.counts, self.config = known, counts, config
         self.coders = plain_coders(config)
-        self.decision = decision or Decision(FOUND, UNCALIBRATED)
+        self.criterion = criterion or Criterion(FOUND, UNCALIBRATED)
 
     @classmethod
     def fit(
@@ -79,7 +79,7 @@ class Lookup(PairScorer):
         if len(set(seen.labels or ())) < 2:
             return table
         calibration = fit_calibration(table.score(seen), labels_of(seen))
-        return cls(table.known, table.counts, config, decision=Decision(FOUND, calibration))
+        return cls(table.known, table.counts, config, criterion=Criterion(FOUND, calibration))
 
     def score(self, pairs: PairsLike, *, on_batch: OnBatch = ignore) -> np.ndarray:
         """1 for each pair that is in the table, either way round, or that is connected; 0 for the others."""
@@ -105,7 +105,7 @@ class Lookup(PairScorer):
         """Write the table to a folder."""
         columns = {name: Texts.of(column) for name, column in vars(self.known).items() if column is not None}
         tensors = {**to_tensors(columns), "counts": torch.from_numpy(self.counts)}
-        record = {"decision": self.decision.record(), "pairs": len(self.known)}
+        record = {"criterion": self.criterion.record(), "pairs": len(self.known)}
         write_model(path, SavedModel(self.kind, asdict(self.config), {}, tensors, record))
 
     @classmethod
@@ -117,10 +117,10 @@ class Lookup(PairScorer):
     def from_saved(cls, saved: SavedModel) -> "Lookup":
         """The table again, from what is on disk."""
         config = from_mapping(LookupConfig, saved.config, where="saved config")
-        decision = Decision.of_record(*saved.record["decision"])
+        criterion = Criterion.of_record(*saved.record["criterion"])
         names = [name.removesuffix(".rows") for name in saved.tensors if name.endswith(".rows")]
         known = _pairs({name: from_tensors(saved.tensors, name) for name in names})
-        return cls(known, saved.tensors["counts"].numpy(), config, decision=decision)
+        return cls(known, saved.tensors["counts"].numpy(), config, criterion=criterion)
 
     def _has(self, pairs: Pairs) -> np.ndarray:
         table = self._table

@@ -9,7 +9,7 @@ from typing import Literal
 
 import numpy as np
 
-from nsed.baselines.pair_scorer import Decision, PairScorer, plain_coders
+from nsed.baselines.pair_scorer import Criterion, PairScorer, plain_coders
 from nsed.baselines.ranked_targets import ranked
 from nsed.config import from_mapping
 from nsed.errors import ArgumentError
@@ -49,7 +49,7 @@ class Majority(PairScorer):
     def __init__(self, share: float, targets: dict[str, int], config: MajorityConfig, *, total: int) -> None:
         self.share, self.targets, self.config, self.total = share, targets, config, total
         self.coders = plain_coders(config)
-        self.decision = Decision(0.0 if config.always_match else 0.5, Calibration(0.0, _logit(share)))
+        self.criterion = Criterion(0.0 if config.always_match else 0.5, Calibration(0.0, _logit(share)))
 
     @classmethod
     def fit(

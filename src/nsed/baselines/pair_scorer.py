@@ -15,7 +15,7 @@ from nsed.text.progress import OnBatch, ignore
 UNCALIBRATED = Calibration(1.0, 0.0)
 
 
-class Decision(NamedTuple):
+class Criterion(NamedTuple):
     """From a score to an answer."""
 
     threshold: float
@@ -24,7 +24,7 @@ class Decision(NamedTuple):
     """From scores to probabilities."""
 
     @classmethod
-    def tuned(cls, scores: np.ndarray, labels: np.ndarray) -> "Decision":
+    def tuned(cls, scores: np.ndarray, labels: np.ndarray) -> "Criterion":
         """The threshold with the best F1, and calibrated probabilities, of pairs whose labels are known.
 
         Labels of one kind say nothing of probabilities: then a score stays what it is, through a logistic curve.
@@ -33,7 +33,7 @@ class Decision(NamedTuple):
         return cls(tuned_threshold(scores, labels), calibration)
 
     @classmethod
-    def of_record(cls, threshold: float, slope: float, intercept: float) -> "Decision":
+    def of_record(cls, threshold: float, slope: float, intercept: float) -> "Criterion":
         """As `record` wrote it."""
         return cls(threshold, Calibration(slope, intercept))
 
@@ -49,7 +49,7 @@ class PairScorer(ABC):
     """What the model is called in settings and on disk."""
     coders: Coders
     """How strings become symbols."""
-    decision: Decision
+    criterion: Criterion
 
     @abstractmethod
     def score(self, pairs: PairsLike, *, on_batch: OnBatch = ignore) -> np.ndarray:
@@ -58,12 +58,12 @@ class PairScorer(ABC):
     @property
     def threshold(self) -> float:
         """Pairs with at least this score match."""
-        return self.decision.threshold
+        return self.criterion.threshold
 
     @property
     def calibration(self) -> Calibration:
         """From scores to probabilities."""
-        return self.decision.calibration
+        return self.criterion.calibration
 
     def probability(self, pairs: PairsLike, *, on_batch: OnBatch = ignore) -> np.ndarray:
         """Calibrated probability that each pair matches."""

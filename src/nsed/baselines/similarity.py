@@ -8,7 +8,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from nsed.baselines.pair_scorer import UNCALIBRATED, Decision, PairScorer, labels_of, plain_coders
+from nsed.baselines.pair_scorer import UNCALIBRATED, Criterion, PairScorer, labels_of, plain_coders
 from nsed.config import from_mapping
 from nsed.models.aligner import PairsLike
 from nsed.models.persistence import SavedModel, read_kind, write_model
@@ -22,8 +22,8 @@ class Similarity(PairScorer):
     settings: ClassVar[type[StringConfig]]
     """The class of its settings."""
 
-    def __init__(self, config: StringConfig, decision: Decision) -> None:
-        self.config, self.decision = config, decision
+    def __init__(self, config: StringConfig, criterion: Criterion) -> None:
+        self.config, self.criterion = config, criterion
         self.coders = plain_coders(config)
 
     @abstractmethod
@@ -42,12 +42,12 @@ class Similarity(PairScorer):
         """Tune threshold (best F1) and calibration on the validation pairs, without any on the training pairs."""
         config, given = config or cls.settings(), Pairs.of(pairs, labels) if validation is None else validation
         known = labels_of(given)
-        scores = cls(config, Decision(0.5, UNCALIBRATED)).score(given)
-        return cls(config, Decision.tuned(scores, known))
+        scores = cls(config, Criterion(0.5, UNCALIBRATED)).score(given)
+        return cls(config, Criterion.tuned(scores, known))
 
     def save(self, path: str | Path) -> None:
         """Write settings, threshold and calibration to a folder."""
-        record = {"decision": self.decision.record()}
+        record = {"criterion": self.criterion.record()}
         write_model(path, SavedModel(self.kind, asdict(self.config), {}, {}, record))
 
     @classmethod
@@ -59,4 +59,4 @@ class Similarity(PairScorer):
     def from_saved(cls, saved: SavedModel) -> "Similarity":
         """The similarity again, from what is on disk."""
         config = from_mapping(cls.settings, saved.config, where="saved config")
-        return cls(config, Decision.of_record(*saved.record["decision"]))
+        return cls(config, Criterion.of_record(*saved.record["criterion"]))

@@ -18,14 +18,18 @@ from nsed.cli.arguments import (
     open_output,
     pairs_from,
 )
-from nsed.cli.console import progress_bar
+from nsed.cli.console import err, progress_bar
 from nsed.errors import ArgumentError, DataError
 from nsed.explain import Explanation
 from nsed.explain.figure import draw
 from nsed.explain.html_style import page
+from nsed.explain.report import report_page
 from nsed.models.aligner import Aligner
 from nsed.text import Pairs
 from nsed.train import Transducer
+
+MANY = 50
+"""More pairs than this are too many to explain each in full on one page."""
 
 
 class Format(StrEnum):
@@ -68,13 +72,26 @@ def explain(
         Path | None,
         typer.Option(help="Draw a picture into this file (.png, .pdf, ...; needs the extra viz).", show_default=False),
     ] = None,
+    html: Annotated[
+        Path | None,
+        typer.Option(
+            help="Write a report of all pairs into this page: compact, to search, sort, filter and print.",
+            show_default=False,
+        ),
+    ] = None,
     output: Output = None,
 ) -> None:
     """Say how sure the model is of each operation, what each adds to the score, and what else it thought of."""
     explainer = load_model(model)
     data = _data(explainer, source, pairs, columns, pair)
+    if html is not None:
+        _alone(figure=figure, output=output)
+        _write_report(explainer, data, html, title=f"{model.name} on {_name(pairs)}")
+        return
     if (figure is not None or format_ is Format.SVG) and len(data) != 1:
         raise ArgumentError("--figure or --format svg", got=f"{len(data)} pairs", expected="a single pair")
+    if format_ is Format.HTML and len(data) > MANY:
+        err.print(f"{len(data):,} explanations in full are a large page; --html FILE makes a compact one", markup=False)
     made = _explained(explainer, data, scripts)
     if figure is not None:
         _draw(next(made), figure, picture)
@@ -83,6 +100,29 @@ def explain(
         for part in _written(made, format_, picture):
             stream.write(part)
             bar.advance(1)
+
+
+def _write_report(explainer: Model, data: Pairs, path: Path, *, title: str) -> None:
+    if not isinstance(explainer, Aligner):
+        explainer.explain("", "")  # says why it cannot
+    with progress_bar("explaining", len(data)) as bar:
+        outlines = explainer.outline_all(data, on_batch=bar.advance)
+    with open_output(path) as stream:
+        stream.writelines(report_page(outlines, title=title))
+    err.print(f"{len(data):,} pairs, {path.stat().st_size / 1e6:.1f} MB: {path}", markup=False)
+
+
+def _alone(**others: Path | None) -> None:
+    given = [f"--{name}" for name, path in others.items() if path is not None]
+    if given:
+        got, expected = f"also {' and '.join(given)}", "a file for the page and nothing else"
+        raise ArgumentError("--html", got=got, expected=expected)
+
+
+def _name(path: Path | None) -> str:
+    if path is None:
+        return "one pair"
+    return "standard input" if str(path) == "-" else path.name
 
 
 def _explained(explainer: Model, data: Pairs, scripts: int) -> Iterator[Explanation]:

@@ -2,26 +2,23 @@
 
 from collections.abc import Iterable, Iterator
 
+from nsed.explain.edit_boxes import boxes
 from nsed.explain.html_style import STYLE
 from nsed.explain.numbers import nats, percent
 from nsed.explain.pictures import to_svg
-from nsed.explain.svg import SIGNS, tag, words
+from nsed.explain.svg import tag, words
 from nsed.models.decision import Decision
 from nsed.models.evidence import Evidence
-from nsed.text import Edit, EditScript
+from nsed.text import EditScript
 from nsed.text.visible import drawn
-
-UNSURE = 0.9
-"""Operations that are less probable show it."""
 
 
 def to_html(evidence: Evidence, *, style: bool = True) -> str:
-    """The decision, the script as coloured boxes, the alignment, the pictures and what else there might have been."""
+    """The decision, the script as coloured boxes, the pictures and what else there might have been."""
     parts = [
         tag("style", {}, STYLE) if style else "",
         _headline(evidence),
-        script_html(evidence.script),
-        _alignment(evidence.script),
+        _script(evidence.script),
         tag("p", {"class": "nsed-sure"}, words(_how_sure(evidence))),
         tag("div", {"class": "nsed-pictures"}, to_svg(evidence, "waterfall"), to_svg(evidence, "alpha")),
         *_more(evidence),
@@ -29,15 +26,8 @@ def to_html(evidence: Evidence, *, style: bool = True) -> str:
     return tag("section", {"class": "nsed-explanation", "dir": "ltr"}, *parts)
 
 
-def script_html(script: EditScript) -> str:
-    """Boxes, one per operation; how solid a box is shows how probable the operation is, and so does its title."""
-    boxes = [_box(edit) for edit in script] or [tag("em", {}, "nothing to do")]
-    return tag("div", {"class": "nsed-script", "data-share": repr(script.share)}, *boxes)
-
-
-def symbol_html(symbol: str) -> str:
-    """A symbol that leaves the order of its neighbours alone."""
-    return tag("bdi", {"dir": "auto"}, words(drawn(symbol)))
+def _script(script: EditScript) -> str:
+    return tag("div", {"data-share": repr(script.share)}, boxes(script, exact=True))
 
 
 def _headline(evidence: Evidence) -> str:
@@ -63,31 +53,6 @@ def _string(symbols: Iterable[str]) -> str:
     return tag("bdi", {"class": "nsed-string", "dir": "auto"}, words(" ".join(map(drawn, symbols)) or "∅"))
 
 
-def _box(edit: Edit) -> str:
-    sign, source, target = SIGNS[edit.tag], symbol_html(edit.source), symbol_html(edit.target)
-    shown = {"delete": sign + source, "insert": sign + target, "equal": source}.get(edit.tag, source + sign + target)
-    attributes = {
-        "class": f"nsed-op nsed-{edit.tag} nsed-p{round(10 * edit.probability)}",
-        "title": f"{edit.tag} {edit}: probability {percent(edit.probability)}, log-weight {nats(edit.log_weight)}",
-        "data-kind": edit.kind,
-        "data-source": drawn(edit.source),
-        "data-target": drawn(edit.target),
-        "data-probability": repr(edit.probability),
-    }
-    share = tag("small", {}, words(percent(edit.probability, 0))) if edit.probability < UNSURE else ""
-    return tag("span", attributes, shown, share)
-
-
-def _alignment(script: EditScript) -> str:
-    sides = ((("source", edit.source) for edit in script), (("target", edit.target) for edit in script))
-    rows = [tag("tr", {}, *(_aligned(side, symbol) for side, symbol in row)) for row in sides]
-    return tag("table", {"class": "nsed-alignment", "aria-label": "alignment, source above target"}, *rows)
-
-
-def _aligned(side: str, symbol: str) -> str:
-    return tag("td", {"class": f"nsed-{side}"}, symbol_html(symbol) if symbol else "·")
-
-
 def _how_sure(evidence: Evidence) -> str:
     return f"This script is {percent(evidence.script.share)} of all derivations; entropy {nats(evidence.entropy)} nats."
 
@@ -97,7 +62,7 @@ def _more(evidence: Evidence) -> Iterator[str]:
         rows = ((percent(output.probability), _string(output.symbols)) for output in evidence.outputs)
         yield _folded("most probable outputs", _ranked("nsed-outputs", rows), unfolded=True)
     if len(evidence.scripts) > 1:
-        others = ((percent(script.share), script_html(script)) for script in evidence.scripts[1:])
+        others = ((percent(script.share), _script(script)) for script in evidence.scripts[1:])
         yield _folded("other scripts", _ranked("nsed-others", others), unfolded=True)
     yield _folded("which symbol became which", to_svg(evidence, "posteriors"))
     yield _folded("the lattice", to_svg(evidence, "lattice"))

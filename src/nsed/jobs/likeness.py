@@ -6,7 +6,7 @@ import numpy as np
 
 from nsed.baselines import Levenshtein as Similarity
 from nsed.baselines import LevenshteinConfig
-from nsed.baselines.pair_scorer import UNCALIBRATED, Decision
+from nsed.baselines.pair_scorer import UNCALIBRATED, Criterion
 from nsed.errors import ArgumentError
 from nsed.text import Pairs
 from nsed.text.progress import OnBatch, ignore
@@ -39,7 +39,7 @@ class Levenshtein:
 
     def __init__(self) -> None:
         config = LevenshteinConfig(source_symbols="tokens", target_symbols="tokens")
-        self._similarity = Similarity(config, Decision(PROBABLE, UNCALIBRATED))
+        self._similarity = Similarity(config, Criterion(PROBABLE, UNCALIBRATED))
 
     def probability(self, pairs: Pairs, *, on_batch: OnBatch = ignore) -> np.ndarray:
         """The normalised similarity of each pair; no probability, but as large as one."""

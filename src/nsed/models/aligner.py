@@ -11,6 +11,7 @@ from nsed.errors import ArgumentError
 from nsed.lattice import EditLattice
 from nsed.models.decision import Decision, Output
 from nsed.models.explanation import Explanation
+from nsed.models.outline import Outline
 from nsed.models.reading import read_explanation, read_scripts
 from nsed.text import Coders, EditScript, Links, PairBatch, Pairs
 from nsed.text.progress import OnBatch, ignore
@@ -42,12 +43,33 @@ class Aligner(ABC):
         pairs = Pairs.of(pairs)
         scripts: dict[int, EditScript] = {}
         for batch, lattice in self.lattices(pairs):
-            rows = batch.rows.tolist()
-            sources = [self.coders.source.split(pairs.sources[row]) for row in rows]
-            targets = [self.coders.target.split(pairs.targets[row]) for row in rows]
-            scripts.update(zip(rows, read_scripts(lattice, sources, targets), strict=True))
-            on_batch(len(rows))
+            scripts.update(self._scripts(pairs, batch, lattice))
+            on_batch(len(batch.rows))
         return [scripts[row] for row in range(len(pairs))]
+
+    def outline_all(self, pairs: PairsLike, *, on_batch: OnBatch = ignore) -> list[Outline]:
+        """The explanation of each pair in short, in the order given; in batches, for thousands of pairs."""
+        pairs = Pairs.of(pairs)
+        made: dict[int, Outline] = {}
+        for batch, lattice, scores in self._scored(pairs):
+            facts = zip(scores.tolist(), lattice.entropy.clamp(min=0).tolist(), strict=True)
+            for (row, script), (score, entropy) in zip(self._scripts(pairs, batch, lattice), facts, strict=True):
+                said = script, score, entropy, self._decision(score)
+                made[row] = Outline(pairs.sources[row], pairs.targets[row], *said)
+            on_batch(len(batch.rows))
+        return [made[row] for row in range(len(pairs))]
+
+    def _scripts(self, pairs: Pairs, batch: PairBatch, lattice: EditLattice) -> Iterator[tuple[int, EditScript]]:
+        """The places of a batch's pairs, each with its best script."""
+        rows = batch.rows.tolist()
+        sources = [self.coders.source.split(pairs.sources[row]) for row in rows]
+        targets = [self.coders.target.split(pairs.targets[row]) for row in rows]
+        return zip(rows, read_scripts(lattice, sources, targets), strict=True)
+
+    def _scored(self, pairs: Pairs) -> Iterator[tuple[PairBatch, EditLattice, np.ndarray]]:
+        """The lattices of pairs with the scores that `score` gives; models that make both at once say so here."""
+        scores = self.score(pairs)
+        return ((batch, lattice, scores[batch.rows.cpu().numpy()]) for batch, lattice in self.lattices(pairs))
 
     def links(self, pairs: PairsLike, *, on_batch: OnBatch = ignore) -> list[Links]:
         """Which source symbol became which target symbol: the substitutions of each pair's edit script."""

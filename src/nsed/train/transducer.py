@@ -122,10 +122,10 @@ class Transducer(Aligner):
         """Log p(target | source) of each pair, in the order given; in paper mode log alpha."""
         pairs = Pairs.of(pairs)
         scores = np.empty(len(pairs))
-        for batch, lattice, end in self._weighed(pairs):
-            scores[batch.rows.cpu().numpy()] = (lattice.log_prob + end).double().cpu().numpy()
+        for batch, _, found in self._scored(pairs):
+            scores[batch.rows.cpu().numpy()] = found
             on_batch(len(batch.rows))
-        return np.where(scores > REACHABLE, scores, -np.inf)
+        return scores
 
     def explain(self, source: str, target: str | None = None, *, scripts: int = 3) -> Explanation:
         """See `Aligner.explain`; without a target, why the model writes what it writes."""
@@ -196,6 +196,11 @@ class Transducer(Aligner):
     def lattices(self, pairs: Pairs) -> Iterator[tuple[PairBatch, EditLattice]]:
         """See `Aligner.lattices`."""
         return ((batch, lattice) for batch, lattice, _ in self._weighed(pairs))
+
+    def _scored(self, pairs: Pairs) -> Iterator[tuple[PairBatch, EditLattice, np.ndarray]]:
+        for batch, lattice, end in self._weighed(pairs):
+            scores = (lattice.log_prob + end).double().cpu().numpy()
+            yield batch, lattice, np.where(scores > REACHABLE, scores, -np.inf)
 
     def _weighed(self, pairs: Pairs) -> Iterator[tuple[PairBatch, EditLattice, PerPair]]:
         sides = self.coders.encode(pairs)

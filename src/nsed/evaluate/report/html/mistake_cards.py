@@ -1,8 +1,8 @@
 """The worst mistakes, a card for each."""
 
-from nsed.evaluate.report.html.edit_boxes import LEGEND, boxes
-from nsed.evaluate.report.html.markup import foreign, lines, text
 from nsed.evaluate.report.records import Mistake, NamedScript
+from nsed.explain.edit_boxes import boxes, legend
+from nsed.explain.markup import foreign, lines, text
 
 BETWEEN = ' <span class="between">and</span> '
 
@@ -10,7 +10,7 @@ BETWEEN = ' <span class="between">and</span> '
 def mistake_cards(mistakes: tuple[Mistake, ...]) -> str:
     """What the colours mean, then the cards, worst first."""
     cards = (_card(number, mistake) for number, mistake in enumerate(mistakes, start=1))
-    return lines([f'<p class="script legend">{LEGEND}</p>', '<ol class="mistakes">', *cards, "</ol>"])
+    return lines([f"<p>{legend()}</p>", '<ol class="mistakes">', *cards, "</ol>"])
 
 
 def _card(number: int, mistake: Mistake) -> str:

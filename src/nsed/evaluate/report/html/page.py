@@ -2,11 +2,12 @@
 
 from importlib.resources import files
 
-from nsed.evaluate.report.html.markup import lines, text
 from nsed.evaluate.report.html.mistake_cards import mistake_cards
 from nsed.evaluate.report.html.plots import plot
 from nsed.evaluate.report.html.tables import breakdown_table, comparison_table, figures_table
 from nsed.evaluate.report.records import Caution, Figure, Report
+from nsed.explain.edit_boxes import BOX_STYLE
+from nsed.explain.markup import lines, text
 
 HEADLINES = ("wer", "cer", "nbest_accuracy", "f1", "average_precision", "roc_auc", "alignment_f1")
 """Figures that stand large at the top, where there are such."""
@@ -19,7 +20,7 @@ def to_html(report: Report) -> str:
         [
             '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">',
             '<meta name="viewport" content="width=device-width, initial-scale=1">',
-            f"<title>{text(title)}</title>\n<style>\n{_resource('page.css')}</style>\n</head>\n<body>\n<main>",
+            f"<title>{text(title)}</title>\n<style>\n{BOX_STYLE}{_resource('page.css')}</style>\n</head>\n<body>\n<main>",
             f"<header><h1>{text(title)}</h1>\n<p>{text(_subtitle(report))}</p></header>",
             *map(_caution, report.cautions),
             _headlines(report),

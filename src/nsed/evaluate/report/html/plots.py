@@ -3,8 +3,8 @@
 from itertools import chain
 
 from nsed.evaluate.report.html.axes import Axis, Number, round_axis
-from nsed.evaluate.report.html.markup import lines, text
 from nsed.evaluate.report.records import Curve, Figure, FigureKind, Line, Point
+from nsed.explain.markup import lines, text
 
 WIDTH, HEIGHT = 380, 300
 LEFT, RIGHT, TOP, BOTTOM = 52, 364, 16, 248

@@ -2,9 +2,9 @@
 
 from collections.abc import Iterable, Sequence
 
-from nsed.evaluate.report.html.markup import foreign, lines, text
 from nsed.evaluate.report.html.plots import whisker
 from nsed.evaluate.report.records import Breakdown, Comparison, Difference, Figure, Group, in_words
+from nsed.explain.markup import foreign, lines, text
 
 _NUMBER = ' class="number"'
 
