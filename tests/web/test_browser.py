@@ -21,6 +21,7 @@ QUIET = [
 ]
 PHONE, DESKTOP = {"width": 390, "height": 844}, {"width": 1280, "height": 900}
 expect = sync_api.expect
+expect.set_options(timeout=30_000)  # the first answers wait for compilers
 pytestmark = [
     pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed, or set NSED_CHROMIUM to it"),
     pytest.mark.filterwarnings("ignore::nsed.errors.UnknownSymbolWarning"),
@@ -66,7 +67,7 @@ def test_type_submit_and_see_the_script_and_the_heat_map(open_page):
     first = page.locator(".candidates button").first
     expect(first).to_contain_text("F L AE G SH IH P S")
     expect(first).to_contain_text("f→F l→L a→AE g→G s→SH -h i→IH p→P s→S")
-    expect(page.locator(".nsed-script .nsed-op").first).to_be_visible()
+    expect(page.locator("#explanation .nsed-script > *").first).to_be_visible()
     expect(page.get_by_role("img", name=re.compile("forward|alpha", re.IGNORECASE)).first).to_be_visible()
     expect(page.get_by_role("status")).to_contain_text("5 answers, the first is F L AE G SH IH P S")
 

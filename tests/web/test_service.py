@@ -52,6 +52,11 @@ def test_abilities_follow_from_the_kind_of_model(served, g2p):
     assert (found.answers[0].target, found.answers[0].script) == ("b", None)
 
 
+def test_every_model_warms_up(served):
+    for one in served:
+        one.warm_up()
+
+
 def test_rules_come_with_examples_as_people_read_them(g2p):
     answer = service.rules(g2p, [("cat", "K AE T")], top=1)
     assert answer.rules[0]["rule"] == "a→AE"

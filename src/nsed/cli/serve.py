@@ -58,6 +58,8 @@ def serve(
     served = _with_rules([ServedModel.read(path) for path in models or shipped_models()], rules_data or [])
     known = NO_EXCEPTIONS if exceptions is None else Exceptions.read(exceptions)
     limits = Limits(items=max_items, length=max_length, timeout=timeout, threads=threads)
+    for one in served:
+        one.warm_up()
     names = ", ".join(one.name for one in served)
     run_server(served, limits, known, host=host, port=port, on_start=partial(_say, names))
 

@@ -55,6 +55,14 @@ class ServedModel:
         shown = tuple(pairs.positives())[:SHOWN_PAIRS]
         return replace(self, table=rules(self.model, pairs, on_batch=on_batch), examples=self.examples or shown)
 
+    def warm_up(self) -> None:
+        """Answer once, so that what compiles at first use is compiled before anybody waits."""
+        source = self.examples[0][0] if self.examples else "a"
+        if "transduce" in self.abilities:
+            self.model.transduce([source])
+        if "explain" in self.abilities:
+            self.model.explain(source, source)
+
     @property
     def kind(self) -> str:
         """Which class of model it is."""
