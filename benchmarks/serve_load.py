@@ -108,7 +108,7 @@ def _report(load: Load) -> dict[str, object]:
 
 def main() -> None:
     """Start a server, measure, and save what was found."""
-    command = [sys.executable, "-m", "nsed.cli", "serve", MODEL, "--port", "0"]
+    command = [sys.executable, "-m", "nsed", "serve", MODEL, "--port", "0"]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
         try:
             assert process.stderr is not None

@@ -16,7 +16,7 @@ from tools.readme_figures import DOCUMENTS, MARKED, measured
 from typer.testing import CliRunner
 
 import nsed
-from nsed.cli.main import app
+from nsed.__main__ import app
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -32,7 +32,7 @@ def test_imports_go_from_later_to_earlier_rooms(monkeypatch):
 
 
 def test_importing_nsed_imports_no_extra():
-    code = f"import sys, nsed, nsed.cli; print([m for m in '{EXTRAS}'.split() if m in sys.modules])"
+    code = f"import sys, nsed, nsed.__main__; print([m for m in '{EXTRAS}'.split() if m in sys.modules])"
     shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=120)
     assert shown.stdout.strip() == "[]"
 

@@ -9,6 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 import nsed
+from nsed.__main__ import app
 from nsed.baselines import (
     JaroWinkler,
     Levenshtein,
@@ -18,7 +19,6 @@ from nsed.baselines import (
     Majority,
     MajorityConfig,
 )
-from nsed.cli.main import app
 from nsed.errors import ArgumentError, NotExplainableError
 from nsed.text import Pairs
 

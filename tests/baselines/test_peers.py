@@ -6,11 +6,11 @@ import pytest
 from typer.testing import CliRunner
 
 import nsed
+from nsed.__main__ import app
 from nsed.baselines import LexStat, LexStatConfig, Phonetisaurus, PhonetisaurusConfig, Sca, ScaConfig, lingpy_tools
 from nsed.baselines import phonetisaurus_programs as programs
 from nsed.baselines.lexstat import Entry, lexstat_distances
 from nsed.baselines.lingpy_tools import lingpy_module
-from nsed.cli.main import app
 from nsed.errors import ArgumentError, MissingExtraError, NotExplainableError, NsedError
 from nsed.text import Pairs
 

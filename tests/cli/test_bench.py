@@ -9,8 +9,8 @@ import torch
 from benchmarks.twin import TwinNetwork, TwinTask, twin_loss
 from typer.testing import CliRunner
 
+from nsed.__main__ import app
 from nsed.cli import bench
-from nsed.cli.main import app
 from nsed.datasets.rule_language import transduction_pairs
 from nsed.encoders import EncoderConfig
 from nsed.errors import NsedError, UnknownNameError

@@ -7,7 +7,7 @@ import pytest
 from typer.testing import CliRunner
 
 import nsed
-from nsed.cli.main import app
+from nsed.__main__ import app
 from nsed.errors import ArgumentError, DataError, UnknownNameError
 
 LANGUAGES = ("L1", "L2", "L3", "L4")

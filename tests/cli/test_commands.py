@@ -15,7 +15,7 @@ import pytest
 from typer.testing import CliRunner
 
 import nsed
-from nsed.cli.main import app
+from nsed.__main__ import app
 from nsed.errors import (
     ArgumentError,
     ConfigError,
@@ -389,7 +389,7 @@ def test_what_is_wrong_is_named(model, pairs, case):
 
 def nsed_process(*arguments, **options):
     """A process with as many threads as the tests themselves: their number may change the last bit of a sum."""
-    command = [sys.executable, "-m", "nsed.cli", *map(str, arguments)]
+    command = [sys.executable, "-m", "nsed", *map(str, arguments)]
     environment = {**os.environ, "OMP_NUM_THREADS": "1", **options.pop("env", {})}
     return subprocess.Popen(command, env=environment, **options)
 

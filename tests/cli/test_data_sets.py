@@ -8,7 +8,7 @@ import pytest
 from typer.testing import CliRunner
 
 import nsed
-from nsed.cli.main import app
+from nsed.__main__ import app
 from nsed.datasets.catalogue import DATASETS
 from nsed.datasets.natural_parts import unseen_validation
 from nsed.datasets.records import DataFile, DataSet

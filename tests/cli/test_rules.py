@@ -6,7 +6,7 @@ import pytest
 from typer.testing import CliRunner
 
 import nsed
-from nsed.cli.main import app
+from nsed.__main__ import app
 from nsed.errors import ArgumentError, DataError, NotExplainableError
 from nsed.explain import rules
 

@@ -5,7 +5,7 @@ import json
 import pytest
 from typer.testing import CliRunner
 
-from nsed.cli.main import app
+from nsed.__main__ import app
 from nsed.cli.warnings_of_data import CONTROLS, CONTROLS_FILE, cautions_of
 
 

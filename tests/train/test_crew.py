@@ -40,8 +40,8 @@ def train(files, name, launcher, *settings):
     return nsed.load(files / name)
 
 
-NSED = [sys.executable, "-m", "nsed.cli"]
-TORCHRUN = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2", "-m", "nsed.cli"]
+NSED = [sys.executable, "-m", "nsed"]
+TORCHRUN = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2", "-m", "nsed"]
 
 
 def test_two_processes_learn_what_one_learns(files):

@@ -23,7 +23,6 @@ from nsed.cli import (
     review,
     rules,
     score,
-    serve,
     train,
     transduce,
 )
@@ -51,7 +50,6 @@ COMMANDS = (
     explain.explain,
     operations.operations,
     rules.rules,
-    serve.serve,
     models.models,
     doctor.doctor,
     bench.bench,

@@ -10,9 +10,9 @@ import pytest
 from typer.testing import CliRunner
 
 import nsed
-from nsed.cli import serve
-from nsed.cli.main import app
+from nsed.__main__ import app
 from nsed.errors import ArgumentError, DataError, MissingExtraError, ModelFileError
+from nsed.web import command as serve
 
 
 def run(*arguments):
@@ -30,7 +30,7 @@ def folder(tmp_path):
 
 def test_it_serves_models_with_rules_and_exceptions(folder):
     files = ["--rules-data", f"spelling={folder / 'pairs.tsv'}", "--exceptions", folder / "pairs.tsv"]
-    command = [sys.executable, "-m", "nsed.cli", "serve", folder / "spelling", "--port", "0", *files]
+    command = [sys.executable, "-m", "nsed", "serve", folder / "spelling", "--port", "0", *files]
     with subprocess.Popen(list(map(str, command)), stderr=subprocess.PIPE, text=True) as process:
         try:
             told = re.fullmatch(r"serving spelling at (http://127\.0\.0\.1:\d+/) .*\n", process.stderr.readline())
