@@ -10,8 +10,11 @@ from rich.table import Table
 
 from nsed.cli.arguments import Columns, split_columns
 from nsed.cli.console import out
-from nsed.datasets import load
+from nsed.datasets import load, load_words, names
+from nsed.datasets.catalogue import DATASETS
 from nsed.datasets.leaks import LeakReport, check_leaks
+from nsed.datasets.word_list import Word, read_word_list
+from nsed.datasets.word_overlaps import WordOverlap, word_overlaps
 from nsed.errors import ArgumentError
 from nsed.evaluate import MatchingScore
 from nsed.text import Pairs, SymbolKind, read_pairs
@@ -36,6 +39,13 @@ def check(
     symbols: Annotated[
         SymbolKind, typer.Option(help="What the Levenshtein distance counts; nsed data cognates writes tokens.")
     ] = "graphemes",
+    words: Annotated[
+        str | None,
+        typer.Option(
+            help="Word list that the pairs were made of, or its name: which concepts and classes files share.",
+            show_default="a data set's own",
+        ),
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="The figures as JSON.")] = False,
     strict: Annotated[bool, typer.Option("--strict", help="Exit status 1 where there are leaks.")] = False,
 ) -> None:
@@ -44,14 +54,15 @@ def check(
     A leak is a pair that stands in two files, perhaps the other way round; without labels also a source, whatever its
     target. For labelled pairs, what can be had without a model: the F1 of a **lookup** table of the training positives,
     whichever way round; that of words that **chains** of them connect; and that of the normalised **Levenshtein**
-    similarity, its threshold tuned on the second of three files, of two on the first.
+    similarity, its threshold tuned on the second of three files, of two on the first. With `--words`, also which
+    concepts and cognate classes of a word list are in two files.
     """
     parts = load(str(training))._asdict() if not others else _read([training, *others], columns)
-    report = check_leaks(parts, symbols=symbols)
+    report, shared = check_leaks(parts, symbols=symbols), word_overlaps(parts, _words(words, training, others))
     if as_json:
-        typer.echo(json.dumps(_as_dict(report), indent=1, ensure_ascii=False))
+        typer.echo(json.dumps(_as_dict(report, shared), indent=1, ensure_ascii=False))
     else:
-        _show(report)
+        _show(report, shared)
     raise typer.Exit(1 if strict and report.leaks else 0)
 
 
@@ -63,15 +74,25 @@ def _read(paths: list[Path], columns: str | None) -> dict[str, Pairs]:
     return {path.name if short else str(path): read_pairs(path, columns=split_columns(columns)) for path in paths}
 
 
-def _as_dict(report: LeakReport) -> dict[str, Any]:
+def _words(words: str | None, training: Path, others: list[Path] | None) -> list[Word]:
+    """The list that is named, or that of the data set; nothing where there is none."""
+    name = words or ("" if others else str(training))
+    if name in names() and DATASETS[name].parts is None:
+        return load_words(name)
+    return read_word_list(words) if words else []
+
+
+def _as_dict(report: LeakReport, shared: list[WordOverlap]) -> dict[str, Any]:
     scores = [
         {**asdict(each), **{name: getattr(each, name)._asdict() for name in CONTROLS}} for each in report.controls
     ]
-    return {**asdict(report), "controls": scores, "leaks": report.leaks}
+    return {**asdict(report), "words": list(map(asdict, shared)), "controls": scores, "leaks": report.leaks}
 
 
-def _show(report: LeakReport) -> None:
+def _show(report: LeakReport, shared: list[WordOverlap]) -> None:
     out.print(_parts_table(report), "", _overlaps_table(report), "")
+    if any(overlap.concepts or overlap.classes for overlap in shared):
+        out.print(_words_table(shared), "")
     if report.controls:
         out.print(_controls_table(report), "")
     out.print(f"[bold red]{report.leaks:,} leaks[/]" if report.leaks else "[green]no leak[/]")
@@ -101,6 +122,16 @@ def _overlaps_table(report: LeakReport) -> Table:
     }
     heads = [f"{overlap.later} in {overlap.earlier}" for overlap in report.overlaps]
     return _turned("known already", heads, rows, report.overlaps)
+
+
+def _words_table(shared: list[WordOverlap]) -> Table:
+    rows = {
+        "concepts": "concepts",
+        "share_of_concepts": "share of its concepts",
+        "classes": "cognate classes",
+        "share_of_classes": "share of its classes",
+    }
+    return _turned("seen before", [f"{overlap.later} in {overlap.earlier}" for overlap in shared], rows, shared)
 
 
 def _controls_table(report: LeakReport) -> Table:
