@@ -1,6 +1,7 @@
 """`nsed rules`, as users type it."""
 
 import json
+from xml.etree import ElementTree
 
 import pytest
 from typer.testing import CliRunner
@@ -109,3 +110,15 @@ def test_what_is_wrong_is_said(folder, tmp_path, monkeypatch):
     monkeypatch.setattr("nsed.cli.rules.load_model", lambda _: object())
     with pytest.raises(NotExplainableError, match="this model has no lattice"):
         run(model, pairs)
+
+
+def test_a_picture_has_the_counts_and_the_deletions(folder, tmp_path):
+    run(folder / "us", folder / "us.tsv", "--picture", tmp_path / "counted.svg")
+    counted = ElementTree.parse(tmp_path / "counted.svg")
+    words = {element.text for element in counted.iter() if element.text}
+    assert {"c", "r", "−"} <= words
+    assert any(text.startswith("u → −: 8") for text in words)
+    run(folder / "us", "--picture", tmp_path / "weights.svg")
+    assert "probability of the operation" in (tmp_path / "weights.svg").read_text()
+    run(folder / "us", folder / "us.tsv", "--picture", tmp_path / "counted.png")
+    assert (tmp_path / "counted.png").read_bytes().startswith(b"\x89PNG")

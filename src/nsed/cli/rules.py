@@ -23,7 +23,10 @@ from nsed.cli.console import out, progress_bar
 from nsed.errors import ArgumentError, NotExplainableError
 from nsed.explain import Rule, RuleDifference, RuleTable, compare, table_rules, weight_rules
 from nsed.explain import rules as rules_in
+from nsed.explain.figure import draw_grid
+from nsed.explain.grid import grid_svg
 from nsed.explain.rule_html import differences_page, rules_page
+from nsed.explain.rule_picture import rule_grid
 from nsed.explain.rule_rows import (
     COLUMNS,
     DIFFERENCE_COLUMNS,
@@ -90,6 +93,14 @@ def rules(
             "--format", help="table: for terminals; tsv: with a header; json: lines, with all contexts; html: a page."
         ),
     ] = Format.TABLE,
+    picture: Annotated[
+        Path | None,
+        typer.Option(
+            help="Draw what each symbol becomes, as a table over symbols, into this file too: .svg, or with the extra "
+            "viz .png, .pdf, ...",
+            show_default=False,
+        ),
+    ] = None,
     output: Output = None,
 ) -> None:
     """List the rules that a model learned: what it deletes, inserts, substitutes and keeps, how often and where.
@@ -104,6 +115,8 @@ def rules(
     title = f"Rules of {model}" + (f" in {pairs.name}" if pairs else "")
     data = _data(pairs, columns)
     table = _rules(model, data, contexts=contexts)
+    if picture is not None:
+        _draw(table, picture)
     if against is None and against_data is None:
         chosen = table.ranked(by.value, top=top or None, min_count=min_count)
         _write_rules(table, chosen, _Wanted(format_, output, title))
@@ -155,6 +168,15 @@ def _rules_of_weights(path: Path, model: Aligner) -> RuleTable:
         return weight_rules(model.network, model.coders)
     except NotExplainableError as error:
         raise NotExplainableError(f"{path}: {error}: nsed rules {path} PAIRS") from None
+
+
+def _draw(table: RuleTable, path: Path) -> None:
+    grid = rule_grid(table)
+    if path.suffix != ".svg":
+        draw_grid(grid, path)
+        return
+    with open_output(path) as stream:
+        stream.write(grid_svg(grid))
 
 
 def _write_rules(table: RuleTable, chosen: Sequence[Rule], wanted: _Wanted) -> None:
