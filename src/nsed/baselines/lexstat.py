@@ -140,7 +140,7 @@ def lexstat_distances(words: Iterable[Entry], *, runs: int = 1000, seed: int = 0
 
 
 def _distance_of(model: object, one: int, other: int) -> float:
-    return float(model.align_pairs(one, other, return_distance=True, pprint=False))  # type: ignore[attr-defined]
+    return float(model.align_pairs(one, other, return_distance=True, pprint=False))  # type: ignore[attr-defined]  # made at run time
 
 
 def _within_concepts(entries: list[Entry]) -> Iterator[tuple[Key, tuple[int, int]]]:
