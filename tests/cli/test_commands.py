@@ -661,7 +661,9 @@ def test_full_disk_leaves_the_last_checkpoint_intact(unfinished, pairs, tmp_path
 def test_an_interrupted_training_says_how_to_go_on(tmp_path, pairs):
     (tmp_path / "small.yaml").write_text(SMALL_NETWORK)
     arguments = ["train", pairs, tmp_path / "model", "--config", tmp_path / "small.yaml", "--set", "train.steps=4000"]
-    process = nsed_process(*arguments, stderr=subprocess.PIPE, text=True)
+    # who runs the tests in the background has Ctrl-C ignored, and what they start inherits that
+    heard = {"preexec_fn": lambda: signal.signal(signal.SIGINT, signal.SIG_DFL)}
+    process = nsed_process(*arguments, stderr=subprocess.PIPE, text=True, **heard)
     while not (tmp_path / "model" / "checkpoint" / "model.json").exists():
         assert process.poll() is None
         time.sleep(0.01)
