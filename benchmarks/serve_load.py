@@ -76,7 +76,7 @@ async def _watch(process: int, until: float, load: Load) -> None:
 def _memory(process: int) -> float:
     """Megabytes in use, as Linux tells."""
     status = Path(f"/proc/{process}/status").read_text(encoding="utf-8")
-    return int(re.search(r"VmRSS:\s+(\d+)", status)[1]) / 1024  # type: ignore[index]
+    return int(re.search(r"VmRSS:\s+(\d+)", status)[1]) / 1024  # type: ignore[index]  # Linux always has this line
 
 
 async def _loaded(address: tuple[str, int], process: int) -> Load:
