@@ -86,11 +86,7 @@ def test_the_table_is_a_distribution_over_pairs_of_strings():
     """A derivation of k operations makes strings of at most k symbols: short pairs cover all short derivations."""
     table, longest = random_table(5), 5
     table = OperationTable(table.delete, table.insert, table.substitute, table.total() * 2).normalised()
-    sides = [
-        ["".join(text) for length in range(longest + 1) for text in itertools.product(alphabet, repeat=length)]
-        for alphabet in ("ab", "xyz")
-    ]
-    pairs = list(itertools.product(*sides))
+    pairs = list(itertools.product(all_strings("ab", longest), all_strings("xyz", longest)))
     config = EditDistanceConfig(smoothing=0.0)
     model = LearnableEditDistance(
         table, Coders.of(config, dict(zip(("source", "target"), LETTERS, strict=True))), config
@@ -207,12 +203,35 @@ def weighted_levenshtein(source, target, costs):
     return row[-1]
 
 
+def all_strings(alphabet, longest):
+    return ["".join(text) for length in range(longest + 1) for text in itertools.product(alphabet, repeat=length)]
+
+
+def test_relative_scores_are_above_what_both_strings_have_with_any_partner():
+    """Both margins by summing over all partners up to a length beyond which next to nothing is."""
+    table = random_table(5)
+    table = OperationTable(table.delete, table.insert, table.substitute, table.total() * 20).normalised()
+    config = EditDistanceConfig(smoothing=0.0, relative=True)
+    coders = Coders.of(config, dict(zip(("source", "target"), LETTERS, strict=True)))
+    relative = LearnableEditDistance(table, coders, config)
+    joint = LearnableEditDistance(table, coders, EditDistanceConfig(smoothing=0.0))
+    pairs = [("", ""), ("a", ""), ("", "x"), ("ab", "zxy"), ("bab", "y")]
+    for (source, target), score in zip(pairs, relative.score(pairs), strict=True):
+        of_source = np.exp(joint.score([(source, other) for other in all_strings("xyz", 6)])).sum()
+        of_target = np.exp(joint.score([(other, target) for other in all_strings("ab", 6)])).sum()
+        expected = joint.score([(source, target)])[0] - math.log(of_source) - math.log(of_target)
+        assert score == pytest.approx(expected, abs=1e-4)
+    assert relative.explain("ab", "zxy").log_prob == pytest.approx(joint.score([("ab", "zxy")])[0])
+
+
 def test_batches_change_no_score(model):
     pairs = [*transduction_pairs(60, seed=4), ("", ""), ("A", ""), ("", "a")]
     one_by_one = [model.score([pair])[0] for pair in pairs]
     np.testing.assert_allclose(model.score(pairs), one_by_one, rtol=1e-12)
     small = LearnableEditDistance(model.table, model.coders, EditDistanceConfig(batch_cells=50))
     np.testing.assert_allclose(small.score(pairs), one_by_one, rtol=1e-12)
+    relative = LearnableEditDistance(model.table, model.coders, EditDistanceConfig(relative=True))
+    np.testing.assert_allclose(relative.score(pairs), [relative.score([pair])[0] for pair in pairs], rtol=1e-12)
     assert model.align_all(pairs) == [model.align(*pair) for pair in pairs]
 
 

@@ -7,7 +7,9 @@ from functools import cached_property
 from pathlib import Path
 
 import numpy as np
+import torch
 
+from nsed.baselines.chance import by_chance
 from nsed.baselines.edit_distance_config import EditDistanceConfig
 from nsed.baselines.expectation_maximization import Iteration, iterate
 from nsed.baselines.operation_table import LearnedOperation, OperationTable
@@ -33,7 +35,8 @@ class LearnableEditDistance(Aligner):
     """Probabilities of edit operations, learned from pairs that belong together.
 
     The score of a pair is its joint log-probability: the sum over all ways to write both strings, operation by
-    operation. The same operation has the same probability everywhere; what needs context, this model cannot learn.
+    operation; for matching, set `relative` and it is the logarithm of its ratio to chance. The same operation has the
+    same probability everywhere; what needs context, this model cannot learn.
 
     >>> model = LearnableEditDistance.fit([("gray", "grey"), ("gala", "gele"), ("say", "sey")])
     >>> print(model.align("lay", "ley"))
@@ -94,13 +97,24 @@ class LearnableEditDistance(Aligner):
         return after - before < self.config.tolerance * abs(before)
 
     def score(self, pairs: PairsLike, *, on_batch: OnBatch = ignore) -> np.ndarray:
-        """The joint log-probability of each pair, in the order given; minus infinity for what cannot be."""
-        pairs = Pairs.of(pairs)
+        """The joint log-probability of each pair, in the order given; minus infinity for what cannot be.
+
+        With the setting `relative`, how much above chance it is.
+        """
+        return self._scores(Pairs.of(pairs), relative=self.config.relative, on_batch=on_batch)
+
+    def _log_probs(self, pairs: Pairs) -> np.ndarray:
+        """The joint ones, whatever the scores are."""
+        return self._scores(pairs, relative=False, on_batch=ignore)
+
+    def _scores(self, pairs: Pairs, *, relative: bool, on_batch: OnBatch) -> np.ndarray:
         scores = np.empty(len(pairs))
         for batch, lattice in self.lattices(pairs):
-            scores[batch.rows.numpy()] = (lattice.log_prob + self.table.end.log()).numpy()
+            joint = lattice.log_prob + self.table.end.log()
+            score = joint - by_chance(self._smoothed, batch) if relative else joint
+            scores[batch.rows.numpy()] = torch.where(joint > REACHABLE, score, -torch.inf).numpy()
             on_batch(len(batch.rows))
-        return np.where(scores > REACHABLE, scores, -np.inf)
+        return scores
 
     def operations(self) -> list[LearnedOperation]:
         """What was learned, most probable operation first, without smoothing."""

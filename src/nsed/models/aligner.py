@@ -67,9 +67,13 @@ class Aligner(ABC):
         return zip(rows, read_scripts(lattice, sources, targets), strict=True)
 
     def _scored(self, pairs: Pairs) -> Iterator[tuple[PairBatch, EditLattice, np.ndarray]]:
-        """The lattices of pairs with the scores that `score` gives; models that make both at once say so here."""
-        scores = self.score(pairs)
+        """The lattices of pairs with their log-probabilities; models that make both at once say so here."""
+        scores = self._log_probs(pairs)
         return ((batch, lattice, scores[batch.rows.cpu().numpy()]) for batch, lattice in self.lattices(pairs))
+
+    def _log_probs(self, pairs: Pairs) -> np.ndarray:
+        """What an explanation explains: the scores, unless a model's say something else."""
+        return self.score(pairs)
 
     def links(self, pairs: PairsLike, *, on_batch: OnBatch = ignore) -> list[Links]:
         """Which source symbol became which target symbol: the substitutions of each pair's edit script."""
@@ -88,7 +92,7 @@ class Aligner(ABC):
 
     def _explained(self, pair: Pairs, scripts: int) -> Explanation:
         ((_, lattice),) = self.lattices(pair)
-        ((source, target),), score = pair, float(self.score(pair)[0])
+        ((source, target),), score = pair, float(self._log_probs(pair)[0])
         return read_explanation(
             lattice,
             self.coders.source.split(source),
