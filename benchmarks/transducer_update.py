@@ -45,11 +45,11 @@ WAYS = "as published", "loop over cells", "sequence-to-sequence twin", "the pape
 def _figures(setting: Setting, kind: str) -> dict[str, Figure]:
     ours, *others = _tasks(setting, kind)
     names = kind, *(f"{kind}, {way}" for way in WAYS)
-    count, batch = setting.pick(cpu=4, cuda=30, quick=1), _batch(setting)
+    count, batch = setting.pick(cpu=4, cuda=10, quick=1), _batch(setting)
     trained = {kind: Updates(ours, setting, count=count, batch=batch)}
     for name, task in zip(names[1:], others, strict=True):
         trained[name] = Updates(task, setting, count=count, batch=batch, cuda_graph=not isinstance(task, OtherLoss))
-    times = compare(trained, setting, rounds=setting.pick(cpu=3, cuda=9, quick=2), refill=False)
+    times = compare(trained, setting, rounds=setting.pick(cpu=3, cuda=7, quick=2), refill=False)
     bar, to_published, to_twin = _bars(setting, kind)
     ratios = (SLOWER, to_published), (SLOWER, None), (OURS_OVER_IT, to_twin), (SLOWER, None)
     return compared(times, kind, dict(zip(names[1:], ratios, strict=True)), bar=bar, count=count)

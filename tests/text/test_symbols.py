@@ -19,7 +19,11 @@ def test_two_encodings_of_a_letter_are_one_symbol():
 
 def test_tokens_are_what_stands_between_spaces():
     assert Symboliser("tokens").split("  t͡s  ɔ̃ˑ ") == ("t͡s", "ɔ̃ˑ")
-    assert Symboliser("tokens").split("") == Symboliser("graphemes").split("") == ()
+    assert Symboliser("letters").split("  t͡s  ɔ̃ˑ ") == ("t͡", "s", "ɔ̃", "ˑ")
+    assert Symboliser("letters").split(" a  \u0300b") == ("a", "\u0300", "b")  # tokens stay apart
+    assert Symboliser("letters").join(("a", "ː")) == "aː"
+    for kind in ("tokens", "graphemes", "letters"):
+        assert Symboliser(kind).split("") == ()
 
 
 @given(st.lists(st.text(min_size=1, max_size=2)))

@@ -49,7 +49,8 @@ def train(
         ),
     ] = None,
     source_symbols: Annotated[
-        str | None, typer.Option(help="What sources are made of: graphemes, or tokens between spaces.")
+        str | None,
+        typer.Option(help="What sources are made of: graphemes, tokens between spaces, or letters (of tokens)."),
     ] = None,
     target_symbols: Annotated[
         str | None, typer.Option(help="What targets are made of; by default graphemes, in a .dict tokens.")

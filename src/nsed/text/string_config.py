@@ -11,9 +11,9 @@ class StringConfig(Config):
     """How strings become symbols, side by side for sources and targets. Abstract: the models' settings add to it."""
 
     source_symbols: SymbolKind = "graphemes"
-    """What the sources are made of: graphemes, or tokens between spaces."""
+    """What the sources are made of: graphemes, tokens between spaces, or letters, the graphemes of tokens."""
     target_symbols: SymbolKind = "graphemes"
-    """What the targets are made of: graphemes, or tokens between spaces."""
+    """What the targets are made of: graphemes, tokens between spaces, or letters, the graphemes of tokens."""
     unicode_form: UnicodeForm = "NFC"
     """Unicode normalisation of all strings: NFC, NFD or none."""
     source_case: Case = "keep"
