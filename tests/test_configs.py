@@ -19,6 +19,8 @@ SMALL = {
     "source_symbols": "graphemes",
     "target_symbols": "graphemes",
 }
+NO_LANGUAGES = {"languages": False}
+"""The pairs to train with here have none."""
 
 
 def test_there_is_one_per_task_and_encoder():
@@ -35,7 +37,8 @@ def test_config_trains(path, tmp_path):
     text = path.read_text()
     assert f"configs/{path.parent.name}/{path.name}" in text
     assert "\n# Paper: " in text
-    values = merged(read_yaml(path), SMALL)
+    values = read_yaml(path)
+    values = merged(values, SMALL | (NO_LANGUAGES if "languages" in values else {}))
     recipe = RECIPES[values["model"]]
     pairs = transduction_pairs(60) if values["model"] in ("transducer", "seq2seq") else matching_pairs(60)
     summary = recipe.train(Order(pairs, None, from_mapping(recipe.config, values), tmp_path, resume=False))
