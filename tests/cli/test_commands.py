@@ -478,6 +478,7 @@ def test_evaluation_with_all_that_there_is(model, transducer, pairs, tmp_path):
     assert 1 - figures["wer"] <= figures["nbest_accuracy"] <= 1
     assert figures["oracle_cer"] <= figures["cer"]
     assert 0.5 < figures["alignment_f1"] <= 1
+    assert 0 < figures["alignment_f1_control"] < figures["alignment_f1"]
     assert (figures["nbest"], figures["beam"]) == (3, 3)  # no fewer prefixes than answers
     assert figures["comparison"]["model"] == str(transducer)
     assert len(figures["mistakes"]) == min(4, round(figures["wer"] * 300))

@@ -1,11 +1,13 @@
 """Links of substitutions against a reference."""
 
+from itertools import product
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from nsed.errors import ArgumentError, DataError
-from nsed.evaluate import alignment_score, read_pharaoh
+from nsed.evaluate import alignment_score, links_in_proportion, read_pharaoh
 from nsed.text import Edit, EditScript
 
 links = st.frozensets(st.tuples(st.integers(0, 3), st.integers(0, 3)), max_size=6)
@@ -51,6 +53,15 @@ def test_malformed_lines_have_a_place(tmp_path, wrong):
 def test_a_missing_file_is_named(tmp_path):
     with pytest.raises(DataError, match=r"none\.txt: cannot be read: No such file"):
         read_pharaoh(tmp_path / "none.txt")
+
+
+def test_links_in_proportion_need_both_strings_and_end_where_these_end():
+    assert links_in_proportion(0, 4) == links_in_proportion(4, 0) == frozenset()
+    assert links_in_proportion(3, 1) == {(0, 0)}
+    for source, target in product(range(1, 8), range(2, 8)):
+        links = links_in_proportion(source, target)
+        assert {(0, 0), (source - 1, target - 1)} <= links
+        assert sorted(j for _, j in links) == list(range(target))
 
 
 def test_alignments_of_other_pairs_are_refused():

@@ -30,6 +30,13 @@ class Attended(NamedTuple):
     padding: Bool[Tensor, "batch seen"]
 
 
+class Kinds(NamedTuple):
+    """What vectors are made of if each is one of a few: these, and which one stands where."""
+
+    table: Float[Tensor, "kinds dim"]
+    symbols: Int[Tensor, "batch length"]
+
+
 @dataclass(frozen=True)
 class EncoderConfig(Config):
     """Which encoder, and how large. Paper: appendix "Model Hyperparameters"."""
@@ -87,6 +94,8 @@ class Encoder(nn.Module, ABC):
     """Whether the symbols' vectors tell where they stand, if the settings do not say otherwise."""
     sees_context: bool = True
     """Whether a symbol's vector depends on other symbols."""
+    wants_kinds: bool = False
+    """Whether `forward` and `step` also take the `Kinds` of their vectors, and save work by them."""
 
     @abstractmethod
     def forward(self, vectors: Vectors, lengths: Lengths, attended: Attended | None = None) -> Vectors:

@@ -50,6 +50,11 @@ class SymbolEmbedding(nn.Module):
             vectors = vectors + self.categories(category)[:, None]
         return torch.as_tensor(self.dropout(vectors))
 
+    @property
+    def table(self) -> Float[Tensor, "symbols dim"] | None:
+        """The vectors of all symbols where nothing else matters, neither position nor category; otherwise None."""
+        return None if self.positions is not None or self.categories is not None else self.symbols.weight
+
     def at(self, symbols: Int[Tensor, " batch"], position: int) -> Float[Tensor, "batch dim"]:
         """Vectors of single symbols that stand at the same position."""
         vectors: Tensor = self.symbols(symbols)

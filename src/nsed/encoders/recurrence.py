@@ -1,20 +1,51 @@
 """Gated recurrent units over whole strings: torch's, and on a GPU several directions in the same steps.
 
 On a GPU a step is one product for all directions and one kernel; torch's own does a direction after the other, and
-takes longer for the biases' gradient than for the recurrence.
+takes longer for the biases' gradient than for the recurrence. On a CPU, where nothing is learned, see `compiled_gru`.
 """
 
 from collections.abc import Sequence
 from typing import Any
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from torch import Tensor, nn
 
+from nsed.encoders.base import Kinds
+from nsed.encoders.compiled_gru import can_read, read_strings, read_symbol
 from nsed.lattice.backends.gpu import launch, power_of_two, runs_triton
 
 KERNELS = "nsed.encoders.triton_gru"
 Strings = Float[Tensor, "batch length dim"]
+
+
+def read_onward(unit: nn.GRU, strings: Strings, kinds: Kinds | None = None) -> Strings:
+    """What a unit makes of strings, from left to right."""
+    if can_read(unit, strings):
+        return read_strings(unit, strings, torch.arange(strings.shape[1]).expand(strings.shape[:2]), kinds)
+    (read,) = read_all([unit], [strings])
+    return read
+
+
+def read_both_ways(
+    onward: nn.GRU, backward: nn.GRU, strings: Strings, back: Int[Tensor, "batch length"], kinds: Kinds | None = None
+) -> Float[Tensor, "batch length both"]:
+    """What two units make of strings, side by side; the second reads the symbols in the order `back`."""
+    if can_read(onward, strings):
+        return torch.cat([read_onward(onward, strings, kinds), read_strings(backward, strings, back, kinds)], dim=-1)
+    places = back[:, :, None].expand_as(strings)
+    from_left, from_right = read_all([onward, backward], [strings, strings.gather(1, places)])
+    return torch.cat([from_left, from_right.gather(1, places)], dim=-1)
+
+
+def read_next(
+    unit: nn.GRU, vector: Float[Tensor, "batch dim"], hidden: Float[Tensor, "batch dim"], kinds: Kinds | None = None
+) -> Float[Tensor, "batch dim"]:
+    """The hidden state after one symbol more, which is also what the unit makes of it."""
+    if can_read(unit, vector):
+        return read_symbol(unit, vector, hidden, kinds)
+    _, after = unit(vector[:, None], hidden[None].contiguous())
+    return torch.as_tensor(after[0])
 
 
 def read_all(units: Sequence[nn.GRU], strings: Sequence[Strings]) -> list[Strings]:

@@ -5,8 +5,8 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from nsed.encoders.attention import CrossAttention
-from nsed.encoders.base import Attended, AttendingEncoder, Attention, EncoderConfig, State, Vectors
-from nsed.encoders.recurrence import read_all
+from nsed.encoders.base import Attended, AttendingEncoder, Attention, EncoderConfig, Kinds, State, Vectors
+from nsed.encoders.recurrence import read_both_ways, read_next, read_onward
 from nsed.types import Lengths
 
 
@@ -18,6 +18,7 @@ class RnnEncoder(AttendingEncoder):
     """
 
     needs_positions = False
+    wants_kinds = True
 
     def __init__(self, config: EncoderConfig, *, causal: bool, attends: bool = False) -> None:
         super().__init__()
@@ -26,11 +27,13 @@ class RnnEncoder(AttendingEncoder):
         make = one_way if causal else TwoWayLayer
         self.layers = nn.ModuleList(make(config) for _ in range(config.layers))
 
-    def forward(self, vectors: Vectors, lengths: Lengths, attended: Attended | None = None) -> Vectors:
+    def forward(
+        self, vectors: Vectors, lengths: Lengths, attended: Attended | None = None, kinds: Kinds | None = None
+    ) -> Vectors:
         """See `Encoder.forward`."""
         back = _reversal(lengths, vectors.shape[1])
         for layer in self.layers:
-            vectors = layer(vectors, back, attended)
+            vectors, kinds = layer(vectors, back, attended, kinds), None
         return vectors
 
     def attention(self, vectors: Vectors, lengths: Lengths, attended: Attended) -> Attention:
@@ -38,22 +41,26 @@ class RnnEncoder(AttendingEncoder):
         back = _reversal(lengths, vectors.shape[1])
         *before, last = self.layers
         for layer in before:
-            vectors = layer(vectors, back, attended)
+            vectors = layer(vectors, back, attended, None)
         assert isinstance(last, AttendingLayer)
-        return last.looking.weights(last.reading(vectors, back, None), attended)
+        return last.looking.weights(last.reading(vectors, back, None, None), attended)
 
     def begin(self, like: Float[Tensor, "batch dim"]) -> State:
         """See `Encoder.begin`: each layer's hidden state."""
         return tuple(torch.zeros_like(like) for _ in self.layers)
 
     def step(
-        self, vector: Float[Tensor, "batch dim"], state: State, attended: Attended | None = None
+        self,
+        vector: Float[Tensor, "batch dim"],
+        state: State,
+        attended: Attended | None = None,
+        kinds: Kinds | None = None,
     ) -> tuple[Float[Tensor, "batch dim"], State]:
         """See `Encoder.step`."""
         remembered = []
         for layer, hidden in zip(self.layers, state, strict=True):
             assert isinstance(layer, OneWayLayer | AttendingLayer)
-            vector, after = layer.step(vector, hidden, attended)
+            (vector, after), kinds = layer.step(vector, hidden, attended, kinds), None
             remembered.append(after)
         return vector, tuple(remembered)
 
@@ -67,18 +74,23 @@ class OneWayLayer(nn.Module):
         self.norm = nn.LayerNorm(config.dim)
         self.dropout = nn.Dropout(config.dropout)
 
-    def forward(self, vectors: Vectors, back: Int[Tensor, "batch length"], attended: Attended | None) -> Vectors:
+    def forward(
+        self, vectors: Vectors, back: Int[Tensor, "batch length"], attended: Attended | None, kinds: Kinds | None
+    ) -> Vectors:
         """Each symbol with everything to its left."""
-        (read,) = read_all([self.gru], [vectors])
-        normed: Tensor = self.norm(vectors + self.dropout(read))
+        normed: Tensor = self.norm(vectors + self.dropout(read_onward(self.gru, vectors, kinds)))
         return normed
 
     def step(
-        self, vector: Float[Tensor, "batch dim"], hidden: Float[Tensor, "batch dim"], attended: Attended | None
+        self,
+        vector: Float[Tensor, "batch dim"],
+        hidden: Float[Tensor, "batch dim"],
+        attended: Attended | None,
+        kinds: Kinds | None,
     ) -> tuple[Float[Tensor, "batch dim"], Float[Tensor, "batch dim"]]:
         """One more symbol."""
-        read, after = self.gru(vector[:, None], hidden[None].contiguous())
-        return self.norm(vector + self.dropout(read[:, 0])), after[0]
+        after = read_next(self.gru, vector, hidden, kinds)
+        return self.norm(vector + self.dropout(after)), after
 
 
 class AttendingLayer(nn.Module):
@@ -89,18 +101,24 @@ class AttendingLayer(nn.Module):
         self.reading = OneWayLayer(config)
         self.looking = CrossAttention(config)
 
-    def forward(self, vectors: Vectors, back: Int[Tensor, "batch length"], attended: Attended | None) -> Vectors:
+    def forward(
+        self, vectors: Vectors, back: Int[Tensor, "batch length"], attended: Attended | None, kinds: Kinds | None
+    ) -> Vectors:
         """Each symbol with everything to its left, and with the other string."""
         assert attended is not None
-        looked: Tensor = self.looking(self.reading(vectors, back, None), attended)
+        looked: Tensor = self.looking(self.reading(vectors, back, None, kinds), attended)
         return looked
 
     def step(
-        self, vector: Float[Tensor, "batch dim"], hidden: Float[Tensor, "batch dim"], attended: Attended | None
+        self,
+        vector: Float[Tensor, "batch dim"],
+        hidden: Float[Tensor, "batch dim"],
+        attended: Attended | None,
+        kinds: Kinds | None,
     ) -> tuple[Float[Tensor, "batch dim"], Float[Tensor, "batch dim"]]:
         """One more symbol."""
         assert attended is not None
-        read, after = self.reading.step(vector, hidden, None)
+        read, after = self.reading.step(vector, hidden, None, kinds)
         return self.looking(read[:, None], attended)[:, 0], after
 
 
@@ -115,14 +133,14 @@ class TwoWayLayer(nn.Module):
         self.norm = nn.LayerNorm(config.dim)
         self.dropout = nn.Dropout(config.dropout)
 
-    def forward(self, vectors: Vectors, back: Int[Tensor, "batch length"], attended: Attended | None) -> Vectors:
+    def forward(
+        self, vectors: Vectors, back: Int[Tensor, "batch length"], attended: Attended | None, kinds: Kinds | None
+    ) -> Vectors:
         """Each symbol with everything around it.
 
         The string is turned round by its own length, so that the second GRU begins at the last symbol, not at padding.
         """
-        places = back[:, :, None].expand_as(vectors)
-        onward, backward = read_all([self.onward, self.backward_], [vectors, vectors.gather(1, places)])
-        both = torch.cat([onward, backward.gather(1, places)], dim=-1)
+        both = read_both_ways(self.onward, self.backward_, vectors, back, kinds)
         normed: Tensor = self.norm(vectors + self.dropout(self.merge(both)))
         return normed
 

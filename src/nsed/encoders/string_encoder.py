@@ -6,7 +6,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from nsed.encoders.base import Attended, AttendingEncoder, Attention, EncoderConfig, State, Vectors, reordered
+from nsed.encoders.base import Attended, AttendingEncoder, Attention, EncoderConfig, Kinds, State, Vectors, reordered
 from nsed.encoders.embedding import SymbolEmbedding
 from nsed.encoders.registry import ENCODERS
 from nsed.types import Lengths
@@ -55,8 +55,16 @@ class StringEncoder(nn.Module):
         attended: Attended | None = None,
     ) -> Vectors:
         """The vectors of whole strings."""
-        encoded: Tensor = self.encoder(self.embedding(symbols, category), lengths, attended)
+        vectors = self.embedding(symbols, category)
+        encoded: Tensor = self.encoder(vectors, lengths, attended, **self._kinds(symbols))
         return encoded
+
+    def _kinds(self, symbols: Int[Tensor, "batch length"]) -> dict[str, Kinds]:
+        """For an encoder that wants them, where symbols are more than there are kinds of them."""
+        if not self.encoder.wants_kinds or self.training or symbols.numel() <= self.embedding.symbols.num_embeddings:
+            return {}
+        table = self.embedding.table
+        return {} if table is None else {"kinds": Kinds(table, symbols)}
 
     def attention(self, symbols: Int[Tensor, "batch length"], lengths: Lengths, attended: Attended) -> Attention:
         """How much each symbol looks at each symbol of the other string; only for an encoder that attends."""
@@ -89,5 +97,5 @@ class StringEncoder(nn.Module):
     ) -> tuple[Float[Tensor, "batch dim"], Prefix]:
         """One more symbol of each string, all at the same position."""
         vector = self.embedding.at(symbols, prefix.position)
-        encoded, state = self.encoder.step(vector, prefix.state, attended)
+        encoded, state = self.encoder.step(vector, prefix.state, attended, **self._kinds(symbols[:, None]))
         return torch.as_tensor(encoded), Prefix(prefix.position + 1, state)

@@ -1,7 +1,7 @@
 """Evaluate: plain data in, numbers out."""
 
 from nsed.evaluate.agreement import Agreement
-from nsed.evaluate.alignment import alignment_score, read_pharaoh
+from nsed.evaluate.alignment import alignment_score, links_in_proportion, read_pharaoh
 from nsed.evaluate.clustering import adjusted_rand, b_cubed, pairwise
 from nsed.evaluate.grouping import category_groups, length_groups
 from nsed.evaluate.matching import MatchingScore, best_threshold, decisions, f1_interval, matching_score
@@ -43,6 +43,7 @@ __all__ = [
     "f1_interval",
     "fit_calibration",
     "length_groups",
+    "links_in_proportion",
     "matching_score",
     "mean_interval",
     "nbest_accuracy",

@@ -32,6 +32,17 @@ def alignment_score(found: Sequence[Links], expected: Sequence[Links]) -> Agreem
     return Agreement.of(hits / max(sum(map(len, found)), 1), hits / sum(map(len, expected)))
 
 
+def links_in_proportion(source: int, target: int) -> Links:
+    """A control that knows only how many symbols there are: each target symbol with the source symbol beside it.
+
+    >>> sorted(links_in_proportion(3, 5))
+    [(0, 0), (0, 1), (1, 2), (2, 3), (2, 4)]
+    """
+    if not source:
+        return frozenset()
+    return frozenset((round(place * (source - 1) / max(target - 1, 1)), place) for place in range(target))
+
+
 def _parse(line: str, path: str | Path, number: int) -> Links:
     matches = [(part, _LINK.fullmatch(part)) for part in line.split()]
     for part, match in matches:

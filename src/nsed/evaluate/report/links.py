@@ -1,13 +1,13 @@
 """How well the links of a model agree with reference alignments. Paper: section 4, interpretability."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
 
 from nsed.errors import DataError, NotExplainableError
-from nsed.evaluate import Agreement, alignment_score, read_pharaoh, totals_interval
-from nsed.evaluate.report.protocols import Aligns, Linked, Progress, silent
+from nsed.evaluate import Agreement, alignment_score, links_in_proportion, read_pharaoh, totals_interval
+from nsed.evaluate.report.protocols import Aligns, Linked, Progress, Reads, silent
 from nsed.evaluate.report.records import Figure
 from nsed.text import Links, Pairs
 from nsed.text.progress import OnBatch
@@ -26,18 +26,30 @@ def read_reference(path: Path, pairs: Pairs) -> list[Links]:
 def alignment_figures(
     model: object, pairs: Pairs, expected: Sequence[Links], *, progress: Progress = silent
 ) -> tuple[Figure, ...]:
-    """Precision, recall and F1 of the substitutions of all pairs together; of labelled pairs, of those that match."""
+    """Precision, recall and F1 of the substitutions of all pairs together; of labelled pairs, of those that match.
+
+    Beside them, where the model's symbols are known, what links in proportion to the lengths would have.
+    """
     matches = [row for row in range(len(pairs)) if pairs.labels is None or pairs.labels[row]]
+    pairs, reference = pairs.chosen(matches), [expected[row] for row in matches]
     with progress("aligning", len(matches)) as on_batch:
-        found = _links(model, pairs.chosen(matches), on_batch)
-    reference = [expected[row] for row in matches]
+        found = _links(model, pairs, on_batch)
     counts = [(len(ours & theirs), len(ours), len(theirs)) for ours, theirs in zip(found, reference, strict=True)]
     score, interval = alignment_score(found, reference), totals_interval(np.array(counts), _f1)
     return (
         Figure("alignment_precision", score.precision),
         Figure("alignment_recall", score.recall),
         Figure("alignment_f1", score.f1, interval=interval),
+        *_control(model, pairs, reference),
     )
+
+
+def _control(model: object, pairs: Pairs, reference: Sequence[Links]) -> Iterator[Figure]:
+    if isinstance(model, Reads):
+        split, write = model.coders.source.split, model.coders.target.split
+        found = [links_in_proportion(len(split(source)), len(write(target))) for source, target in pairs]
+        note = "of links in proportion to the lengths, without a model"
+        yield Figure("alignment_f1_control", alignment_score(found, reference).f1, note=note)
 
 
 def _links(model: object, pairs: Pairs, on_batch: OnBatch) -> list[Links]:
