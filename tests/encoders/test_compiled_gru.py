@@ -4,10 +4,12 @@ import pytest
 import torch
 from torch import nn
 
-from nsed.encoders import compiled_gru
+from nsed.encoders import EncoderConfig, compiled_gru
+from nsed.encoders.base import Kinds
 from nsed.encoders.compiled_gru import can_read
 from nsed.encoders.recurrence import read_both_ways, read_next, read_onward
 from nsed.encoders.rnn import _reversal
+from nsed.encoders.string_encoder import StringEncoder
 
 pytest.importorskip("numba", reason="kernels of the extra cpu")
 
@@ -73,6 +75,34 @@ def test_symbol_by_symbol_is_the_whole_string_and_leaves_states_alone(batch, mon
             hidden = after
         torch_only(monkeypatch)
         torch.testing.assert_close(read_next(unit, vectors[:, 0], torch.zeros(batch, 20)), whole[:, 0])
+
+
+def test_few_kinds_of_symbols_or_many_give_the_same(monkeypatch):
+    torch.manual_seed(4)
+    onward, backward, table = unit_of(12), unit_of(12), torch.randn(5, 12)
+    kinds = Kinds(table, torch.randint(0, 5, (9, 6)))
+    vectors, back = table[kinds.symbols], _reversal(torch.randint(0, 7, (9,)), 6)
+    with torch.no_grad():
+        expected = read_both_ways(onward, backward, vectors, back)
+        torch.testing.assert_close(read_both_ways(onward, backward, vectors, back, kinds), expected)
+        monkeypatch.setattr(compiled_gru, "AT_ONCE", 0)
+        torch.testing.assert_close(read_both_ways(onward, backward, vectors, back, kinds), expected)
+        torch.testing.assert_close(read_both_ways(onward, backward, vectors, back), expected)
+
+
+def test_a_string_encoder_says_which_kinds_there_are_unless_places_or_categories_matter():
+    encoder = StringEncoder(EncoderConfig(kind="rnn", dim=8), 7, causal=True).eval().requires_grad_(False)
+    symbols, lengths = torch.randint(4, 7, (9, 5)), torch.full((9,), 5)
+    assert isinstance(encoder._kinds(symbols)["kinds"], Kinds)
+    whole, prefix = encoder(symbols, lengths), encoder.begin(9)
+    for place in range(5):
+        vector, prefix = encoder.step(symbols[:, place], prefix)
+        torch.testing.assert_close(vector, whole[:, place])
+    assert encoder._kinds(symbols[:1]) == {}
+    assert encoder.train()._kinds(symbols) == {}
+    with_languages = StringEncoder(EncoderConfig(kind="rnn", dim=8), 7, causal=False, categories=3).eval()
+    assert with_languages._kinds(symbols) == {}
+    assert StringEncoder(EncoderConfig(kind="cnn", dim=8), 7, causal=False).eval()._kinds(symbols) == {}
 
 
 def test_gates_may_be_wide_open_or_closed(monkeypatch):

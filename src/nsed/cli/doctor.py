@@ -13,7 +13,7 @@ from nsed.cli.console import out
 from nsed.lattice.backends import BACKENDS, fastest_backend
 
 EXTRAS = {
-    "cpu": ("numba", "compiled lattices, pair features and bulk scores on a CPU"),
+    "cpu": ("numba", "compiled lattices, pair features, recurrent layers and bulk scores on a CPU"),
     "train": ("lightning", "several devices, TensorBoard"),
     "cognates": ("infomap", "clusters by Infomap"),
     "web": ("fastapi", "nsed serve: a page and a JSON API"),

@@ -4,6 +4,7 @@ Equal to torch's own, which does a dozen passes over the hidden states in a step
 with one product per kind of symbol where the vectors are those of symbols without context.
 """
 
+from collections.abc import Iterator
 from importlib import import_module
 from typing import NamedTuple
 
@@ -36,6 +37,10 @@ class _Weights(NamedTuple):
         return functional.linear(vectors, self.of_input, self.input_bias)
 
 
+AT_ONCE = 512
+"""Rows of products that are made at once: more would not stay in the cache until their step comes."""
+
+
 def can_read(unit: nn.GRU, vectors: Float[Tensor, "*places dim"]) -> bool:
     """Whether there is nothing to learn, and a kernel for the device and type of these."""
     if vectors.device.type != "cpu" or torch.is_autocast_enabled("cpu") or not has_numba():
@@ -45,38 +50,33 @@ def can_read(unit: nn.GRU, vectors: Float[Tensor, "*places dim"]) -> bool:
     return not learns and all(part.dtype == torch.float32 for part in parts)
 
 
-def read_strings(unit: nn.GRU, vectors: Strings, order: Order, kinds: Kinds | None) -> Strings:
-    """The hidden state after each symbol, at the symbol's own place."""
+def read_strings(
+    unit: nn.GRU,
+    vectors: Strings,
+    order: Order,
+    *,
+    kinds: Kinds | None = None,
+    hidden: Float[Tensor, "batch dim"] | None = None,
+) -> Strings:
+    """The hidden state after each symbol, at the symbol's own place; `hidden` is the one before the first."""
+    weights, step = _Weights.of(unit), import_module("nsed.encoders.numba_gru").step
     batch, length, dim = vectors.shape
-    table, symbols = kinds or Kinds(vectors.reshape(-1, dim), torch.arange(batch * length).view(batch, length))
-    of_inputs, numbers = _Weights.of(unit).of_inputs(table), symbols.gather(1, order)
-    hidden, out = vectors.new_zeros(batch, dim), torch.empty_like(vectors, memory_format=torch.contiguous_format)
-    _advance(unit, of_inputs, numbers, hidden, out, order)
+    now = vectors.new_zeros(batch, dim) if hidden is None else hidden.clone(memory_format=torch.contiguous_format)
+    out = torch.empty_like(vectors, memory_format=torch.contiguous_format)
+    of_hidden = vectors.new_empty(batch, 3 * dim)
+    kinds = kinds or Kinds(vectors.reshape(-1, dim), torch.arange(batch * length).view(batch, length))
+    for places, (of_inputs, numbers) in zip(order.T, _of_inputs(weights, kinds, order), strict=True):
+        torch.addmm(weights.hidden_bias, now, weights.of_hidden.T, out=of_hidden)
+        step(*map(array, (of_inputs, numbers, of_hidden, now, out, places)))  # a second thread would gain nothing
     return out
 
 
-def read_symbol(
-    unit: nn.GRU, vector: Float[Tensor, "batch dim"], hidden: Float[Tensor, "batch dim"], kinds: Kinds | None
-) -> Float[Tensor, "batch dim"]:
-    """The hidden state after one symbol more."""
-    table, symbols = kinds or Kinds(vector, torch.arange(len(vector))[:, None])
-    hidden, out = hidden.clone(memory_format=torch.contiguous_format), hidden.new_empty(len(hidden), 1, hidden.shape[1])
-    _advance(unit, _Weights.of(unit).of_inputs(table), symbols, hidden, out, torch.zeros_like(symbols))
-    return out[:, 0]
-
-
-def _advance(
-    unit: nn.GRU,
-    of_inputs: Float[Tensor, "rows gates"],
-    numbers: Order,
-    hidden: Float[Tensor, "batch dim"],
-    out: Strings,
-    order: Order,
-) -> None:
-    """All steps; `hidden` and `out` are written to."""
-    step, weights = import_module("nsed.encoders.numba_gru").step, _Weights.of(unit)
-    of_hidden = hidden.new_empty(len(hidden), of_inputs.shape[1])
-    arrays = [array(part) for part in (of_inputs, numbers, of_hidden, hidden, out, order)]
-    for place in range(order.shape[1]):
-        torch.addmm(weights.hidden_bias, hidden, weights.of_hidden.T, out=of_hidden)
-        step(*arrays, place)
+def _of_inputs(weights: _Weights, kinds: Kinds, order: Order) -> Iterator[tuple[Tensor, Tensor]]:
+    """For each step, products of vectors with the weights, and which row of them is whose."""
+    chosen = kinds.symbols.gather(1, order).T
+    if len(kinds.table) <= AT_ONCE:
+        made = weights.of_inputs(kinds.table)
+        yield from ((made, numbers) for numbers in chosen)
+    else:
+        rows = torch.arange(len(order))
+        yield from ((weights.of_inputs(kinds.table[numbers]), rows) for numbers in chosen)

@@ -26,11 +26,11 @@ def _advance(of_input, of_hidden, hidden, out):
 
 
 @compiled
-def step(of_inputs, numbers, of_hidden, hidden, out, order, place):
-    """The next symbol of every string, which stands at `order[string, place]`: new hidden states, also into `out`.
+def step(of_inputs, numbers, of_hidden, hidden, out, places):
+    """The next symbol of every string: new hidden states, also into `out` at the symbols' places.
 
-    The products of its vector with the weights are row `numbers[string, place]` of `of_inputs`.
+    The products of a symbol's vector with the weights are row `numbers[string]` of `of_inputs`.
     """
     for string in range(len(hidden)):
-        at = order[string, place]
-        _advance(of_inputs[numbers[string, place]], of_hidden[string], hidden[string], out[string, at])
+        at = places[string]
+        _advance(of_inputs[numbers[string]], of_hidden[string], hidden[string], out[string, at])

@@ -12,7 +12,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from nsed.encoders.base import Kinds
-from nsed.encoders.compiled_gru import can_read, read_strings, read_symbol
+from nsed.encoders.compiled_gru import can_read, read_strings
 from nsed.lattice.backends.gpu import launch, power_of_two, runs_triton
 
 KERNELS = "nsed.encoders.triton_gru"
@@ -22,7 +22,7 @@ Strings = Float[Tensor, "batch length dim"]
 def read_onward(unit: nn.GRU, strings: Strings, kinds: Kinds | None = None) -> Strings:
     """What a unit makes of strings, from left to right."""
     if can_read(unit, strings):
-        return read_strings(unit, strings, torch.arange(strings.shape[1]).expand(strings.shape[:2]), kinds)
+        return read_strings(unit, strings, torch.arange(strings.shape[1]).expand(strings.shape[:2]), kinds=kinds)
     (read,) = read_all([unit], [strings])
     return read
 
@@ -32,7 +32,9 @@ def read_both_ways(
 ) -> Float[Tensor, "batch length both"]:
     """What two units make of strings, side by side; the second reads the symbols in the order `back`."""
     if can_read(onward, strings):
-        return torch.cat([read_onward(onward, strings, kinds), read_strings(backward, strings, back, kinds)], dim=-1)
+        return torch.cat(
+            [read_onward(onward, strings, kinds), read_strings(backward, strings, back, kinds=kinds)], dim=-1
+        )
     places = back[:, :, None].expand_as(strings)
     from_left, from_right = read_all([onward, backward], [strings, strings.gather(1, places)])
     return torch.cat([from_left, from_right.gather(1, places)], dim=-1)
@@ -43,7 +45,8 @@ def read_next(
 ) -> Float[Tensor, "batch dim"]:
     """The hidden state after one symbol more, which is also what the unit makes of it."""
     if can_read(unit, vector):
-        return read_symbol(unit, vector, hidden, kinds)
+        here = torch.zeros(len(vector), 1, dtype=torch.long)
+        return read_strings(unit, vector[:, None], here, kinds=kinds, hidden=hidden)[:, 0]
     _, after = unit(vector[:, None], hidden[None].contiguous())
     return torch.as_tensor(after[0])
 

@@ -17,7 +17,7 @@ from nsed.text import Coders
 from nsed.text.collection import uncollected
 from nsed.text.progress import OnBatch, ignore
 
-BATCH_WORDS, BATCH_PREFIXES, BATCH_SYMBOLS = 2**8, 2**15, 2**19
+BATCH_WORDS, BATCH_PREFIXES, BATCH_SYMBOLS = 2**9, 2**15, 2**19
 """Words that are transduced at once, so that they fit the cache of a CPU; on a GPU, prefixes of all words together and
 symbols of their sources."""
 

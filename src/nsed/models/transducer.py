@@ -71,8 +71,14 @@ class TransducerNetwork(nn.Module):
 
     def begin(self, source: EncodedSource) -> tuple[Float[Tensor, "batch dim"], Prefix]:
         """The vector of `<s>`, where every target starts."""
-        start = with_start(source.lengths.new_zeros((len(source.lengths), 0), dtype=torch.long))[:, 0]
-        return self.target_encoder.step(start, self.target_encoder.begin(len(start)), source.attended)
+        batch = len(source.lengths)
+        alike = 1 if source.attended is None else batch  # what looks at its source begins in its own way
+        start = with_start(source.lengths.new_zeros((alike, 0), dtype=torch.long))[:, 0]
+        vector, prefix = self.target_encoder.step(start, self.target_encoder.begin(alike), source.attended)
+        if alike == batch:
+            return vector, prefix
+        everywhere = torch.zeros_like(source.lengths)
+        return vector[everywhere], prefix.reordered(everywhere)
 
     def scores(self, source: EncodedSource, target: Float[Tensor, "batch tgt dim"]) -> TargetScores:
         """Scores in the cells of these columns."""
