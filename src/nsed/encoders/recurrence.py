@@ -12,11 +12,10 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from nsed.encoders.base import Kinds
-from nsed.encoders.compiled_gru import can_read, read_strings
+from nsed.encoders.compiled_gru import Strings, can_read, read_strings
 from nsed.lattice.backends.gpu import launch, power_of_two, runs_triton
 
 KERNELS = "nsed.encoders.triton_gru"
-Strings = Float[Tensor, "batch length dim"]
 
 
 def read_onward(unit: nn.GRU, strings: Strings, kinds: Kinds | None = None) -> Strings:
