@@ -22,15 +22,19 @@ def visible(symbol: str) -> str:
 
 def drawn(symbol: str) -> str:
     """A symbol that can be seen, for places that keep it apart from its neighbours themselves."""
-    if symbol and unicodedata.category(symbol[0]).startswith("M"):
-        symbol = "◌" + symbol
     is_emoji = symbol[:1] > "\u00ff" and unicodedata.category(symbol[0]) == "So"
-    return symbol if is_emoji else "".join(map(_shown, symbol))
+    shown = "".join(char if is_emoji and _is_of_emoji(char) else _shown(char) for char in symbol)
+    return "◌" + shown if symbol and unicodedata.category(symbol[0]).startswith("M") else shown
 
 
 def unisolated(text: str) -> str:
     """Text from `visible` without its marks of direction, for what has no glyphs for them."""
     return text.translate(dict.fromkeys(map(ord, ISOLATES)))
+
+
+def _is_of_emoji(char: str) -> bool:
+    """The joiner of families, and the tags of flags."""
+    return char == "\u200d" or "\U000e0020" <= char <= "\U000e007f"
 
 
 def _shown(char: str) -> str:
