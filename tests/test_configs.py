@@ -16,9 +16,8 @@ SMALL = {
     "train.steps": 2,
     "train.batch_pairs": 8,
     "train.validate_every": 1,
-    "source_symbols": "graphemes",
-    "target_symbols": "graphemes",
 }
+GRAPHEMES = {"source_symbols": "graphemes", "target_symbols": "graphemes"}
 NO_LANGUAGES = {"languages": False}
 """The pairs to train with here have none."""
 
@@ -33,12 +32,19 @@ def test_there_is_one_per_task_and_encoder():
 
 
 @pytest.mark.parametrize("path", CONFIGS, ids=lambda path: f"{path.parent.name}-{path.stem}")
-def test_config_trains(path, tmp_path):
+def test_config_says_what_it_is_for(path):
     text = path.read_text()
     assert f"configs/{path.parent.name}/{path.name}" in text
     assert "\n# Paper: " in text
+
+
+NETWORKS = [path for path in CONFIGS if "encoder" in read_yaml(path)]
+
+
+@pytest.mark.parametrize("path", NETWORKS, ids=lambda path: f"{path.parent.name}-{path.stem}")
+def test_config_trains(path, tmp_path):
     values = read_yaml(path)
-    values = merged(values, SMALL | (NO_LANGUAGES if "languages" in values else {}))
+    values = merged(values, SMALL | GRAPHEMES | (NO_LANGUAGES if "languages" in values else {}))
     recipe = RECIPES[values["model"]]
     pairs = transduction_pairs(60) if values["model"] in ("transducer", "seq2seq") else matching_pairs(60)
     summary = recipe.train(Order(pairs, None, from_mapping(recipe.config, values), tmp_path, resume=False))
@@ -46,9 +52,18 @@ def test_config_trains(path, tmp_path):
     assert nsed.load(tmp_path).record["steps"] == 2
 
 
+@pytest.mark.parametrize("path", set(CONFIGS) - set(NETWORKS), ids=lambda path: f"{path.parent.name}-{path.stem}")
+def test_config_of_a_table_trains(path, tmp_path):
+    values = merged(read_yaml(path), GRAPHEMES | {"iterations": 2})
+    recipe = RECIPES[values["model"]]
+    order = Order(matching_pairs(100), None, from_mapping(recipe.config, values), tmp_path, resume=False)
+    assert recipe.train(order).startswith("stopped after 2 iterations")
+    assert nsed.load(tmp_path).config.min_count == values["min_count"]
+
+
 @pytest.mark.parametrize("model", ["matcher", "stance", "cross-encoder"])
 def test_one_word_makes_another_model_of_the_same_settings(model, tmp_path):
-    values = merged({"encoder": {"kind": "transformer"}, "shared_alphabet": True, "model": model}, SMALL)
+    values = merged({"encoder": {"kind": "transformer"}, "shared_alphabet": True, "model": model}, SMALL | GRAPHEMES)
     recipe = RECIPES[model]
     recipe.train(Order(matching_pairs(60), None, from_mapping(recipe.config, values), tmp_path, resume=False))
     assert (nsed.load(tmp_path).score([("AB", "ab")]) <= 0).all()

@@ -5,6 +5,7 @@ import math
 import random
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,6 +15,9 @@ import nsed
 from nsed.baselines import EditDistanceConfig, LearnableEditDistance
 from nsed.baselines.expectation_maximization import expect
 from nsed.baselines.operation_table import OperationTable
+from nsed.config import from_mapping, read_yaml
+from nsed.datasets import read_word_list
+from nsed.datasets.published_cognates import published_cognates
 from nsed.datasets.rule_language import transduction_pairs
 from nsed.errors import ArgumentError, ModelFileError, NotExplainableError, UnknownSymbolWarning
 from nsed.lattice import Operation
@@ -21,6 +25,7 @@ from nsed.lattice.reference import all_paths
 from nsed.text import Coders, EncodedStrings, PairBatches, Symboliser, Vocabulary
 from nsed.text.progress import ignore
 
+CONFIGS = Path(__file__).parents[2] / "configs"
 LETTERS = Vocabulary.of("ab"), Vocabulary.of("xyz")
 
 
@@ -324,6 +329,43 @@ def test_continuing_with_other_symbols_or_pairs_is_refused(model):
         LearnableEditDistance.fit(pairs, config=EditDistanceConfig(source_symbols="tokens"), start=model)
     with pytest.raises(ArgumentError, match="pairs: got other pairs, expected the pairs with which the training began"):
         LearnableEditDistance.fit([("A", "a")], start=model)
+
+
+RARE = [("ab", "xy")] * 5 + [("qa", "wx")]
+FREQUENT = EditDistanceConfig(min_count=2, smoothing=0.0)
+
+
+@pytest.fixture
+def of_frequent_symbols():
+    with pytest.warns(UnknownSymbolWarning, match=r"1 (source|target) symbol is unknown .*: [qw]$"):
+        return LearnableEditDistance.fit(RARE, config=FREQUENT)
+
+
+def test_rare_symbols_are_learned_as_one(of_frequent_symbols):
+    model = of_frequent_symbols
+    assert [vocabulary.symbols for vocabulary in model.coders.vocabularies.values()] == [("a", "b"), ("x", "y")]
+    assert "<unk>" in {operation.source for operation in model.operations()}
+    with pytest.warns(UnknownSymbolWarning, match="unknown to the model"):
+        known, never_seen, elsewhere = model.score([("qa", "wx"), ("Qa", "Wx"), ("aQ", "xy")])
+    assert known == never_seen > -math.inf
+    assert elsewhere < known - 100  # <unk> for y, which no pair has
+
+
+def test_a_model_that_knows_unknown_symbols_starts_with_any_pairs(of_frequent_symbols):
+    with pytest.warns(UnknownSymbolWarning, match="unknown to the model"):
+        more = LearnableEditDistance.fit([("zb", "yy")], start=of_frequent_symbols.restarted([("zb", "yy")]))
+    assert math.isfinite(more.history[-1])
+    plain = LearnableEditDistance.fit(RARE)
+    with pytest.raises(ArgumentError, match="source symbols of the pairs: got z, expected those of the model to start"):
+        plain.restarted([("zb", "yy")])
+
+
+def test_the_table_of_the_paper_has_as_many_cells(data_folder):
+    """Paper: Table 1, 0.2 M parameters."""
+    config = from_mapping(EditDistanceConfig, read_yaml(CONFIGS / "cognates-ie" / "edit-distance.yaml"))
+    pairs = published_cognates(read_word_list(data_folder / "cognates" / "indo-european.tsv")).training.positives()
+    table = LearnableEditDistance._untrained(pairs, config).table
+    assert sum(part.numel() for part in vars(table).values()) == pytest.approx(0.2e6, rel=0.15)
 
 
 @pytest.mark.parametrize("pairs", [[("", "")], [("", "a"), ("", "b")], [("a", "")]])

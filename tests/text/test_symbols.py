@@ -26,6 +26,13 @@ def test_tokens_are_what_stands_between_spaces():
         assert Symboliser(kind).split("") == ()
 
 
+def test_rare_symbols_are_left_out():
+    vocabulary = Vocabulary.of("abracadabra", min_count=2)
+    assert vocabulary.symbols == ("a", "b", "r")
+    assert vocabulary.encode("cab") == [UNKNOWN, 4, 5]
+    assert vocabulary.extended("cczz!b", min_count=2).symbols == ("a", "b", "r", "c", "z")
+
+
 @given(st.lists(st.text(min_size=1, max_size=2)))
 def test_vocabulary_encodes_and_decodes(symbols):
     vocabulary = Vocabulary.of(symbols)

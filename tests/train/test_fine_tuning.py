@@ -9,7 +9,7 @@ import torch
 import nsed
 from nsed.config import from_mapping
 from nsed.datasets.rule_language import matching_pairs, transduction_pairs
-from nsed.errors import ArgumentError, ConfigError, ModelFileError
+from nsed.errors import ArgumentError, ConfigError, ModelFileError, UnknownSymbolWarning
 from nsed.train import Matcher, MatcherConfig, Transducer, TransducerConfig
 from nsed.train.fine_tuning import fine_tuning_config
 
@@ -66,6 +66,18 @@ def test_the_model_to_start_from_stays_as_it_was(model, tuned):
 def test_a_grown_model_is_saved_and_loaded(tuned, tmp_path):
     tuned.save(tmp_path)
     assert (nsed.load(tmp_path).score(FIXES) == tuned.score(FIXES)).all()
+
+
+def test_new_symbols_are_learned_however_rare(model):
+    """A model that has left out what is rare still learns the symbols of a handful of corrections."""
+    config = replace(model.config, min_count=40)
+    frequent = Transducer(model.network, model.coders, config)
+    few = fine_tuning_config(config)
+    few = replace(few, train=replace(few.train, steps=1))
+    assert "Q" in Transducer.fit(FIXES, start=frequent, config=few).coders.source.vocabulary
+    with pytest.warns(UnknownSymbolWarning, match="unknown to the model"):
+        kept = Transducer.fit(FIXES, start=frequent, config=replace(few, min_count=40))
+    assert kept.coders == model.coders
 
 
 def test_what_the_weights_depend_on_cannot_change(model):

@@ -4,11 +4,11 @@ from dataclasses import dataclass
 from typing import Literal
 
 from nsed.config import bounded
-from nsed.text import StringConfig
+from nsed.text import AlphabetConfig
 
 
 @dataclass(frozen=True)
-class EditDistanceConfig(StringConfig):
+class EditDistanceConfig(AlphabetConfig):
     """How a learnable edit distance is trained."""
 
     model: Literal["edit-distance"] = "edit-distance"

@@ -2,7 +2,7 @@
 
 import hashlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from functools import cached_property
 from pathlib import Path
 
@@ -20,6 +20,7 @@ from nsed.lattice.arcs import REACHABLE
 from nsed.models.aligner import Aligner, PairsLike
 from nsed.models.persistence import MODEL_KINDS, SavedModel, read_kind, write_model
 from nsed.text import (
+    AlphabetConfig,
     Coders,
     PairBatch,
     PairBatches,
@@ -149,8 +150,8 @@ class LearnableEditDistance(Aligner):
     @classmethod
     def _untrained(cls, pairs: Pairs, config: EditDistanceConfig | None) -> "LearnableEditDistance":
         config = config or EditDistanceConfig()
-        coders = Coders.learned(config, pairs)
-        table = OperationTable.uniform(*coders.vocabularies.values(), unknown=False)
+        coders = Coders.learned(config, pairs, min_count=config.min_count)
+        table = OperationTable.uniform(*coders.vocabularies.values(), unknown=config.min_count > 1)
         return cls(table, coders, config, pairs_hash=_hash_of(pairs))
 
     def _continued(self, pairs: Pairs, config: EditDistanceConfig | None) -> "LearnableEditDistance":
@@ -158,27 +159,31 @@ class LearnableEditDistance(Aligner):
         config = config or self.config
         if self.pairs_hash != _hash_of(pairs):
             raise ArgumentError("pairs", got="other pairs", expected="the pairs with which the training began")
-        for name in ("source_symbols", "target_symbols", "unicode_form"):
+        for name in (field.name for field in fields(AlphabetConfig)):
             ours, theirs = getattr(self.config, name), getattr(config, name)
             if ours != theirs:
                 raise ArgumentError(name, got=repr(theirs), expected=f"{ours!r}, as the training began")
         return self._with(self.table, config, self.history)
 
     def restarted(self, pairs: PairsLike) -> "LearnableEditDistance":
-        """This model as the `start` of a training on other pairs. Raises `ArgumentError` where these have new symbols.
+        """This model as the `start` of a training on other pairs.
 
-        The table is smoothed first: EM never comes back to an operation whose probability is zero.
+        The table is smoothed first: EM never comes back to an operation whose probability is zero. Raises
+        `ArgumentError` where the pairs have new symbols, unless the model has learned what `<unk>` is (`min_count`).
         """
-        positive = Pairs.of(pairs).positives()
-        coders, grown = self.coders, self.coders.extended(positive)
-        for name, now in grown.vocabularies.items():
-            new = now.symbols[len(coders.vocabularies[name].symbols) :]
+        positive, unknown = Pairs.of(pairs).positives(), self.config.min_count > 1
+        if not unknown:
+            self._check_symbols(positive)
+        even = OperationTable.uniform(*self.coders.vocabularies.values(), unknown=unknown)
+        table = self.table.mixed(even, self.config.smoothing)
+        return LearnableEditDistance(table, self.coders, self.config, pairs_hash=_hash_of(positive))
+
+    def _check_symbols(self, pairs: Pairs) -> None:
+        for name, now in self.coders.extended(pairs).vocabularies.items():
+            new = now.symbols[len(self.coders.vocabularies[name].symbols) :]
             if new:
                 expected = "those of the model to start from: its table cannot grow"
                 raise ArgumentError(f"{name} symbols of the pairs", got=" ".join(map(visible, new)), expected=expected)
-        even = OperationTable.uniform(*coders.vocabularies.values(), unknown=False)
-        table = self.table.mixed(even, self.config.smoothing)
-        return LearnableEditDistance(table, coders, self.config, pairs_hash=_hash_of(positive))
 
     def _steps(self, pairs: Pairs, on_batch: OnBatch) -> Iterator[Iteration]:
         if self.converged:

@@ -3,11 +3,11 @@
 from dataclasses import dataclass
 
 from nsed.config import bounded
-from nsed.text import StringConfig
+from nsed.text import AlphabetConfig
 
 
 @dataclass(frozen=True)
-class SearchConfig(StringConfig):
+class SearchConfig(AlphabetConfig):
     """How targets are found. Abstract: the models' settings add to it."""
 
     beam: int = bounded(5, low=1)

@@ -1,5 +1,6 @@
 """Text: from files and strings to numbered symbols in padded batches."""
 
+from nsed.text.alphabet_config import AlphabetConfig
 from nsed.text.batch import EncodedStrings, PairBatch, PairBatches
 from nsed.text.coder import Coders, StringCoder
 from nsed.text.edit_script import Edit, EditScript, Links, pharaoh
@@ -11,6 +12,7 @@ from nsed.text.symbols import Case, Symboliser, SymbolKind, UnicodeForm
 from nsed.text.vocabulary import Vocabulary
 
 __all__ = [
+    "AlphabetConfig",
     "Case",
     "Coders",
     "Edit",

@@ -23,14 +23,15 @@ class StringCoder:
     vocabulary: Vocabulary
 
     @classmethod
-    def learned(cls, side: str, symboliser: Symboliser, texts: Iterable[str]) -> "StringCoder":
-        """With the vocabulary of all symbols of some texts."""
-        return cls(side, symboliser, Vocabulary.of(chain.from_iterable(map(symboliser.split, texts))))
+    def learned(cls, side: str, symboliser: Symboliser, texts: Iterable[str], *, min_count: int = 1) -> "StringCoder":
+        """With the vocabulary of the symbols of some texts, without those that are rarer than `min_count`."""
+        symbols = chain.from_iterable(map(symboliser.split, texts))
+        return cls(side, symboliser, Vocabulary.of(symbols, min_count=min_count))
 
-    def extended(self, texts: Iterable[str]) -> "StringCoder":
-        """With the new symbols of some texts too."""
+    def extended(self, texts: Iterable[str], *, min_count: int = 1) -> "StringCoder":
+        """With the new symbols of some texts too, without those that are rarer than `min_count`."""
         new = chain.from_iterable(map(self.split, texts))
-        return replace(self, vocabulary=self.vocabulary.extended(new))
+        return replace(self, vocabulary=self.vocabulary.extended(new, min_count=min_count))
 
     def split(self, text: str) -> tuple[str, ...]:
         """The symbols of a string."""
@@ -66,20 +67,21 @@ class Coders:
         return cls(StringCoder("source", of_source, source), StringCoder("target", of_target, target))
 
     @classmethod
-    def learned(cls, config: StringConfig, pairs: Pairs) -> "Coders":
-        """With all symbols of some pairs."""
+    def learned(cls, config: StringConfig, pairs: Pairs, *, min_count: int = 1) -> "Coders":
+        """With the symbols that one side of some pairs has at least so often."""
         of_source, of_target = _symbolisers(config)
-        source = StringCoder.learned("source", of_source, pairs.sources)
-        return cls(source, StringCoder.learned("target", of_target, pairs.targets))
+        source = StringCoder.learned("source", of_source, pairs.sources, min_count=min_count)
+        return cls(source, StringCoder.learned("target", of_target, pairs.targets, min_count=min_count))
 
     def shared(self) -> "Coders":
         """With one vocabulary for both sides."""
         together = Vocabulary.of([*self.source.vocabulary.symbols, *self.target.vocabulary.symbols])
         return Coders(replace(self.source, vocabulary=together), replace(self.target, vocabulary=together))
 
-    def extended(self, pairs: Pairs, *, shared: bool = False) -> "Coders":
+    def extended(self, pairs: Pairs, *, shared: bool = False, min_count: int = 1) -> "Coders":
         """With the new symbols of some pairs too; those that had numbers keep them. A shared vocabulary stays so."""
-        source, target = self.source.extended(pairs.sources), self.target.extended(pairs.targets)
+        source = self.source.extended(pairs.sources, min_count=min_count)
+        target = self.target.extended(pairs.targets, min_count=min_count)
         if not shared:
             return Coders(source, target)
         both = source.vocabulary.extended(target.vocabulary.symbols)

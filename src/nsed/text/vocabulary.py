@@ -1,5 +1,6 @@
 """Symbols and their numbers."""
 
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
@@ -25,17 +26,17 @@ class Vocabulary:
     symbols: tuple[str, ...]
 
     @classmethod
-    def of(cls, symbols: Iterable[str]) -> "Vocabulary":
-        """The vocabulary of all symbols given, each once."""
-        return cls(tuple(sorted(set(symbols))))
+    def of(cls, symbols: Iterable[str], *, min_count: int = 1) -> "Vocabulary":
+        """The vocabulary of all symbols given at least so often, each once."""
+        return cls(tuple(sorted(_frequent(symbols, min_count))))
 
-    def extended(self, symbols: Iterable[str]) -> "Vocabulary":
-        """With the symbols that are new, after those that have their numbers already.
+    def extended(self, symbols: Iterable[str], *, min_count: int = 1) -> "Vocabulary":
+        """With the symbols that are new and given at least so often, after those that have their numbers already.
 
         >>> Vocabulary.of("bc").extended("bacd").symbols
         ('b', 'c', 'a', 'd')
         """
-        return Vocabulary((*self.symbols, *sorted(set(symbols) - set(self.symbols))))
+        return Vocabulary((*self.symbols, *sorted(_frequent(symbols, min_count) - set(self.symbols))))
 
     def __len__(self) -> int:
         return len(SPECIALS) + len(self.symbols)
@@ -56,3 +57,9 @@ class Vocabulary:
     @cached_property
     def _numbers(self) -> dict[str, int]:
         return {symbol: number for number, symbol in enumerate(self.symbols, start=len(SPECIALS))}
+
+
+def _frequent(symbols: Iterable[str], min_count: int) -> set[str]:
+    if min_count == 1:
+        return set(symbols)
+    return {symbol for symbol, count in Counter(symbols).items() if count >= min_count}

@@ -175,7 +175,7 @@ class Decider(ABC):
 
     @classmethod
     def _untrained(cls: type[Model], pairs: Pairs, config: LabelledModelConfig) -> Model:
-        coders = Coders.learned(config, pairs)
+        coders = Coders.learned(config, pairs, min_count=config.min_count)
         coders = coders.shared() if config.shared_alphabet else coders
         languages = languages_of(pairs) if config.languages else None
         torch.manual_seed(config.train.seed)
@@ -184,7 +184,7 @@ class Decider(ABC):
     def _extended(self: Model, pairs: Pairs, config: LabelledModelConfig) -> Model:
         """A copy that knows the symbols and languages of these pairs too, to be trained further."""
         check_unchanged(self.config, config)
-        coders = self.coders.extended(pairs, shared=config.shared_alphabet)
+        coders = self.coders.extended(pairs, shared=config.shared_alphabet, min_count=config.min_count)
         languages = self.languages and self.languages.extended(languages_of(pairs).symbols)
         network = self._network(config, coders, languages)
         grow_into(network, self.network)

@@ -28,6 +28,7 @@ FREE = frozenset(
         "beam",
         "length_penalty",
         "longest_output",
+        "min_count",
     }
 )
 """Settings, beside those of training, that may differ from the starting model's: they change no weight's meaning."""
@@ -68,7 +69,7 @@ def fine_tuning_config(config: SomeConfig) -> SomeConfig:
         patience=6,
     )
     encoder = replace(config.encoder, dropout=0.0, hidden=0.0)
-    return replace(config, encoder=encoder, feature_dropout=0.0, train=train)
+    return replace(config, min_count=1, encoder=encoder, feature_dropout=0.0, train=train)
 
 
 def check_unchanged(before: ModelConfig, now: ModelConfig) -> None:

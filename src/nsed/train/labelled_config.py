@@ -2,11 +2,11 @@
 
 from dataclasses import dataclass
 
-from nsed.text import StringConfig
+from nsed.text import AlphabetConfig
 
 
 @dataclass(frozen=True)
-class LabelledConfig(StringConfig):
+class LabelledConfig(AlphabetConfig):
     """What is known of both sides. Abstract: the models' settings add to it."""
 
     shared_alphabet: bool = False

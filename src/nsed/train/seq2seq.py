@@ -154,7 +154,7 @@ class Seq2Seq:
 
     @classmethod
     def _untrained(cls, pairs: Pairs, config: Seq2SeqConfig) -> "Seq2Seq":
-        coders = Coders.learned(config, pairs)
+        coders = Coders.learned(config, pairs, min_count=config.min_count)
         torch.manual_seed(config.train.seed)
         return cls(_network(config, coders), coders, config)
 

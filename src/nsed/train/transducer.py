@@ -176,14 +176,14 @@ class Transducer(Aligner):
 
     @classmethod
     def _untrained(cls, pairs: Pairs, config: TransducerConfig) -> "Transducer":
-        coders = Coders.learned(config, pairs)
+        coders = Coders.learned(config, pairs, min_count=config.min_count)
         torch.manual_seed(config.train.seed)
         return cls(_network(config, coders), coders, config)
 
     def _extended(self, pairs: Pairs, config: TransducerConfig) -> "Transducer":
         """A copy that knows the symbols of these pairs too, to be trained further."""
         check_unchanged(self.config, config)
-        coders = self.coders.extended(pairs)
+        coders = self.coders.extended(pairs, min_count=config.min_count)
         network = _network(config, coders)
         grow_into(network, self.network)
         return Transducer(network, coders, config)
