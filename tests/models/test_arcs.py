@@ -1,4 +1,4 @@
-"""The compiled arcs of the exact normalisation against the readable ones."""
+"""The compiled arcs of both normalisations against the readable ones."""
 
 import pytest
 import torch
@@ -6,7 +6,8 @@ from torch.autograd import grad
 
 from nsed.lattice.arcs import usable
 from nsed.models.cpu_arcs import compiled_arcs
-from nsed.models.op_scores import TargetScores
+from nsed.models.cpu_match import compiled_match
+from nsed.models.op_scores import TargetScores, competing
 from nsed.models.outgoing import blocked, weighed
 
 
@@ -29,3 +30,24 @@ def test_arcs_ends_and_gradients_are_the_readable_ones(shape, dtype):
     (ours,) = grad((arcs * by_arcs).sum() + (end * by_end).sum(), z)
     (theirs,) = grad((stack * by_arcs).sum() + (expected.end * by_end).sum(), z)
     torch.testing.assert_close(ours, theirs, **close)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("shape", [(3, 5, 4), (2, 1, 6), (4, 6, 1), (150, 3, 3), (1, 1, 1), (0, 2, 2)])
+def test_match_arcs_and_gradients_are_the_readable_ones(shape, dtype):
+    torch.manual_seed(0)
+    z = (torch.randn(*shape, 4, dtype=dtype) * 5).requires_grad_()
+    readable = competing(z)
+    ours, theirs = compiled_match(z), (*readable.arcs, readable.non_match)
+    close = {"rtol": 1e-5, "atol": 1e-5} if dtype == torch.float32 else {"rtol": 1e-10, "atol": 1e-10}
+    for one, other in zip(ours, theirs, strict=True):
+        torch.testing.assert_close(one, other, **close)
+    by_tables = [torch.randn_like(table) for table in theirs]
+    torch.testing.assert_close(grad(ours, z, by_tables), grad(theirs, z, by_tables), **close)
+
+
+def test_match_arcs_of_pairs_do_not_depend_on_their_neighbours():
+    torch.manual_seed(0)
+    z, order = torch.randn(200, 4, 5, 4), torch.randperm(200)
+    for one, other in zip(compiled_match(z), compiled_match(z[order]), strict=True):
+        assert torch.equal(one[order], other)

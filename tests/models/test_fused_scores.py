@@ -1,9 +1,13 @@
 """The compiled scores against the readable ones."""
 
+import numpy as np
 import pytest
 import torch
 
-from nsed.models.fused_scores import CLASSES, compiled_features, fused_products
+from nsed.models import numba_vectors
+from nsed.models.compiled_features import compiled_features
+from nsed.models.fused_scores import CLASSES, LANES, fused_scores
+from nsed.models.numba_random import mixed, number_of
 from nsed.models.pair_features import NormedProjection, PairFeatures, pair_scores
 from nsed.models.sliced_scores import sliced_scores
 
@@ -12,17 +16,17 @@ EPS = 1e-5
 
 def case(batch=3, n=4, m=5, dim=11, dtype=torch.float64, seed=0):
     generator = torch.Generator().manual_seed(seed)
-    source, target, weight = (
+    source, target, weight, constant = (
         torch.randn(shape, dtype=dtype, generator=generator)
-        for shape in ((batch, n, dim), (batch, m, dim), (CLASSES, dim))
+        for shape in ((batch, n, dim), (batch, m, dim), (CLASSES, dim), (CLASSES,))
     )
-    return source, target, weight - weight.mean(1, keepdim=True)
+    return source, target, weight - weight.mean(1, keepdim=True), constant
 
 
-def readable(source, target, weight):
+def readable(source, target, weight, constant):
     x = (source[:, :, None] + target[:, None]).relu()
     variance = (x - x.mean(-1, keepdim=True)).square().mean(-1, keepdim=True)
-    return x * torch.rsqrt(variance + EPS) @ weight.T
+    return x * torch.rsqrt(variance + EPS) @ weight.T + constant
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
@@ -31,7 +35,7 @@ def readable(source, target, weight):
 )
 def test_scores_and_gradients_are_the_readable_ones(shape, dtype):
     inputs = [part.requires_grad_(True) for part in case(*shape, dtype=dtype)]
-    ours, theirs = fused_products(*inputs, eps=EPS), readable(*inputs)
+    ours, theirs = fused_scores(*inputs, eps=EPS), readable(*inputs)
     close = {"rtol": 1e-4, "atol": 1e-4} if dtype == torch.float32 else {"rtol": 1e-9, "atol": 1e-9}
     torch.testing.assert_close(ours, theirs, **close)
     gradient = torch.randn_like(ours)
@@ -41,7 +45,7 @@ def test_scores_and_gradients_are_the_readable_ones(shape, dtype):
 
 @pytest.mark.parametrize("shape", [(3, 4, 5, 11), (1, 1, 1, 1), (130, 3, 2, 33), (0, 3, 3, 8), (2, 0, 3, 8)])
 def test_tables_of_features_are_the_readable_ones(shape):
-    source, target, _ = (part.requires_grad_(True) for part in case(*shape))
+    source, target = (part.requires_grad_(True) for part in case(*shape)[:2])
     ours = compiled_features(source, target)
     x = (source[:, :, None] + target[:, None]).relu()
     theirs = (x, x.sum(-1), x.square().sum(-1))
@@ -58,9 +62,8 @@ def test_tables_of_features_are_the_readable_ones(shape):
     "shape", [(3, 4, 5, 11), (1, 1, 1, 8), (130, 3, 2, 33), (0, 3, 3, 8), (2, 0, 3, 8), (70, 20, 20, 4)]
 )
 def test_scores_in_slices_are_the_readable_ones(shape, dtype):
-    inputs = [*case(*shape, dtype=dtype), torch.randn(CLASSES, dtype=dtype)]
-    inputs = [part.requires_grad_(True) for part in inputs]
-    ours, theirs = sliced_scores(*inputs, eps=EPS), readable(*inputs[:3]) + inputs[3]
+    inputs = [part.requires_grad_(True) for part in case(*shape, dtype=dtype)]
+    ours, theirs = sliced_scores(*inputs, eps=EPS), readable(*inputs)
     close = {"rtol": 1e-3, "atol": 1e-3} if dtype == torch.float32 else {"rtol": 1e-8, "atol": 1e-8}
     torch.testing.assert_close(ours, theirs, **close)
     gradient = torch.randn_like(ours)
@@ -75,12 +78,12 @@ def test_gradients_in_slices_with_dropout_are_those_of_the_same_draw(monkeypatch
         torch.manual_seed(3)
         return sliced_scores(*inputs, eps=EPS, dropout=0.4)
 
-    inputs = [part.requires_grad_(True) for part in (*case(), torch.zeros(CLASSES, dtype=torch.float64))]
+    inputs = [part.requires_grad_(True) for part in case()]
     assert torch.autograd.gradcheck(seeded, inputs)
     assert not torch.equal(seeded(*inputs), sliced_scores(*inputs, eps=EPS))
     in_slices = seeded(*inputs)
     torch.manual_seed(3)
-    torch.testing.assert_close(in_slices, fused_products(*inputs[:3], eps=EPS, dropout=0.4))  # the same features drop
+    torch.testing.assert_close(in_slices, fused_scores(*inputs, eps=EPS, dropout=0.4))  # the same features drop
 
 
 def test_gradients_of_tables_with_dropout_are_those_of_the_same_draw():
@@ -97,11 +100,11 @@ def test_gradients_of_tables_with_dropout_are_those_of_the_same_draw():
 def test_gradients_with_dropout_are_those_of_the_same_draw():
     def seeded(*inputs):
         torch.manual_seed(3)
-        return fused_products(*inputs, eps=EPS, dropout=0.4)
+        return fused_scores(*inputs, eps=EPS, dropout=0.4)
 
     inputs = [part.requires_grad_(True) for part in case()]
     assert torch.autograd.gradcheck(seeded, inputs)
-    assert not torch.equal(seeded(*inputs), fused_products(*inputs, eps=EPS))
+    assert not torch.equal(seeded(*inputs), fused_scores(*inputs, eps=EPS))
 
 
 def test_dropout_drops_as_many_as_it_says_and_keeps_the_mean():
@@ -109,10 +112,26 @@ def test_dropout_drops_as_many_as_it_says_and_keeps_the_mean():
     weight[0, 0], weight[0, 1] = 0.5, -0.5
     torch.manual_seed(0)
     source = ones.requires_grad_(True)
-    fused_products(source, torch.zeros_like(ones), weight, eps=1e6, dropout=0.3)[..., 0].sum().backward()
+    constant = torch.zeros(CLASSES, dtype=torch.float64)
+    fused_scores(source, torch.zeros_like(ones), weight, constant, eps=1e6, dropout=0.3)[..., 0].sum().backward()
     assert source.grad[..., 2:].abs().max() < 1e-6
     kept = (source.grad[..., 0] / source.grad[..., 0].max()).mean()
     assert kept.item() == pytest.approx(0.7, abs=0.05)
+
+
+def test_what_is_dropped_in_one_cell_says_nothing_about_another():
+    """Neither of two cells or places alone, nor of four that share theirs."""
+    cells, places = (np.array([mixed(np.uint32(k)) for k in range(start, start + 300)]) for start in (0, 10**6))
+    signs = np.array([[1 if number_of(cell, place) >= 2**31 else -1 for place in places] for cell in cells])
+    noise = 1 / np.sqrt(len(places))
+    for one, other in ((signs, signs.T), (signs.T, signs)):
+        together = one @ other / len(places)
+        assert abs(together[~np.eye(len(cells), dtype=bool)]).max() < 6 * noise
+    assert abs((signs[:-1, :-1] * signs[:-1, 1:] * signs[1:, :-1] * signs[1:, 1:]).mean()) < 6 / len(places)
+
+
+def test_a_vector_is_as_long_here_as_in_the_kernels():
+    assert LANES == numba_vectors.LANES
 
 
 @pytest.mark.parametrize("classes", [CLASSES, 7])
@@ -122,7 +141,7 @@ def test_either_way_gives_the_same_scores(classes, monkeypatch):
         PairFeatures(8, attention=False, heads=1, interaction=0),
         NormedProjection(8, classes, attends=False),
     )
-    source, target, _ = case(dim=8, dtype=torch.float32)
+    source, target = case(dim=8, dtype=torch.float32)[:2]
     factors = features.factors(features.of_source(source, torch.ones(3, 4, dtype=torch.bool)), target)
     dropout = torch.nn.Dropout(0.5).eval()
     fused = pair_scores(features, projection, dropout, factors)

@@ -11,7 +11,7 @@ import torch
 
 from nsed.lattice.backends.compiled import array, run_kernel
 from nsed.models import gpu_bulk
-from nsed.models.fused_scores import can_fuse, fused_products
+from nsed.models.fused_scores import can_fuse, fused_scores
 from nsed.models.matcher import MatcherNetwork
 from nsed.models.string_vectors import LARGEST_TABLE, Strings, Vectors, vectors_of
 from nsed.text.progress import OnBatch, ignore
@@ -54,7 +54,7 @@ def bulk_scores(
 
 def _table(network: MatcherNetwork, source: Vectors, target: Vectors) -> np.ndarray:
     weight, constant = network.projection.folded()
-    scores = fused_products(source.rows[None], target.rows[None], weight, eps=network.projection.norm.eps)[0] + constant
+    scores = fused_scores(source.rows[None], target.rows[None], weight, constant, eps=network.projection.norm.eps)[0]
     table: np.ndarray = array(scores.clamp(-80, 80).exp())
     return table
 

@@ -1,28 +1,24 @@
-"""Pair features in one compiled pass on a CPU (extra `cpu`).
+"""Pair features and the scores of the Matcher's four classes in one compiled pass on a CPU (extra `cpu`).
 
-With their scores, for the Matcher's four classes, or as a table with its moments, for attention (`sliced_scores.py` has
-the Transducer's many classes without). Equal to
-`PairFeatures.rectified` and dropout (and `NormedProjection`), without similarities. Random numbers for dropout are made
-from one seed and the place of a feature, so that the backward pass can make them again.
+Equal to `PairFeatures.rectified`, dropout and `NormedProjection`, without similarities (`sliced_scores.py` has the
+Transducer's many classes). Tables have the batch innermost in memory, as the kernels that read them want it.
 """
 
-from typing import Any, NamedTuple
+from importlib import import_module
+from typing import Any
 
-import numpy as np
 import torch
 from jaxtyping import Float
 from torch import Tensor
+from torch.nn import functional
 
-from nsed.lattice.backends.compiled import array, has_numba, parts_of, run_kernel
-from nsed.types import Table
+from nsed.lattice.backends.compiled import array, parts_of, run_kernel
+from nsed.models.compiled_features import can_compile, drops
 
 Classes = Float[Tensor, "batch src tgt classes"]
-CLASSES = 4
-
-
-def can_compile(source: Float[Tensor, "batch src dim"]) -> bool:
-    """Whether there are kernels for the device and type of these."""
-    return source.device.type == "cpu" and source.dtype in (torch.float32, torch.float64) and has_numba()
+CLASSES, LANES = 4, 16
+"""What the kernels are written for: so many classes, and a number of features that is a multiple of so many."""
+KERNELS = "nsed.models.numba_scores"
 
 
 def can_fuse(source: Float[Tensor, "batch src dim"], weight: Float[Tensor, "classes dim"]) -> bool:
@@ -30,86 +26,67 @@ def can_fuse(source: Float[Tensor, "batch src dim"], weight: Float[Tensor, "clas
     return can_compile(source) and len(weight) == CLASSES
 
 
-def fused_products(
+def fused_scores(
     source: Float[Tensor, "batch src dim"],
     target: Float[Tensor, "batch tgt dim"],
     weight: Float[Tensor, "classes dim"],
+    constant: Float[Tensor, " classes"],
     *,
     eps: float,
     dropout: float = 0.0,
 ) -> Classes:
-    """`weight @ x` over the deviation of x, where `x = dropout(relu(source[i] + target[j]))`.
+    """`weight @ x` over the deviation of x, plus constant, where `x = dropout(relu(source[i] + target[j]))`.
 
     The rows of `weight` must have mean 0.
     """
-    products: Classes = _Products.apply(source, target, weight, eps, dropout)  # type: ignore[no-untyped-call]  # torch's
-    return products
+    size = source.shape[-1]
+    padded = (functional.pad(part, (0, -size % LANES)) if size % LANES else part for part in (source, target, weight))
+    scores: Classes = _Scores.apply(*padded, constant, size, eps, dropout)  # type: ignore[no-untyped-call]  # torch's
+    return scores
 
 
-class _Products(torch.autograd.Function):
+class _Scores(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, source: Tensor, target: Tensor, weight: Tensor, eps: float, dropout: float) -> Tensor:
-        arrays = tuple(array(part) for part in (source, target, weight))
+    def forward(
+        ctx: Any,
+        source: Tensor,
+        target: Tensor,
+        weight: Tensor,
+        constant: Tensor,
+        size: int,
+        eps: float,
+        dropout: float,
+    ) -> Tensor:
+        arrays = [array(part) for part in (source, target, weight, constant)]
         dtype, shape = arrays[0].dtype, (*source.shape[:2], target.shape[1])
-        products, moments = np.empty((*shape, CLASSES), dtype), np.empty((*shape, 2), dtype)
-        drawn = drops(dropout, dtype)
-        run("forward", *arrays, dtype.type(eps), *drawn, products, moments)
-        ctx.arrays = (*arrays, *drawn), (products, moments)
-        return torch.from_numpy(products)
+        seed, dropped, scale = drops(dropout, dtype)
+        places = _places(source.shape[-1]) if dropout else None
+        given = *arrays, dtype.type(size), dtype.type(eps) / scale**2, seed, dropped, places
+        scores = batch_last(source, *shape, CLASSES)
+        moments = source.new_empty(*shape, 2)
+        run_kernel(KERNELS, "forward", *given, scores.numpy(), moments.numpy(), pairs=len(source))
+        ctx.given, ctx.made = given, (scores.detach(), moments)
+        return scores
 
     @staticmethod
     @torch.autograd.function.once_differentiable
-    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, Tensor, Tensor, None, None]:
-        given, kept = ctx.arrays
-        source, target, weight = given[:3]
-        to_source, to_target = np.zeros_like(source), np.zeros_like(target)
-        to_weight = np.zeros((len(parts_of(len(source))), *weight.shape), weight.dtype)
-        run("backward", *given, array(gradient), *kept, to_source, to_target, to_weight)
-        by_source, by_target, by_weight = map(torch.from_numpy, (to_source, to_target, to_weight.sum(0)))
-        return by_source, by_target, by_weight, None, None
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
+        source, target, weight, _ = (torch.from_numpy(part) for part in ctx.given[:4])
+        parts = len(parts_of(len(source)))
+        by_weight, by_constant = weight.new_zeros(parts, *weight.shape), weight.new_zeros(parts, CLASSES)
+        made = torch.empty_like(source), torch.empty_like(target), by_weight, by_constant
+        scores, moments = ctx.made
+        arrays = (part.numpy() for part in (scores, moments, gradient.detach(), *made))
+        run_kernel(KERNELS, "backward", *ctx.given, *arrays, pairs=len(source))
+        return *made[:2], by_weight.sum(0), by_constant.sum(0), None, None, None
 
 
-class Features(NamedTuple):
-    """`x = dropout(relu(source[i] + target[j]))`, its sum and its sum of squares."""
-
-    x: Float[Tensor, "batch src tgt dim"]
-    total: Table
-    squares: Table
+def _places(size: int) -> Any:
+    """The random numbers of features; the kernels are compiled once for dropout and once for none."""
+    return import_module("nsed.models.numba_random").places_of(size)
 
 
-def compiled_features(
-    source: Float[Tensor, "batch src dim"], target: Float[Tensor, "batch tgt dim"], *, dropout: float = 0.0
-) -> Features:
-    """The features of every cell."""
-    return Features(*_Features.apply(source, target, dropout))  # type: ignore[no-untyped-call]  # torch's apply
-
-
-class _Features(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx: Any, source: Tensor, target: Tensor, dropout: float) -> tuple[Tensor, Tensor, Tensor]:
-        sides = array(source), array(target)
-        dtype, shape = sides[0].dtype, (*source.shape[:2], target.shape[1])
-        made = np.empty((*shape, source.shape[2]), dtype), np.empty(shape, dtype), np.empty(shape, dtype)
-        drawn = drops(dropout, dtype)
-        run("table", *sides, *drawn, *made)
-        ctx.x, ctx.scale = made[0], drawn[2]
-        return torch.from_numpy(made[0]), torch.from_numpy(made[1]), torch.from_numpy(made[2])
-
-    @staticmethod
-    @torch.autograd.function.once_differentiable
-    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, Tensor, None]:
-        batch, rows, columns, dim = ctx.x.shape
-        to_source, to_target = (np.zeros((batch, size, dim), ctx.x.dtype) for size in (rows, columns))
-        run("untable", ctx.x, *map(array, gradients), ctx.scale, to_source, to_target)
-        return torch.from_numpy(to_source), torch.from_numpy(to_target), None
-
-
-def drops(dropout: float, dtype: np.dtype) -> tuple[np.uint32, np.uint32, Any]:
-    """A seed, the number below which features are dropped, and the factor of those that stay."""
-    seed = int(torch.randint(2**31, ())) if dropout else 0
-    return np.uint32(seed), np.uint32(dropout * 2**32), dtype.type(1 / (1 - dropout))
-
-
-def run(name: str, *arrays: Any) -> None:
-    """A kernel of `numba_features`, over all pairs."""
-    run_kernel("nsed.models.numba_features", name, *arrays, pairs=len(arrays[0]))
+def batch_last(like: Tensor, *shape: int) -> Tensor:
+    """An empty table of this shape, whose first axis is the innermost in memory, and whose last the outermost."""
+    batch, *cells, classes = shape
+    return like.new_empty(classes, *cells, batch).permute(3, 1, 2, 0)

@@ -13,7 +13,8 @@ from torch.nn import functional
 
 from nsed.lattice import NEG, Arcs
 from nsed.lattice.arcs import batch_first
-from nsed.models.gpu_arcs import can_run, match_arcs
+from nsed.models import cpu_arcs, gpu_arcs
+from nsed.models.cpu_match import compiled_match
 from nsed.types import Lengths, Table
 
 ClassScores = Float[Tensor, "batch src tgt classes"]
@@ -42,9 +43,12 @@ def match_scores(scores: ClassScores) -> MatchScores:
 
     Paper: Equation 3 and section 3.1.
     """
-    if not can_run(scores):
+    if gpu_arcs.can_run(scores):
+        delete, insert, substitute, non_match = map(batch_first, gpu_arcs.match_arcs(scores))
+    elif cpu_arcs.can_run(scores):
+        delete, insert, substitute, non_match = compiled_match(scores)
+    else:
         return competing(scores)
-    delete, insert, substitute, non_match = map(batch_first, match_arcs(scores))
     return MatchScores(Arcs(delete, insert, substitute), non_match)
 
 

@@ -11,7 +11,8 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 from torch.nn import functional
 
-from nsed.models.fused_scores import Features, can_compile, can_fuse, compiled_features, fused_products
+from nsed.models.compiled_features import Features, can_compile, compiled_features
+from nsed.models.fused_scores import can_fuse, fused_scores
 from nsed.models.gpu_scores import can_run, gpu_scores
 from nsed.models.sliced_scores import sliced_scores
 
@@ -138,7 +139,7 @@ def pair_scores(features: PairFeatures, projection: NormedProjection, dropout: n
         if can_run(*sides, len(weight)):
             return gpu_scores(*sides, weight, constant, eps=projection.norm.eps, dropout=rate)
         if can_fuse(factors.source, weight):
-            return fused_products(*sides, weight, eps=projection.norm.eps, dropout=rate) + constant
+            return fused_scores(*sides, weight, constant, eps=projection.norm.eps, dropout=rate)
         if can_compile(factors.source) and torch.is_grad_enabled():
             return sliced_scores(*sides, weight, constant, eps=projection.norm.eps, dropout=rate)
     scores: Scores = projection(_features(features, dropout, factors), factors.attended)

@@ -13,7 +13,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from nsed.lattice.backends.compiled import array
-from nsed.models.fused_scores import drops, run
+from nsed.models.compiled_features import drops, run
 
 CELLS = 2**14
 """Cells of a slice, about."""

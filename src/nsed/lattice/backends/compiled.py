@@ -1,6 +1,8 @@
-"""How compiled kernels are run: on arrays, some pairs of the batch per thread, as many threads as torch would use.
+"""How compiled kernels are run: on arrays, some pairs of the batch after the others, by as many threads as torch has.
 
 A kernel's last three arguments are the number of its part of the work and the first and last pair (exclusive) of it.
+There are more parts than threads: who is done takes the next one. A thread may well be slow to start or to go on, since
+torch's own threads keep a core busy for some milliseconds after each operation, waiting for the next.
 """
 
 from concurrent.futures import ThreadPoolExecutor
@@ -12,8 +14,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
-LEAST = 64
-"""Pairs below which a second thread is not worth its start."""
+LEAST, PER_THREAD = 64, 4
+"""Pairs of a part at least, and parts per thread at most."""
+LEAST_CELLS = 2**16
+"""The least for kernels that spend but a few nanoseconds on a cell: a second thread would need longer to wake up."""
 
 
 @cache
@@ -27,19 +31,33 @@ def array(tensor: Tensor) -> Any:
     return tensor.detach().contiguous().numpy()
 
 
-def parts_of(count: int) -> list[tuple[int, int, int]]:
-    """Number, first and last pair (exclusive) of each thread's part."""
-    threads = max(1, min(torch.get_num_threads(), count // LEAST))
-    return [(part, part * count // threads, (part + 1) * count // threads) for part in range(threads)]
+def parts_of(count: int, least: int = LEAST) -> list[tuple[int, int, int]]:
+    """Number, first and last pair (exclusive) of each part."""
+    threads = torch.get_num_threads()
+    parts = max(1, min(threads * PER_THREAD, count // least)) if threads > 1 else 1
+    return [(part, part * count // parts, (part + 1) * count // parts) for part in range(parts)]
 
 
-def run_kernel(module: str, name: str, *arguments: Any, pairs: int) -> None:
+def run_kernel(module: str, name: str, *arguments: Any, pairs: int, least: int = LEAST) -> None:
     """Run a kernel over all pairs. Its module is imported, and it is compiled, when it is first used."""
-    kernel, parts = getattr(import_module(module), name), parts_of(pairs)
-    if len(parts) == 1:
-        kernel(*arguments, *parts[0])
-        return
-    list(_pool(len(parts)).map(lambda part: kernel(*arguments, *part), parts))
+    kernel, parts = getattr(import_module(module), name), parts_of(pairs, least)
+    left = iter(parts)
+
+    def work() -> None:
+        for part in left:
+            kernel(*arguments, *part)
+
+    helpers = min(torch.get_num_threads(), len(parts)) - 1
+    others = [_pool(helpers).submit(work) for _ in range(helpers)]
+    work()
+    for other in others:
+        if not other.cancel():  # one that has not begun yet is not needed any more
+            other.result()
+
+
+def run_light_kernel(module: str, name: str, *arguments: Any, pairs: int, cells: int) -> None:
+    """The same for a kernel that does little in each of a pair's cells."""
+    run_kernel(module, name, *arguments, pairs=pairs, least=max(LEAST, LEAST_CELLS // max(cells, 1)))
 
 
 @lru_cache(maxsize=4)

@@ -11,7 +11,7 @@ import torch
 
 from nsed.lattice.arcs import NEG
 from nsed.lattice.backends.base import Backend
-from nsed.lattice.backends.compiled import array, run_kernel
+from nsed.lattice.backends.compiled import array, run_light_kernel
 from nsed.lattice.semiring import LOG, Semiring
 from nsed.types import Cells, Stack
 
@@ -56,4 +56,5 @@ def _inner(table: Any) -> Cells:
 
 
 def _run(name: str, *arrays: Any) -> None:
-    run_kernel("nsed.lattice.backends.numba_kernels", name, *arrays, pairs=arrays[0].shape[-1])
+    _, rows, columns, pairs = arrays[0].shape
+    run_light_kernel("nsed.lattice.backends.numba_kernels", name, *arrays, pairs=pairs, cells=rows * columns)

@@ -1,7 +1,7 @@
 """Exponentials and log-sums that compile to vector instructions in float32, and to the library's in float64.
 
 In float32 an exponential is a power of two, put together from the bits of a float, times a short Taylor series; the
-logarithm of a sum of three numbers in [0, 1], one of which is 1, is an atanh series. Both are as exact as the type.
+logarithm of a sum of numbers in [0, 1], one of which is 1, is an atanh series. Both are as exact as the type.
 """
 
 import math
@@ -31,6 +31,12 @@ def log_sum(a: float, b: float, c: float) -> float:
     return top + math.log(math.exp(a - top) + math.exp(b - top) + math.exp(c - top))
 
 
+def log_sum_of_four(a: float, b: float, c: float, d: float) -> float:
+    """log(exp(a) + exp(b) + exp(c) + exp(d))."""
+    top = max(a, b, c, d)
+    return top + math.log(math.exp(a - top) + math.exp(b - top) + math.exp(c - top) + math.exp(d - top))
+
+
 inlined = njit(nogil=True, inline="always", error_model="numpy")
 
 
@@ -45,21 +51,42 @@ def _exp32(x):
 
 
 @inlined
+def _log_near_one(f):
+    """log(1 + f) for |f| up to a half."""
+    z = f / (TWO + f)
+    square = z * z
+    series = ((A9 * square + A7) * square + A5) * square + A3
+    return z * (TWO + series * square)
+
+
+@inlined
 def _log_sum32(a, b, c):
     top = max(a, b, c)
     total = _exp32(a - top) + _exp32(b - top) + _exp32(c - top)
     large = total > F(1.5)
     f = (total * HALF if large else total) - ONE
-    z = f / (TWO + f)
-    square = z * z
-    series = ((A9 * square + A7) * square + A5) * square + A3
-    return top + ((LN2 if large else F(0)) + z * (TWO + series * square))
+    return top + ((LN2 if large else F(0)) + _log_near_one(f))
+
+
+@inlined
+def _log_sum_of_four32(a, b, c, d):
+    top = max(a, b, c, d)
+    total = _exp32(a - top) + _exp32(b - top) + _exp32(c - top) + _exp32(d - top)
+    halves = (ONE if total > F(1.4) else F(0)) + (ONE if total > F(2.8) else F(0))
+    scale = ONE - HALF * halves + F(0.125) * halves * (halves - ONE)
+    return top + (halves * LN2 + _log_near_one(total * scale - ONE))
 
 
 @inlined
 def _log_sum64(a, b, c):
     top = max(a, b, c)
     return top + math.log(math.exp(a - top) + math.exp(b - top) + math.exp(c - top))
+
+
+@inlined
+def _log_sum_of_four64(a, b, c, d):
+    top = max(a, b, c, d)
+    return top + math.log(math.exp(a - top) + math.exp(b - top) + math.exp(c - top) + math.exp(d - top))
 
 
 @overload(exp_below_zero, inline="always")
@@ -78,5 +105,15 @@ def _log_sum_for(a, b, c):
 
     def total(a, b, c):
         return _log_sum32(a, b, c) if single else _log_sum64(a, b, c)
+
+    return total
+
+
+@overload(log_sum_of_four, inline="always")
+def _log_sum_of_four_for(a, b, c, d):
+    single = a == types.float32
+
+    def total(a, b, c, d):
+        return _log_sum_of_four32(a, b, c, d) if single else _log_sum_of_four64(a, b, c, d)
 
     return total
