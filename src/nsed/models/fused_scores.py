@@ -1,7 +1,7 @@
 """Pair features and the scores of the Matcher's four classes in one compiled pass on a CPU (extra `cpu`).
 
 Equal to `PairFeatures.rectified`, dropout and `NormedProjection`, without similarities (`sliced_scores.py` has the
-Transducer's many classes). Tables have the batch innermost in memory, as the kernels that read them want it.
+Transducer's many classes). Tables of scores have the batch innermost in memory, as the kernels that read them want it.
 """
 
 from importlib import import_module
@@ -19,6 +19,8 @@ Classes = Float[Tensor, "batch src tgt classes"]
 CLASSES, LANES = 4, 16
 """What the kernels are written for: so many classes, and a number of features that is a multiple of so many."""
 KERNELS = "nsed.models.numba_scores"
+CLASSES_FIRST = BATCH_FIRST = (3, 1, 2, 0)
+"""From [batch, src, tgt, classes] to how tables lie in memory, and back."""
 
 
 def can_fuse(source: Float[Tensor, "batch src dim"], weight: Float[Tensor, "classes dim"]) -> bool:
@@ -62,11 +64,10 @@ class _Scores(torch.autograd.Function):
         seed, dropped, scale = drops(dropout, dtype)
         places = _places(source.shape[-1]) if dropout else None
         given = *arrays, dtype.type(size), dtype.type(eps) / scale**2, seed, dropped, places
-        scores = batch_last(source, *shape, CLASSES)
-        moments = source.new_empty(*shape, 2)
+        scores, moments = source.new_empty(CLASSES, *shape[1:], shape[0]), source.new_empty(*shape, 2)
         run_kernel(KERNELS, "forward", *given, scores.numpy(), moments.numpy(), pairs=len(source))
-        ctx.given, ctx.made = given, (scores.detach(), moments)
-        return scores
+        ctx.given, ctx.made = given, (scores, moments)
+        return scores.permute(BATCH_FIRST)
 
     @staticmethod
     @torch.autograd.function.once_differentiable
@@ -75,8 +76,7 @@ class _Scores(torch.autograd.Function):
         parts = len(parts_of(len(source)))
         by_weight, by_constant = weight.new_zeros(parts, *weight.shape), weight.new_zeros(parts, CLASSES)
         made = torch.empty_like(source), torch.empty_like(target), by_weight, by_constant
-        scores, moments = ctx.made
-        arrays = (part.numpy() for part in (scores, moments, gradient.detach(), *made))
+        arrays = map(array, (*ctx.made, gradient.permute(CLASSES_FIRST), *made))
         run_kernel(KERNELS, "backward", *ctx.given, *arrays, pairs=len(source))
         return *made[:2], by_weight.sum(0), by_constant.sum(0), None, None, None
 
@@ -84,9 +84,3 @@ class _Scores(torch.autograd.Function):
 def _places(size: int) -> Any:
     """The random numbers of features; the kernels are compiled once for dropout and once for none."""
     return import_module("nsed.models.numba_random").places_of(size)
-
-
-def batch_last(like: Tensor, *shape: int) -> Tensor:
-    """An empty table of this shape, whose first axis is the innermost in memory, and whose last the outermost."""
-    batch, *cells, classes = shape
-    return like.new_empty(classes, *cells, batch).permute(3, 1, 2, 0)

@@ -3,8 +3,10 @@
 Per cell: x = relu(s + t); the classes' products with x, and the deviation of x, in one pass over the features. The
 backward pass computes x again. All sums are kept in registers: forward those of three neighbouring cells, so that the
 weights are read once for all of them; backward those of the weights, sixteen features of all cells after the others.
-The number of features is a multiple of sixteen; beyond the real `size` they are 0. With dropout the features that stay
-are not scaled: the deviation, by which all is divided, takes any scale out again, and `eps` is that of unscaled ones.
+
+Tables of scores are [4, n, m, pairs]. The number of features is a multiple of sixteen; beyond the real `size` they are
+0. With dropout the features that stay are not scaled: the deviation, by which all is divided, takes any scale out
+again, and `eps` is that of unscaled ones.
 """
 
 import math
@@ -43,17 +45,17 @@ def _four(weight, k):
 
 
 @inlined
-def _finish(scores, moments, i, j, sums, constant, size, eps, zero):
+def _finish(scores, moments, pair, i, j, sums, constant, size, eps, zero):
     """What a cell's sums say: its scores, and the mean and inverse deviation of its features."""
     mean = total(sums[0]) / size
     inverse = ONE / math.sqrt(max(total(sums[1]) / size - mean * mean, zero) + eps)
     for c in range(4):
-        scores[i, j, c] = total(sums[2 + c]) * inverse + constant[c]
-    moments[i, j, 0], moments[i, j, 1] = mean, inverse
+        scores[c, i, j, pair] = total(sums[2 + c]) * inverse + constant[c]
+    moments[pair, i, j, 0], moments[pair, i, j, 1] = mean, inverse
 
 
 @compiled
-def _forward_pair(source, target, weight, constant, size, eps, scores, moments, places, seed, dropped):
+def _forward_pair(source, target, weight, constant, size, eps, scores, moments, pair, places, seed, dropped):
     columns, zero = target.shape[0], source.dtype.type(0)
     nothing = spread(zero)
     for i in range(source.shape[0]):
@@ -67,9 +69,9 @@ def _forward_pair(source, target, weight, constant, size, eps, scores, moments, 
                 one = _added(one, _feature(symbol, target, j, k, a, places, dropped), weights)
                 other = _added(other, _feature(symbol, target, second, k, b, places, dropped), weights)
                 last = _added(last, _feature(symbol, target, third, k, c, places, dropped), weights)
-            _finish(scores, moments, i, j, one, constant, size, eps, zero)
-            _finish(scores, moments, i, second, other, constant, size, eps, zero)
-            _finish(scores, moments, i, third, last, constant, size, eps, zero)
+            _finish(scores, moments, pair, i, j, one, constant, size, eps, zero)
+            _finish(scores, moments, pair, i, second, other, constant, size, eps, zero)
+            _finish(scores, moments, pair, i, third, last, constant, size, eps, zero)
 
 
 @compiled
@@ -78,22 +80,22 @@ def forward(source, target, weight, constant, size, eps, seed, dropped, places, 
     for pair in range(first, last):
         own = mixed(U(seed + U(pair)))
         _forward_pair(
-            source[pair], target[pair], weight, constant, size, eps, scores[pair], moments[pair], places, own, dropped
+            source[pair], target[pair], weight, constant, size, eps, scores, moments, pair, places, own, dropped
         )
 
 
 @compiled
-def _slopes(gradient, scores, constant, moments, size, cells, to_constant):
+def _slopes(gradient, scores, constant, moments, pair, size, cells, to_constant):
     """What the gradient of a feature is made of, per cell: four factors of weights, one of the feature, and a rest."""
-    rows, columns, _ = scores.shape
+    _, rows, columns, _ = scores.shape
     for i in range(rows):
         for j in range(columns):
             cell, along = i * columns + j, constant[0] * 0
-            mean, inverse = moments[i, j, 0], moments[i, j, 1]
+            mean, inverse = moments[pair, i, j, 0], moments[pair, i, j, 1]
             for c in range(4):
-                slope = gradient[i, j, c]
+                slope = gradient[c, i, j, pair]
                 to_constant[c] += slope
-                along += slope * (scores[i, j, c] - constant[c])
+                along += slope * (scores[c, i, j, pair] - constant[c])
                 cells[cell, c] = slope * inverse
             cells[cell, 4] = along / size * inverse * inverse
             cells[cell, 5] = mean * cells[cell, 4]
@@ -155,7 +157,7 @@ def backward(
         own = mixed(U(seed + U(pair)))
         for cell in range(len(cells)):
             numbers[cell] = mixed(U(own + U(cell)))
-        _slopes(gradient[pair], scores[pair], constant, moments[pair], size, cells, to_constant[part])
+        _slopes(gradient, scores, constant, moments, pair, size, cells, to_constant[part])
         _backward_pair(
             source[pair],
             target[pair],
