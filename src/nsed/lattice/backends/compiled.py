@@ -5,6 +5,7 @@ There are more parts than threads: who is done takes the next one. A thread may 
 torch's own threads keep a core busy for some milliseconds after each operation, waiting for the next.
 """
 
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache, lru_cache
 from importlib import import_module
@@ -31,16 +32,25 @@ def array(tensor: Tensor) -> Any:
     return tensor.detach().contiguous().numpy()
 
 
-def parts_of(count: int, least: int = LEAST) -> list[tuple[int, int, int]]:
+def parts_of(count: int, *, least: int = LEAST, per_thread: int = PER_THREAD) -> list[tuple[int, int, int]]:
     """Number, first and last pair (exclusive) of each part."""
     threads = torch.get_num_threads()
-    parts = max(1, min(threads * PER_THREAD, count // least)) if threads > 1 else 1
+    parts = max(1, min(threads * per_thread, count // least)) if threads > 1 else 1
     return [(part, part * count // parts, (part + 1) * count // parts) for part in range(parts)]
 
 
-def run_kernel(module: str, name: str, *arguments: Any, pairs: int, least: int = LEAST) -> None:
+def run_kernel(module: str, name: str, *arguments: Any, pairs: int) -> None:
     """Run a kernel over all pairs. Its module is imported, and it is compiled, when it is first used."""
-    kernel, parts = getattr(import_module(module), name), parts_of(pairs, least)
+    _run(getattr(import_module(module), name), arguments, parts_of(pairs))
+
+
+def run_light_kernel(module: str, name: str, *arguments: Any, pairs: int, cells: int) -> None:
+    """The same for a kernel that does little in each of a pair's cells, but that in all pairs at once."""
+    least = max(LEAST, LEAST_CELLS // max(cells, 1))
+    _run(getattr(import_module(module), name), arguments, parts_of(pairs, least=least, per_thread=1))
+
+
+def _run(kernel: Callable[..., None], arguments: tuple[Any, ...], parts: list[tuple[int, int, int]]) -> None:
     left = iter(parts)
 
     def work() -> None:
@@ -53,11 +63,6 @@ def run_kernel(module: str, name: str, *arguments: Any, pairs: int, least: int =
     for other in others:
         if not other.cancel():  # one that has not begun yet is not needed any more
             other.result()
-
-
-def run_light_kernel(module: str, name: str, *arguments: Any, pairs: int, cells: int) -> None:
-    """The same for a kernel that does little in each of a pair's cells."""
-    run_kernel(module, name, *arguments, pairs=pairs, least=max(LEAST, LEAST_CELLS // max(cells, 1)))
 
 
 @lru_cache(maxsize=4)
