@@ -412,9 +412,10 @@ def test_terminals_without_unicode_get_escapes(model):
     assert process.communicate(timeout=120)[0] == "A\\u2192a\n"
 
 
-def test_warnings_are_short_and_closed_pipes_quiet(model):
+@pytest.mark.parametrize("command", ["score", "explain"])  # the latter reads the pair twice
+def test_warnings_are_short_and_closed_pipes_quiet(command, model):
     process = nsed_process(
-        "score", model, "--pair", "AX", "a", stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        command, model, "--pair", "AX", "a", stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
     process.stdout.close()
     with process.stderr:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from typing import Any, TextIO
 
 from rich.console import Console
@@ -27,6 +28,12 @@ def complain(message: str) -> None:
     err.print(f"[bold red]error:[/] {escape(message)}")
 
 
+@cache
+def warn(message: str) -> None:
+    """A warning, on standard error; the same one is said once."""
+    err.print(f"[yellow]warning:[/] {escape(message)}")
+
+
 def show_warning(
     message: Warning | str,
     category: type[Warning],
@@ -35,8 +42,8 @@ def show_warning(
     file: TextIO | None = None,
     line: str | None = None,
 ) -> None:
-    """A warning, without the line of code that gave it."""
-    err.print(f"[yellow]warning:[/] {escape(str(message))}")
+    """What Python's `warnings` has to say, without the line of code that said it."""
+    warn(str(message))
 
 
 class Bar:
