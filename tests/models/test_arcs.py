@@ -4,9 +4,11 @@ import pytest
 import torch
 from torch.autograd import grad
 
+from nsed.lattice import EditLattice
 from nsed.lattice.arcs import usable
 from nsed.models.cpu_arcs import compiled_arcs
 from nsed.models.cpu_match import compiled_match
+from nsed.models.fused_scores import fused_scores
 from nsed.models.op_scores import TargetScores, competing
 from nsed.models.outgoing import blocked, weighed
 
@@ -51,3 +53,17 @@ def test_match_arcs_of_pairs_do_not_depend_on_their_neighbours():
     z, order = torch.randn(200, 4, 5, 4), torch.randperm(200)
     for one, other in zip(compiled_match(z), compiled_match(z[order]), strict=True):
         assert torch.equal(one[order], other)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_what_is_no_number_is_not_hidden_and_stays_with_its_pair(dtype):
+    vectors, weight = torch.randn(2, 3, 16, dtype=dtype), torch.randn(4, 16, dtype=dtype)
+    vectors[0, 1, 3] = torch.nan
+    scores = fused_scores(vectors, torch.randn(2, 3, 16, dtype=dtype), weight, weight[:, 0], eps=1e-5)
+    ours, readable = compiled_match(scores), competing(scores)
+    for one, other in zip(ours, (*readable.arcs, readable.non_match), strict=True):
+        assert torch.equal(one.isnan(), other.isnan())
+        assert one[0].isnan().any()
+        assert not one[1].isnan().any()
+    lengths = torch.tensor([2, 2])
+    assert EditLattice(*ours[:3], lengths, lengths, backend="numba").log_prob.isnan().tolist() == [True, False]

@@ -8,6 +8,7 @@ from torch import Tensor
 
 from nsed.lattice.arcs import batch_first
 from nsed.lattice.backends.compiled import array, run_light_kernel
+from nsed.models.fused_scores import BATCH_FIRST, CLASSES_FIRST
 from nsed.types import Table
 
 
@@ -20,7 +21,7 @@ def compiled_match(scores: Float[Tensor, "batch src tgt classes"]) -> tuple[Tabl
 class _Match(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, scores: Tensor) -> tuple[Tensor, ...]:
-        given = scores.detach().permute(3, 1, 2, 0).contiguous()
+        given = scores.detach().permute(CLASSES_FIRST).contiguous()
         arcs = torch.empty_like(given)
         _run("forward", given.numpy(), arcs.numpy())
         ctx.arcs = arcs
@@ -32,7 +33,7 @@ class _Match(torch.autograd.Function):
         result, total = torch.zeros_like(ctx.arcs), ctx.arcs.new_empty(ctx.arcs.shape[-1])
         given = (array(gradient.permute(1, 2, 0)) for gradient in gradients)
         _run("backward", ctx.arcs.numpy(), *given, total.numpy(), result.numpy())
-        return result.permute(3, 1, 2, 0)
+        return result.permute(BATCH_FIRST)
 
 
 def _run(name: str, *arrays: Any) -> None:

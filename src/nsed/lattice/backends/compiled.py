@@ -1,8 +1,8 @@
 """How compiled kernels are run: on arrays, some pairs of the batch after the others, by as many threads as torch has.
 
 A kernel's last three arguments are the number of its part of the work and the first and last pair (exclusive) of it.
-There are more parts than threads: who is done takes the next one. A thread may well be slow to start or to go on, since
-torch's own threads keep a core busy for some milliseconds after each operation, waiting for the next.
+Of long work there are more parts than threads: who is done takes the next one. A thread may well be slow to start or to
+go on, since torch's own threads keep a core busy for some milliseconds after each operation, waiting for the next.
 """
 
 from collections.abc import Callable

@@ -73,7 +73,7 @@ def _log_sum_of_four32(a, b, c, d):
     top = max(a, b, c, d)
     total = _exp32(a - top) + _exp32(b - top) + _exp32(c - top) + _exp32(d - top)
     halves = (ONE if total > F(1.4) else F(0)) + (ONE if total > F(2.8) else F(0))
-    scale = ONE - HALF * halves + F(0.125) * halves * (halves - ONE)
+    scale = ONE - HALF * halves + F(0.125) * halves * (halves - ONE)  # 1, 1/2 or 1/4
     return top + (halves * LN2 + _log_near_one(total * scale - ONE))
 
 
