@@ -351,6 +351,12 @@ def test_rare_symbols_are_learned_as_one(of_frequent_symbols):
     assert elsewhere < known - 100  # <unk> for y, which no pair has
 
 
+def test_some_symbols_must_remain():
+    with pytest.raises(ArgumentError, match="min_count: got 7, expected less: no source symbol is that frequent"):
+        LearnableEditDistance.fit(RARE, config=EditDistanceConfig(min_count=7))
+    assert len(LearnableEditDistance.fit([("", "a"), ("", "a")], config=FREQUENT).coders.source.vocabulary) == 4
+
+
 def test_a_model_that_knows_unknown_symbols_starts_with_any_pairs(of_frequent_symbols):
     with pytest.warns(UnknownSymbolWarning, match="unknown to the model"):
         more = LearnableEditDistance.fit([("zb", "yy")], start=of_frequent_symbols.restarted([("zb", "yy")]))

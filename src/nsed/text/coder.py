@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 
-from nsed.errors import UnknownSymbolWarning
+from nsed.errors import ArgumentError, UnknownSymbolWarning
 from nsed.text.batch import EncodedStrings
 from nsed.text.pairs import Pairs
 from nsed.text.string_config import StringConfig
@@ -23,10 +23,15 @@ class StringCoder:
     vocabulary: Vocabulary
 
     @classmethod
-    def learned(cls, side: str, symboliser: Symboliser, texts: Iterable[str], *, min_count: int = 1) -> "StringCoder":
-        """With the vocabulary of the symbols of some texts, without those that are rarer than `min_count`."""
-        symbols = chain.from_iterable(map(symboliser.split, texts))
-        return cls(side, symboliser, Vocabulary.of(symbols, min_count=min_count))
+    def learned(cls, side: str, symboliser: Symboliser, texts: Sequence[str], *, min_count: int = 1) -> "StringCoder":
+        """With the vocabulary of the symbols of some texts, without those that are rarer than `min_count`.
+
+        Raises `ArgumentError` where all of them are.
+        """
+        vocabulary = Vocabulary.of(chain.from_iterable(map(symboliser.split, texts)), min_count=min_count)
+        if not vocabulary.symbols and any(map(symboliser.split, texts)):
+            raise ArgumentError("min_count", got=f"{min_count:,}", expected=f"less: no {side} symbol is that frequent")
+        return cls(side, symboliser, vocabulary)
 
     def extended(self, texts: Iterable[str], *, min_count: int = 1) -> "StringCoder":
         """With the new symbols of some texts too, without those that are rarer than `min_count`."""
