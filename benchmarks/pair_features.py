@@ -17,8 +17,8 @@ from benchmarks.published import materialised_scores
 from benchmarks.setting import Setting
 from benchmarks.timing import SLOWER, Run, compare, compared
 from nsed.lattice import EditLattice
-from nsed.models.op_scores import match_scores
-from nsed.models.pair_features import Factors, NormedProjection, PairFeatures, pair_scores
+from nsed.networks.op_scores import match_scores
+from nsed.networks.pair_features import Factors, NormedProjection, PairFeatures, pair_scores
 
 DIM, LENGTH = 256, 8
 OURS, EAGER, LOOP = "ours", "materialised", "materialised, loop over cells"

@@ -15,14 +15,13 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from benchmarks.published import materialised_scores
-from nsed.lattice import NEG
-from nsed.models.delimiters import with_end, with_start
-from nsed.models.incoming import next_symbol_distribution
-from nsed.models.losses import next_symbol_nll, real_cells
-from nsed.models.op_scores import TargetScores
-from nsed.models.transducer import TransducerNetwork
+from nsed.networks.delimiters import with_end, with_start
+from nsed.networks.incoming import next_symbol_distribution
+from nsed.networks.losses import next_symbol_nll, real_cells
+from nsed.networks.op_scores import TargetScores
+from nsed.networks.transducer import TransducerNetwork
 from nsed.text import PairBatch
-from nsed.types import PerPair, Table
+from nsed.types import NEG, PerPair, Table
 
 Cells = dict[tuple[int, int], PerPair]
 Classes = Float[Tensor, "batch classes"]

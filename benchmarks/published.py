@@ -8,15 +8,15 @@ import torch
 from torch import Tensor, nn
 
 from benchmarks import cell_loop
-from nsed.models.delimiters import with_end, with_start
-from nsed.models.losses import em_loss, match_loss, non_match_loss, real_cells
-from nsed.models.matcher import MatcherNetwork, lattice_of
-from nsed.models.op_scores import TargetScores, match_scores
-from nsed.models.outgoing import leaving_cells
-from nsed.models.pair_features import NormedProjection, PairFeatures
-from nsed.models.transducer import TransducerNetwork
+from nsed.networks.delimiters import with_end, with_start
+from nsed.networks.losses import em_loss, match_loss, non_match_loss, real_cells
+from nsed.networks.matcher import MatcherNetwork, lattice_of
+from nsed.networks.op_scores import TargetScores, match_scores
+from nsed.networks.outgoing import leaving_cells
+from nsed.networks.pair_features import NormedProjection, PairFeatures
+from nsed.networks.transducer import TransducerNetwork
 from nsed.text import PairBatch
-from nsed.text.vocabulary import END
+from nsed.types import END
 
 
 def materialised_scores(

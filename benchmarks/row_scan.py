@@ -12,8 +12,8 @@ from benchmarks.figures import Report
 from benchmarks.lattice import lattice_log_prob
 from benchmarks.setting import Setting
 from benchmarks.timing import SLOWER, compare, compared
-from nsed.lattice import NEG, Arcs
-from nsed.types import PerPair
+from nsed.lattice import Arcs
+from nsed.types import NEG, PerPair
 
 PAIRS, ROWS, DIAGONALS = 512, "rows", "anti-diagonals"
 WEIGHTS = {"plain": None, "inserts of -1e4": -1e4, "blocked inserts": NEG}

@@ -12,13 +12,13 @@ from benchmarks.figures import Bar, Figure, Report, at_least, figure
 from benchmarks.setting import Setting
 from benchmarks.tasks import matcher_config, matcher_task, numbers_of
 from benchmarks.timing import rates, seconds
-from nsed.models.bulk_scores import bulk_scores, can_score_in_bulk
-from nsed.models.gpu_bulk import Places, scorer
-from nsed.models.string_vectors import Strings, vectors_of
+from nsed.models.matcher import Matcher
+from nsed.models.matcher_task import match_log_probs
+from nsed.networks.bulk_scores import bulk_scores, can_score_in_bulk
+from nsed.networks.gpu_bulk import Places, scorer
+from nsed.networks.string_vectors import Strings, vectors_of
 from nsed.text import Coders, Pairs
 from nsed.text.texts import Texts
-from nsed.train import Matcher
-from nsed.train.matcher_task import match_log_probs
 
 WORDS, FEW, LONGEST_RUN = 20_000, 10_000, 15.0
 CPU_PAIRS = {"unigram": 2_000_000, "cnn": 500_000, "rnn": 500_000}

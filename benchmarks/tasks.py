@@ -12,14 +12,15 @@ from torch import Tensor
 from benchmarks.data import POSITIVES, random_strings
 from benchmarks.setting import Setting
 from benchmarks.twin import TwinNetwork, TwinTask
-from nsed.models.matcher import MatcherNetwork
-from nsed.models.transducer import TransducerNetwork
+from nsed.models.match_data import MatchData
+from nsed.models.matcher_config import MatcherConfig
+from nsed.models.matcher_task import MatcherTask
+from nsed.models.transducer_config import TransducerConfig
+from nsed.models.transducer_task import TransducerTask
+from nsed.networks.matcher import MatcherNetwork
+from nsed.networks.transducer import TransducerNetwork
 from nsed.text import Coders, EncodedStrings, Pairs
-from nsed.train import MatcherConfig, TransducerConfig
-from nsed.train.match_data import MatchData
-from nsed.train.matcher_task import MatcherTask
 from nsed.train.task import Batch, Task
-from nsed.train.transducer_task import TransducerTask
 
 Symbols = Literal["graphemes", "tokens"]
 

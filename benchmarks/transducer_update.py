@@ -11,9 +11,9 @@ from benchmarks.setting import Setting
 from benchmarks.tasks import OtherLoss, numbers_of, paper_config, transducer_config, transducer_task, twin_task
 from benchmarks.timing import OURS_OVER_IT, SLOWER, compare, compared
 from benchmarks.updates import Updates, same_loss
+from nsed.models.transducer_task import TransducerTask
 from nsed.text import PairBatch
 from nsed.train.task import Task
-from nsed.train.transducer_task import TransducerTask
 
 BATCH = 512
 PUBLISHED = {"rnn": at_least(10), "unigram": at_least(40)}

@@ -9,8 +9,9 @@ from benchmarks.figures import Bar, Figure, Report, at_least, at_most, figure
 from benchmarks.setting import Setting
 from benchmarks.timing import rates
 from nsed.datasets.rule_language import transduction_pairs
-from nsed.models import load
-from nsed.train import Transducer, TransducerConfig
+from nsed.models.persistence import load
+from nsed.models.transducer import Transducer
+from nsed.models.transducer_config import TransducerConfig
 from nsed.train.config import TrainConfig
 
 GREEDY, BEAM, SMALL = "g2p-en, greedy", "g2p-en, beam 5", "small, greedy"

@@ -1,6 +1,6 @@
 """The sequence-to-sequence twin of a Transducer: the same encoders, attention in the place of the lattice.
 
-The baseline `nsed.baselines.seq2seq` is larger: its target looks at the source in every layer.
+The baseline `nsed.baselines.seq2seq_network` is larger: its target looks at the source in every layer.
 """
 
 from collections.abc import Mapping
@@ -13,12 +13,12 @@ from torch.nn import functional
 
 from nsed.encoders import EncoderConfig, StringEncoder
 from nsed.encoders.base import inside
-from nsed.models.delimiters import with_end, with_start
+from nsed.networks.delimiters import with_end, with_start
 from nsed.text import EncodedStrings, PairBatch
 from nsed.text.batch import batch_of
 from nsed.text.string_table import PairTable
-from nsed.text.vocabulary import PAD
 from nsed.train.task import Batch, Task
+from nsed.types import PAD
 
 Sides = tuple[EncodedStrings, EncodedStrings]
 

@@ -7,10 +7,10 @@ from typing import Literal
 import pytest
 import yaml
 
-from nsed.baselines import EditDistanceConfig
 from nsed.config import Config, bounded, field_help, from_mapping, merged, parse_overrides, read_yaml, to_yaml
 from nsed.errors import ConfigError
-from nsed.train import TransducerConfig
+from nsed.models.edit_distance_config import EditDistanceConfig
+from nsed.models.transducer_config import TransducerConfig
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ Weights become fp16. The card (`card.md` in the model's folder of `src/nsed/mode
 import sys
 
 import nsed
-from nsed.models.shipped import FOLDER
+from nsed.models.persistence import FOLDER
 
 if __name__ == "__main__":
     trained, name = sys.argv[1:]

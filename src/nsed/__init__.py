@@ -1,23 +1,21 @@
 """Neural String Edit Distance: learn how strings turn into other strings, and show the work."""
 
-from nsed.baselines import EditDistanceConfig, LearnableEditDistance
+from nsed.baselines.classifier import PairClassifier
+from nsed.baselines.classifier_config import CrossEncoderConfig, StanceConfig
+from nsed.baselines.seq2seq import Seq2Seq
+from nsed.baselines.seq2seq_config import Seq2SeqConfig
 from nsed.errors import NsedError, UnknownSymbolWarning
-from nsed.explain import Edit, EditScript, Explanation
+from nsed.explain.explanation import Explanation
 from nsed.lattice import EditLattice
-from nsed.models import load
-from nsed.text import Exceptions, Pairs, read_pairs
-from nsed.train import (
-    CrossEncoderConfig,
-    Matcher,
-    MatcherConfig,
-    PairClassifier,
-    Seq2Seq,
-    Seq2SeqConfig,
-    StanceConfig,
-    Transducer,
-    TransducerConfig,
-    transduce_with_exceptions,
-)
+from nsed.models.corrected import transduce_with_exceptions
+from nsed.models.edit_distance import LearnableEditDistance
+from nsed.models.edit_distance_config import EditDistanceConfig
+from nsed.models.matcher import Matcher
+from nsed.models.matcher_config import MatcherConfig
+from nsed.models.persistence import load
+from nsed.models.transducer import Transducer
+from nsed.models.transducer_config import TransducerConfig
+from nsed.text import Edit, EditScript, Exceptions, Pairs, read_pairs
 
 __version__ = "0.1.0"
 

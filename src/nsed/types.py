@@ -1,4 +1,4 @@
-"""The glossary of axes and the array types used in signatures.
+"""The glossary of axes, the array types used in signatures, and the few numbers that all rooms agree on.
 
 | axis    | meaning                                                             | size            |
 |---------|---------------------------------------------------------------------|-----------------|
@@ -17,6 +17,15 @@ Shapes are checked at run time under pytest only.
 
 from jaxtyping import Float, Int
 from torch import Tensor
+
+NEG = -1e30
+"""Log-weight of an arc that cannot be used. Finite, so that no recursion ever meets inf - inf."""
+
+REACHABLE = NEG / 2
+"""Log-weights above this belong to real derivations; NEG plus anything sensible stays below it."""
+
+PAD, UNKNOWN, START, END = range(4)
+"""The numbers of the symbols that every vocabulary begins with: padding, `<unk>`, `<s>` and `</s>`."""
 
 Table = Float[Tensor, "batch src tgt"]
 """One number per lattice cell, or per arc that enters the cell: what users give and get."""

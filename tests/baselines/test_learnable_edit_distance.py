@@ -12,9 +12,6 @@ import pytest
 import torch
 
 import nsed
-from nsed.baselines import EditDistanceConfig, LearnableEditDistance
-from nsed.baselines.expectation_maximization import expect
-from nsed.baselines.operation_table import OperationTable
 from nsed.config import from_mapping, read_yaml
 from nsed.datasets import read_word_list
 from nsed.datasets.published_cognates import published_cognates
@@ -22,8 +19,12 @@ from nsed.datasets.rule_language import transduction_pairs
 from nsed.errors import ArgumentError, ModelFileError, NotExplainableError, UnknownSymbolWarning
 from nsed.lattice import Operation
 from nsed.lattice.reference import all_paths
+from nsed.models.edit_distance import LearnableEditDistance
+from nsed.models.edit_distance_config import EditDistanceConfig
+from nsed.networks.expectation_maximization import expect
+from nsed.networks.operation_table import OperationTable
+from nsed.progress import ignore
 from nsed.text import Coders, EncodedStrings, PairBatches, Symboliser, Vocabulary
-from nsed.text.progress import ignore
 
 CONFIGS = Path(__file__).parents[2] / "configs"
 LETTERS = Vocabulary.of("ab"), Vocabulary.of("xyz")

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 import torch
 
+from nsed.baselines.classifier import PairClassifier
 from nsed.baselines.cross_encoder import CrossEncoder, joined
 from nsed.baselines.matrix_scorer import MatrixScorer
 from nsed.baselines.pair_network import Alphabets
@@ -12,9 +13,8 @@ from nsed.baselines.stance import Stance
 from nsed.config import from_mapping, read_yaml
 from nsed.encoders import EncoderConfig, TransformerConfig
 from nsed.errors import TooLongError
-from nsed.models.sides import Side
+from nsed.networks.sides import Side
 from nsed.text import Coders, Vocabulary
-from nsed.train.classifier import PairClassifier
 
 CONFIGS = Path(__file__).parents[2] / "configs"
 SMALL = {"dim": 8, "layers": 1, "heads": 2, "dropout": 0.0, "max_length": 12}

@@ -14,9 +14,9 @@ from nsed.cli import bench
 from nsed.datasets.rule_language import transduction_pairs
 from nsed.encoders import EncoderConfig
 from nsed.errors import NsedError, UnknownNameError
+from nsed.models.transducer_config import TransducerConfig
 from nsed.text import Coders, PairBatch
 from nsed.text.batch import batch_of
-from nsed.train import TransducerConfig
 from nsed.train.config import TrainConfig
 from nsed.train.trainer import Trainer
 

@@ -16,14 +16,7 @@ from typer.testing import CliRunner
 
 import nsed
 from nsed.__main__ import app
-from nsed.errors import (
-    ArgumentError,
-    ConfigError,
-    DataError,
-    ModelFileError,
-    NotExplainableError,
-    UnknownNameError,
-)
+from nsed.errors import ArgumentError, ConfigError, DataError, ModelFileError, NotExplainableError, UnknownNameError
 from nsed.lattice.backends import BACKENDS
 from support.pages import Page
 

@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 import nsed
 from nsed.__main__ import app
 from nsed.errors import ArgumentError, DataError, NotExplainableError
-from nsed.explain import rules
+from nsed.explain.rules import rules
 
 
 def run(*arguments, stdin=None):

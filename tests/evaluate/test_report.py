@@ -9,8 +9,8 @@ import pytest
 from nsed.errors import ArgumentError, NotExplainableError
 from nsed.evaluate import Calibration
 from nsed.evaluate.report import NamedModel, Wishes, evaluate
+from nsed.progress import ignore
 from nsed.text import Coders, Edit, EditScript, Pairs, StringConfig
-from nsed.text.progress import ignore
 
 
 class Said(NamedTuple):

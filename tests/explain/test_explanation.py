@@ -14,7 +14,7 @@ from nsed.config import from_mapping
 from nsed.datasets.rule_language import matching_pairs
 from nsed.errors import ArgumentError, UnknownNameError
 from nsed.evaluate import Calibration
-from nsed.explain import Explanation
+from nsed.explain.explanation import Explanation
 from nsed.explain.figure import draw, draw_grid
 from nsed.explain.grid import grid_svg
 from nsed.explain.matrix_map import confusion_grid, operation_grid

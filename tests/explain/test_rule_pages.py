@@ -7,9 +7,10 @@ import pytest
 from rich.console import Console
 
 import nsed
-from nsed.explain import compare, rules
+from nsed.explain.rule_comparison import compare
 from nsed.explain.rule_html import differences_page, rules_page
 from nsed.explain.rule_rows import COLUMNS, DIFFERENCE_COLUMNS, console_table, difference_rows, rule_rows
+from nsed.explain.rules import rules
 
 HOSTILE = ["<script>alert(1)</script>", '"onmouseover="x', "</td>", "&amp;", "[red]", "--></style>", "'"]
 ARABIC = [("سلام", "salam"), ("باب", "bab")]

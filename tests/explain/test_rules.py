@@ -9,9 +9,11 @@ import nsed
 from nsed.config import from_mapping
 from nsed.datasets import rule_language
 from nsed.errors import ArgumentError, NotExplainableError
-from nsed.explain import compare, rules, table_rules, weight_rules
 from nsed.explain.keyed_sums import KeyedSums, summed
 from nsed.explain.likelihood_ratio import g_squared
+from nsed.explain.rule_comparison import compare
+from nsed.explain.rules import rules
+from nsed.explain.weight_rules import table_rules, weight_rules
 from nsed.text import Pairs
 
 UNEVEN = [("BAAC", "ac"), ("", "b"), ("C", ""), ("ABCABCABC", "abcabcabc"), ("BA", "a"), ("BZA", "za"), ("", "")]
@@ -171,7 +173,7 @@ def test_progress_tells_of_every_pair(cnn, pairs):
 
 
 def test_the_table_of_an_edit_distance(edit_distance):
-    table = table_rules(edit_distance)
+    table = table_rules(edit_distance.table, edit_distance.coders)
     for rule in table.rules:
         (operation,) = [
             one for one in edit_distance.operations() if (one.source, one.target) == (rule.source, rule.target)

@@ -3,9 +3,9 @@
 import json
 
 import pytest
-from golden import answers
 
 import nsed
+from golden import answers
 
 
 def close(now, then):

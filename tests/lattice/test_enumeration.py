@@ -3,8 +3,9 @@
 import pytest
 import torch
 
-from nsed.lattice import NEG, Operation, Step
+from nsed.lattice import Operation, Step
 from nsed.lattice.reference import all_paths, alpha, beta, enumerate_all, logaddexp
+from nsed.types import NEG
 from support.lattices import BACKENDS, Case, random_case
 
 SIZES = [(0, 0), (0, 3), (3, 0), (1, 1), (2, 3), (3, 2), (4, 4)]

@@ -6,9 +6,9 @@ import pytest
 import torch
 
 from nsed.errors import ArgumentError
-from nsed.lattice import NEG, EditLattice
-from nsed.lattice.arcs import REACHABLE
+from nsed.lattice import EditLattice
 from nsed.lattice.reference import all_paths, path_weight
+from nsed.types import NEG, REACHABLE
 from support.lattices import BACKENDS, random_case
 
 

@@ -6,10 +6,10 @@ import pytest
 import torch
 from torch.autograd import grad
 
+from nsed.kernels.compiled import _run, parts_of
+from nsed.kernels.cpu_match import compiled_match
+from nsed.kernels.fused_scores import CLASSES, fused_scores
 from nsed.lattice import EditLattice
-from nsed.lattice.backends.compiled import _run, parts_of
-from nsed.models.cpu_match import compiled_match
-from nsed.models.fused_scores import CLASSES, fused_scores
 
 
 @pytest.fixture

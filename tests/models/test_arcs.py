@@ -4,13 +4,13 @@ import pytest
 import torch
 from torch.autograd import grad
 
+from nsed.kernels.cpu_arcs import compiled_arcs
+from nsed.kernels.cpu_match import compiled_match
+from nsed.kernels.fused_scores import fused_scores
 from nsed.lattice import EditLattice
 from nsed.lattice.arcs import usable
-from nsed.models.cpu_arcs import compiled_arcs
-from nsed.models.cpu_match import compiled_match
-from nsed.models.fused_scores import fused_scores
-from nsed.models.op_scores import TargetScores, competing
-from nsed.models.outgoing import blocked, weighed
+from nsed.networks.op_scores import TargetScores, competing
+from nsed.networks.outgoing import blocked, weighed
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])

@@ -5,10 +5,10 @@ import pytest
 import torch
 
 from nsed.encoders import ENCODERS, EncoderConfig
-from nsed.models import bulk_scores as bulk
-from nsed.models.matcher import MatcherNetwork, lattice_of
-from nsed.models.sides import Side
-from nsed.models.string_vectors import Strings
+from nsed.networks import bulk_scores as bulk
+from nsed.networks.matcher import MatcherNetwork, lattice_of
+from nsed.networks.sides import Side
+from nsed.networks.string_vectors import Strings
 from nsed.text import EncodedStrings
 
 SYMBOLS, LANGUAGES = 9, 6

@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 import torch
 
-from nsed.models import numba_vectors
-from nsed.models.compiled_features import compiled_features
-from nsed.models.fused_scores import CLASSES, LANES, fused_scores
-from nsed.models.numba_random import mixed, number_of
-from nsed.models.pair_features import NormedProjection, PairFeatures, pair_scores
-from nsed.models.sliced_scores import sliced_scores
+from nsed.kernels import numba_vectors
+from nsed.kernels.compiled_features import compiled_features
+from nsed.kernels.fused_scores import CLASSES, LANES, fused_scores
+from nsed.kernels.numba_random import mixed, number_of
+from nsed.kernels.sliced_scores import sliced_scores
+from nsed.networks.pair_features import NormedProjection, PairFeatures, pair_scores
 
 EPS = 1e-5
 
@@ -72,7 +72,7 @@ def test_scores_in_slices_are_the_readable_ones(shape, dtype):
 
 
 def test_gradients_in_slices_with_dropout_are_those_of_the_same_draw(monkeypatch):
-    monkeypatch.setattr("nsed.models.sliced_scores.CELLS", 20)
+    monkeypatch.setattr("nsed.kernels.sliced_scores.CELLS", 20)
 
     def seeded(*inputs):
         torch.manual_seed(3)
@@ -145,5 +145,5 @@ def test_either_way_gives_the_same_scores(classes, monkeypatch):
     factors = features.factors(features.of_source(source, torch.ones(3, 4, dtype=torch.bool)), target)
     dropout = torch.nn.Dropout(0.5).eval()
     fused = pair_scores(features, projection, dropout, factors)
-    monkeypatch.setattr("nsed.models.pair_features.can_fuse", lambda *_: False)
+    monkeypatch.setattr("nsed.networks.pair_features.can_fuse", lambda *_: False)
     torch.testing.assert_close(fused, pair_scores(features, projection, dropout, factors), rtol=1e-4, atol=1e-5)

@@ -5,9 +5,9 @@ import torch
 from torch.testing import assert_close
 
 from nsed.encoders import EncoderConfig
-from nsed.models.growth import grow_into
-from nsed.models.transducer import TransducerNetwork
-from nsed.text.vocabulary import UNKNOWN
+from nsed.networks.growth import grow_into
+from nsed.networks.transducer import TransducerNetwork
+from nsed.types import UNKNOWN
 
 SOURCES, TARGETS = 7, 6
 

@@ -7,7 +7,7 @@ import torch
 
 from nsed.encoders import EncoderConfig
 from nsed.lattice import Arcs, EditLattice
-from nsed.models.losses import (
+from nsed.networks.losses import (
     distortion_loss,
     em_loss,
     likelihood_loss,
@@ -17,10 +17,10 @@ from nsed.models.losses import (
     non_match_loss,
     real_cells,
 )
-from nsed.models.matcher import MatcherNetwork, lattice_of
-from nsed.models.pair_features import NormedProjection, PairFeatures, pair_scores
-from nsed.models.sides import Side
-from nsed.text.vocabulary import END
+from nsed.networks.matcher import MatcherNetwork, lattice_of
+from nsed.networks.pair_features import NormedProjection, PairFeatures, pair_scores
+from nsed.networks.sides import Side
+from nsed.types import END
 
 
 def sides(seed=0, batch=6, n=5, m=4, categories=False):

@@ -8,8 +8,8 @@ import torch
 
 import nsed
 from nsed.errors import ModelFileError, NsedError
-from nsed.models.persistence import SavedModel, read_model, write_model
 from nsed.text import Vocabulary
+from nsed.train.saved_model import SavedModel, read_model, write_model
 
 MODEL = SavedModel("test", {"a": 1}, {"source": Vocabulary.of(["ä", "\ud800"])}, {"t": torch.arange(6.0)}, {"steps": 2})
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 import nsed
-from nsed.models.shipped import shipped_models
+from nsed.models.persistence import shipped_models
 
 RESULTS = Path(__file__).parents[2] / "results"
 FILES = {"g2p-en": "g2p-cmudict", "translit-ar-en": "translit-ar2en"}

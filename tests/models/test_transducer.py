@@ -6,13 +6,13 @@ import pytest
 import torch
 
 from nsed.encoders import EncoderConfig
-from nsed.lattice import NEG, EditLattice
-from nsed.models.decoder import Decoder
-from nsed.models.incoming import Incoming, next_symbol_distribution
-from nsed.models.outgoing import Outgoing
-from nsed.models.search import beam_search, draw, greedy_search
-from nsed.models.transducer import TransducerNetwork
-from nsed.text.vocabulary import END, UNKNOWN
+from nsed.lattice import EditLattice
+from nsed.networks.decoder import Decoder
+from nsed.networks.incoming import Incoming, next_symbol_distribution
+from nsed.networks.outgoing import Outgoing
+from nsed.networks.search import beam_search, draw, greedy_search
+from nsed.networks.transducer import TransducerNetwork
+from nsed.types import END, NEG, UNKNOWN
 
 LETTERS = (4, 5)
 ATTENDING = "rnn, looking at the source"

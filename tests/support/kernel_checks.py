@@ -11,18 +11,18 @@ from torch.autograd import grad
 from nsed.encoders import EncoderConfig
 from nsed.encoders.lookup import _Lookup
 from nsed.encoders.recurrence import read_all
+from nsed.kernels.gpu_arcs import match_arcs, outgoing_arcs
+from nsed.kernels.gpu_scores import gpu_scores, pair_scores
 from nsed.lattice.arcs import usable
 from nsed.lattice.backends.torch import TorchBackend
 from nsed.lattice.backends.triton import TritonBackend, lattice_forward, lattice_gradient
 from nsed.lattice.semiring import LOG, MAX
-from nsed.models.bulk_scores import bulk_scores
-from nsed.models.gpu_arcs import match_arcs, outgoing_arcs
-from nsed.models.gpu_scores import gpu_scores, pair_scores
-from nsed.models.matcher import MatcherNetwork, lattice_of
-from nsed.models.op_scores import TargetScores, competing
-from nsed.models.outgoing import weighed
-from nsed.models.sides import Side
-from nsed.models.string_vectors import LARGEST_TABLE, Strings
+from nsed.networks.bulk_scores import bulk_scores
+from nsed.networks.matcher import MatcherNetwork, lattice_of
+from nsed.networks.op_scores import TargetScores, competing
+from nsed.networks.outgoing import weighed
+from nsed.networks.sides import Side
+from nsed.networks.string_vectors import LARGEST_TABLE, Strings
 from nsed.text import EncodedStrings
 
 TIGHT, LOOSE = {"rtol": 1e-5, "atol": 1e-4}, {"rtol": 1e-4, "atol": 1e-4}
@@ -152,7 +152,7 @@ def lookups(device):
 def bulk(device):
     """Of networks with and without context, by a table and by vectors."""
     for largest in (LARGEST_TABLE, 0):
-        with patch("nsed.models.gpu_bulk.LARGEST_TABLE", largest):
+        with patch("nsed.networks.gpu_bulk.LARGEST_TABLE", largest):
             _bulk(device)
 
 

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from nsed.errors import TooLongError
 from nsed.text import EncodedStrings, PairBatches
-from nsed.text.vocabulary import PAD
+from nsed.types import PAD
 
 numbers = st.lists(st.integers(4, 9), max_size=7)
 

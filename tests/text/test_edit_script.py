@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from rapidfuzz.distance import Opcodes
 from rich.console import Console
 
-from nsed.explain import Edit, EditScript
+from nsed.text import Edit, EditScript
 
 letters = st.sampled_from("abcde")
 moves = st.lists(

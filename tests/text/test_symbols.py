@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from nsed.errors import ArgumentError
 from nsed.text import Pairs, Symboliser, Vocabulary
-from nsed.text.vocabulary import END, PAD, START, UNKNOWN
+from nsed.types import END, PAD, START, UNKNOWN
 
 
 def test_two_encodings_of_a_letter_are_one_symbol():

@@ -6,8 +6,8 @@ import pytest
 
 import nsed
 from nsed.errors import DataError
+from nsed.models.corrected import transduce_with_exceptions
 from nsed.text import Exceptions, Pairs
-from nsed.train import transduce_with_exceptions
 
 FIXES = Pairs.of(
     [

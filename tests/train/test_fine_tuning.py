@@ -10,7 +10,10 @@ import nsed
 from nsed.config import from_mapping
 from nsed.datasets.rule_language import matching_pairs, transduction_pairs
 from nsed.errors import ArgumentError, ConfigError, ModelFileError, UnknownSymbolWarning
-from nsed.train import Matcher, MatcherConfig, Transducer, TransducerConfig
+from nsed.models.matcher import Matcher
+from nsed.models.matcher_config import MatcherConfig
+from nsed.models.transducer import Transducer
+from nsed.models.transducer_config import TransducerConfig
 from nsed.train.fine_tuning import fine_tuning_config
 
 ENCODER = {"kind": "cnn", "dim": 32, "layers": 1, "dropout": 0.0, "max_length": 32}

@@ -6,10 +6,13 @@ import torch
 
 from nsed.datasets.rule_language import matching_pairs, transduction_pairs
 from nsed.encoders import EncoderConfig
-from nsed.train import Matcher, MatcherConfig, Transducer, TransducerConfig
+from nsed.models.matcher import Matcher
+from nsed.models.matcher_config import MatcherConfig
+from nsed.models.matcher_task import MatcherTask
+from nsed.models.transducer import Transducer
+from nsed.models.transducer_config import TransducerConfig
+from nsed.models.transducer_task import TransducerTask
 from nsed.train.gradients import Eager, slices_of
-from nsed.train.matcher_task import MatcherTask
-from nsed.train.transducer_task import TransducerTask
 
 CPU, ENCODER = torch.device("cpu"), EncoderConfig(kind="cnn", dim=16, layers=1, dropout=0.0)
 

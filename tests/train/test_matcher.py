@@ -8,11 +8,11 @@ from nsed.config import from_mapping
 from nsed.datasets.rule_language import matching_pairs
 from nsed.errors import ArgumentError
 from nsed.evaluate import matching_score
-from nsed.models.matcher import MatcherNetwork
+from nsed.models.matcher import Matcher
+from nsed.models.matcher_config import MatcherConfig
+from nsed.models.matcher_task import match_log_probs
+from nsed.networks.matcher import MatcherNetwork
 from nsed.text import Pairs
-from nsed.train.matcher import Matcher
-from nsed.train.matcher_config import MatcherConfig
-from nsed.train.matcher_task import match_log_probs
 
 TRAINING, TEST = matching_pairs(8000, seed=1), matching_pairs(1500, seed=2)
 SEEN = set(TRAINING.sources)

@@ -10,12 +10,12 @@ from rapidfuzz import process
 from rapidfuzz.distance import Levenshtein
 
 import nsed
+from nsed.baselines.seq2seq import _network
 from nsed.config import from_mapping, merged, read_yaml
 from nsed.datasets.rule_language import transduction_pairs
 from nsed.errors import ArgumentError, ConfigError, CutOutputWarning, NotExplainableError, UnknownSymbolWarning
 from nsed.evaluate import alignment_score, transduction_score
 from nsed.text import Coders
-from nsed.train.seq2seq import _network
 
 CONFIGS = Path(__file__).parents[2] / "configs"
 PAIRS = list(transduction_pairs(3300, seed=1))

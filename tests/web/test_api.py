@@ -5,7 +5,7 @@ from math import exp
 import pytest
 
 import nsed
-from nsed.explain import rules
+from nsed.explain.rules import rules
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::nsed.errors.UnknownSymbolWarning"),

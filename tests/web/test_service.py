@@ -3,7 +3,7 @@
 import pytest
 
 import nsed
-from nsed.baselines import Majority
+from nsed.baselines.majority import Majority
 from nsed.errors import NotExplainableError
 from nsed.web import service
 from nsed.web.gallery import NO_EXCEPTIONS, Gallery, ServedModel

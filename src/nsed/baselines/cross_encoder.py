@@ -8,10 +8,9 @@ from torch.nn import functional
 from nsed.baselines.pair_network import Alphabets, PairNetwork
 from nsed.encoders import ENCODERS, TransformerConfig
 from nsed.encoders.embedding import SymbolEmbedding
-from nsed.models.delimiters import with_start
-from nsed.models.sides import Side
-from nsed.text.vocabulary import END
-from nsed.types import Lengths, PerPair
+from nsed.networks.delimiters import with_start
+from nsed.networks.sides import Side
+from nsed.types import END, Lengths, PerPair
 
 
 class CrossEncoder(PairNetwork):

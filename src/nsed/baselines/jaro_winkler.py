@@ -9,10 +9,10 @@ from rapidfuzz.distance import JaroWinkler as Distance
 
 from nsed.baselines.coded_strings import coded_columns
 from nsed.baselines.similarity import Similarity
-from nsed.models.aligner import PairsLike
 from nsed.models.persistence import MODEL_KINDS
+from nsed.progress import OnBatch, ignore
 from nsed.text import Pairs, StringConfig
-from nsed.text.progress import OnBatch, ignore
+from nsed.text.pairs import PairsLike
 
 
 @dataclass(frozen=True)

@@ -18,12 +18,13 @@ from nsed.baselines.lingpy_tools import lingpy_module, quietly
 from nsed.baselines.pair_scorer import UNCALIBRATED, Criterion, PairScorer, labels_of, plain_coders
 from nsed.config import bounded, from_mapping
 from nsed.errors import ArgumentError
-from nsed.models.aligner import PairsLike
-from nsed.models.persistence import MODEL_KINDS, SavedModel, read_kind, write_model
+from nsed.models.persistence import MODEL_KINDS, read_kind
 from nsed.models.text_tensors import from_tensors, to_tensors
+from nsed.progress import OnBatch, ignore
 from nsed.text import Pairs, StringConfig
-from nsed.text.progress import OnBatch, ignore
+from nsed.text.pairs import PairsLike
 from nsed.text.texts import Texts
+from nsed.train.saved_model import SavedModel, write_model
 
 COLUMNS = ("one_language", "one", "other_language", "other")
 

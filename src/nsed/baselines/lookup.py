@@ -16,14 +16,15 @@ from nsed.baselines.pair_scorer import UNCALIBRATED, Criterion, PairScorer, labe
 from nsed.baselines.ranked_targets import ranked
 from nsed.config import from_mapping
 from nsed.errors import ArgumentError
-from nsed.models.aligner import PairsLike
-from nsed.models.calibration import fit_calibration
-from nsed.models.persistence import MODEL_KINDS, SavedModel, read_kind, write_model
+from nsed.evaluate.calibration import fit_calibration
+from nsed.models.persistence import MODEL_KINDS, read_kind
 from nsed.models.text_tensors import from_tensors, to_tensors
 from nsed.models.transduction import Transduction, checked_sources
+from nsed.progress import OnBatch, ignore
 from nsed.text import Pairs, StringConfig
-from nsed.text.progress import OnBatch, ignore
+from nsed.text.pairs import PairsLike
 from nsed.text.texts import Texts
+from nsed.train.saved_model import SavedModel, write_model
 
 FOUND = 0.5
 """Scores are 1 and 0: whatever is between them is a threshold."""

@@ -13,12 +13,13 @@ from nsed.baselines.pair_scorer import Criterion, PairScorer, plain_coders
 from nsed.baselines.ranked_targets import ranked
 from nsed.config import from_mapping
 from nsed.errors import ArgumentError
-from nsed.models.aligner import PairsLike
-from nsed.models.calibration import Calibration
-from nsed.models.persistence import MODEL_KINDS, SavedModel, read_kind, write_model
+from nsed.evaluate.calibration import Calibration
+from nsed.models.persistence import MODEL_KINDS, read_kind
 from nsed.models.transduction import Transduction, checked_sources
+from nsed.progress import OnBatch, ignore
 from nsed.text import Pairs, StringConfig
-from nsed.text.progress import OnBatch, ignore
+from nsed.text.pairs import PairsLike
+from nsed.train.saved_model import SavedModel, write_model
 
 KEPT = 1000
 """Targets that are saved; more are hardly asked for."""

@@ -6,11 +6,11 @@ from typing import ClassVar, NamedTuple, NoReturn
 import numpy as np
 
 from nsed.errors import ArgumentError, NotExplainableError
-from nsed.models.aligner import PairsLike
-from nsed.models.calibration import Calibration, fit_calibration
-from nsed.models.threshold import tuned_threshold
+from nsed.evaluate.calibration import Calibration, fit_calibration
+from nsed.evaluate.threshold import tuned_threshold
+from nsed.progress import OnBatch, ignore
 from nsed.text import Coders, Pairs, StringConfig, Vocabulary
-from nsed.text.progress import OnBatch, ignore
+from nsed.text.pairs import PairsLike
 
 UNCALIBRATED = Calibration(1.0, 0.0)
 

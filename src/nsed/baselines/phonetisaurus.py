@@ -11,12 +11,13 @@ import torch
 from nsed.baselines.phonetisaurus_programs import apply_fst, train_fst
 from nsed.config import bounded, from_mapping
 from nsed.errors import ArgumentError, NotExplainableError
-from nsed.models.aligner import PairsLike
-from nsed.models.persistence import MODEL_KINDS, SavedModel, read_kind, write_model
+from nsed.models.persistence import MODEL_KINDS, read_kind
 from nsed.models.transduction import Transduction, checked_sources
+from nsed.progress import OnBatch, ignore
 from nsed.text import Coders, Pairs, StringCoder, StringConfig
-from nsed.text.progress import OnBatch, ignore
-from nsed.text.vocabulary import UNKNOWN
+from nsed.text.pairs import PairsLike
+from nsed.train.saved_model import SavedModel, write_model
+from nsed.types import UNKNOWN
 
 KIND = "phonetisaurus"
 

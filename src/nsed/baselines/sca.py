@@ -7,10 +7,10 @@ import numpy as np
 
 from nsed.baselines.lingpy_tools import lingpy_module, quietly
 from nsed.baselines.similarity import Similarity
-from nsed.models.aligner import PairsLike
 from nsed.models.persistence import MODEL_KINDS
+from nsed.progress import OnBatch, ignore
 from nsed.text import Pairs, StringConfig
-from nsed.text.progress import OnBatch, ignore
+from nsed.text.pairs import PairsLike
 
 ALIGNED_AT_ONCE = 1000
 Sounds = tuple[str, ...]

@@ -10,10 +10,11 @@ import numpy as np
 
 from nsed.baselines.pair_scorer import UNCALIBRATED, Criterion, PairScorer, labels_of, plain_coders
 from nsed.config import from_mapping
-from nsed.models.aligner import PairsLike
-from nsed.models.persistence import SavedModel, read_kind, write_model
+from nsed.models.persistence import read_kind
+from nsed.progress import OnBatch, ignore
 from nsed.text import Pairs, StringConfig
-from nsed.text.progress import OnBatch, ignore
+from nsed.text.pairs import PairsLike
+from nsed.train.saved_model import SavedModel, write_model
 
 
 class Similarity(PairScorer):

@@ -10,7 +10,7 @@ from nsed.baselines.matrix_scorer import MatrixScorer
 from nsed.baselines.pair_network import Alphabets, PairNetwork
 from nsed.baselines.sinkhorn import real_pairs, transport_plan
 from nsed.encoders import EncoderConfig
-from nsed.models.sides import Side, read_both
+from nsed.networks.sides import Side, read_both
 from nsed.types import PerPair, Table
 
 

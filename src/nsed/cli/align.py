@@ -7,16 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from nsed.cli.arguments import (
-    Columns,
-    ModelPath,
-    OnePair,
-    Output,
-    PairsPath,
-    load_model,
-    open_output,
-    pairs_from,
-)
+from nsed.cli.arguments import Columns, ModelPath, OnePair, Output, PairsPath, load_model, open_output, pairs_from
 from nsed.cli.console import out, progress_bar
 from nsed.text import EditScript, pharaoh
 

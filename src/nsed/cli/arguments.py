@@ -8,12 +8,16 @@ from typing import Annotated, TextIO
 
 import typer
 
-from nsed.baselines import LearnableEditDistance, Phonetisaurus
+from nsed.baselines.classifier import PairClassifier
 from nsed.baselines.pair_scorer import PairScorer
+from nsed.baselines.phonetisaurus import Phonetisaurus
+from nsed.baselines.seq2seq import Seq2Seq
 from nsed.errors import ArgumentError, DataError
-from nsed.models import load
+from nsed.models.edit_distance import LearnableEditDistance
+from nsed.models.matcher import Matcher
+from nsed.models.persistence import load
+from nsed.models.transducer import Transducer
 from nsed.text import Pairs, read_pairs
-from nsed.train import Matcher, PairClassifier, Seq2Seq, Transducer
 
 ModelPath = Annotated[
     Path,

@@ -20,7 +20,7 @@ from nsed.errors import ArgumentError, DataError
 from nsed.jobs import CLUSTERERS, ClusterScore, Levenshtein, cluster_score, cluster_words, tune_threshold
 from nsed.jobs.likeness import PROBABLE
 from nsed.jobs.word_similarities import compared_pairs
-from nsed.train.decider import Decider
+from nsed.models.decider import Decider
 
 CONTROL = Path("levenshtein")
 COLUMN = "CLUSTER"

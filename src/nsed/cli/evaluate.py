@@ -15,8 +15,8 @@ from nsed.cli.figures import show_report
 from nsed.cli.warnings_of_data import cautions_of
 from nsed.evaluate.report import NamedModel, Wishes, read_reference, to_html
 from nsed.evaluate.report import evaluate as report_on
+from nsed.progress import OnBatch
 from nsed.text import read_pairs
-from nsed.text.progress import OnBatch
 
 
 def evaluate(

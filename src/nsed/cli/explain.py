@@ -20,13 +20,13 @@ from nsed.cli.arguments import (
 )
 from nsed.cli.console import err, progress_bar
 from nsed.errors import ArgumentError, DataError
-from nsed.explain import Explanation
+from nsed.explain.explanation import Explanation
 from nsed.explain.figure import draw
 from nsed.explain.html_style import page
 from nsed.explain.report import report_page
 from nsed.models.aligner import Aligner
+from nsed.models.transducer import Transducer
 from nsed.text import Pairs
-from nsed.train import Transducer
 
 MANY = 50
 """More pairs than this are too many to explain each in full on one page."""

@@ -5,7 +5,7 @@ from nsed.cli.arguments import Columns, ModelPath, OnePair, Output, PairsPath, l
 from nsed.cli.console import progress_bar
 from nsed.cli.rows import RowFormat, RowFormatOption, write_rows
 from nsed.errors import ArgumentError
-from nsed.train.decider import Decider
+from nsed.models.decider import Decider
 
 
 def match(

@@ -7,7 +7,7 @@ from rich.table import Table
 
 from nsed.cli.console import out
 from nsed.errors import ArgumentError
-from nsed.models.shipped import shipped_models
+from nsed.models.persistence import shipped_models
 
 
 def models(

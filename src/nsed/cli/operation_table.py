@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from rich.markup import escape
 from rich.table import Table
 
-from nsed.baselines import LearnedOperation
+from nsed.networks.operation_table import LearnedOperation
 
 _COLOURS = {"delete": "red", "insert": "green", "substitute": "yellow"}
 

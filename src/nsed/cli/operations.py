@@ -5,11 +5,11 @@ from typing import Annotated
 
 import typer
 
-from nsed.baselines import LearnableEditDistance
 from nsed.cli.arguments import ModelPath, Output, load_model, open_output, write_tsv
 from nsed.cli.console import out
 from nsed.cli.operation_table import operation_table
 from nsed.errors import NotExplainableError
+from nsed.models.edit_distance import LearnableEditDistance
 
 
 class Kind(StrEnum):

@@ -7,25 +7,23 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
-from nsed.baselines import EditDistanceConfig, LearnableEditDistance
+from nsed.baselines.classifier import PairClassifier
+from nsed.baselines.classifier_config import CrossEncoderConfig, StanceConfig
+from nsed.baselines.seq2seq import Seq2Seq
+from nsed.baselines.seq2seq_config import Seq2SeqConfig
 from nsed.cli.console import progress_bar
 from nsed.config import Config
 from nsed.errors import ArgumentError, ModelFileError
-from nsed.models.persistence import DESCRIPTION
+from nsed.models.edit_distance import LearnableEditDistance
+from nsed.models.edit_distance_config import EditDistanceConfig
+from nsed.models.matcher import Matcher
+from nsed.models.matcher_config import MatcherConfig
+from nsed.models.transducer import Transducer
+from nsed.models.transducer_config import TransducerConfig
 from nsed.registry import Registry
 from nsed.text import Pairs
-from nsed.train import (
-    CrossEncoderConfig,
-    Matcher,
-    MatcherConfig,
-    PairClassifier,
-    Seq2Seq,
-    Seq2SeqConfig,
-    StanceConfig,
-    Transducer,
-    TransducerConfig,
-)
 from nsed.train.run_folder import RunFolder
+from nsed.train.saved_model import DESCRIPTION
 
 Network = TypeVar("Network", Matcher, PairClassifier, Seq2Seq, Transducer)
 

@@ -14,12 +14,13 @@ from nsed.cli.arguments import Columns, Model, ModelPath, Output, load_model, op
 from nsed.cli.console import out, progress_bar
 from nsed.cli.rows import cell, plain
 from nsed.errors import ArgumentError
+from nsed.jobs.review import Order, ReviewedPair, ReviewedWord, review_pairs, review_words
+from nsed.models.matcher import Matcher
+from nsed.models.transducer import Transducer
 from nsed.text import Pairs, read_pairs
 from nsed.text.readers import READERS
 from nsed.text.readers.delimited import TAB, Row, parse_rows
 from nsed.text.readers.lines import open_text
-from nsed.train import Matcher, Transducer
-from nsed.train.review import Order, ReviewedPair, ReviewedWord, review_pairs, review_words
 
 LINES = (".tsv", ".txt")
 """Endings of files that may have words or pairs, like those of no known ending."""

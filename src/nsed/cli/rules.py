@@ -8,23 +8,12 @@ from typing import Annotated, NamedTuple
 
 import typer
 
-from nsed.baselines import LearnableEditDistance
-from nsed.cli.arguments import (
-    Columns,
-    ModelPath,
-    Output,
-    PairsPath,
-    load_model,
-    open_output,
-    split_columns,
-    write_tsv,
-)
+from nsed.cli.arguments import Columns, ModelPath, Output, PairsPath, load_model, open_output, split_columns, write_tsv
 from nsed.cli.console import out, progress_bar
 from nsed.errors import ArgumentError, NotExplainableError
-from nsed.explain import Rule, RuleDifference, RuleTable, compare, table_rules, weight_rules
-from nsed.explain import rules as rules_in
 from nsed.explain.figure import draw_grid
 from nsed.explain.grid import grid_svg
+from nsed.explain.rule_comparison import RuleDifference, compare
 from nsed.explain.rule_html import differences_page, rules_page
 from nsed.explain.rule_picture import rule_grid
 from nsed.explain.rule_rows import (
@@ -35,10 +24,14 @@ from nsed.explain.rule_rows import (
     difference_rows,
     rule_rows,
 )
-from nsed.explain.rule_table import plain
+from nsed.explain.rule_table import Rule, RuleTable, plain
+from nsed.explain.rules import rules as rules_in
+from nsed.explain.weight_rules import table_rules, weight_rules
 from nsed.models.aligner import Aligner
+from nsed.models.edit_distance import LearnableEditDistance
+from nsed.models.matcher import Matcher
+from nsed.models.transducer import Transducer
 from nsed.text import Pairs, read_pairs
-from nsed.train import Matcher, Transducer
 
 
 class By(StrEnum):
@@ -162,7 +155,7 @@ def _rules(path: Path, data: Pairs | None, *, contexts: bool) -> RuleTable:
 
 def _rules_of_weights(path: Path, model: Aligner) -> RuleTable:
     if isinstance(model, LearnableEditDistance):
-        return table_rules(model)
+        return table_rules(model.table, model.coders)
     assert isinstance(model, Matcher | Transducer)
     try:
         return weight_rules(model.network, model.coders)

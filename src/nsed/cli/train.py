@@ -6,19 +6,20 @@ from typing import Annotated, Any
 
 import typer
 
-from nsed.baselines import LearnableEditDistance
 from nsed.cli.arguments import Columns, load_model, split_columns
 from nsed.cli.console import complain, err
 from nsed.cli.control_recipes import RECIPES
 from nsed.cli.recipes import Order, Recipe
 from nsed.config import Config, flat, from_mapping, merged, parse_overrides, read_yaml, to_yaml
 from nsed.errors import ArgumentError, ModelFileError
-from nsed.models.persistence import DESCRIPTION
+from nsed.models.edit_distance import LearnableEditDistance
+from nsed.models.matcher import Matcher
+from nsed.models.transducer import Transducer
 from nsed.text import read_pairs, reader_for
-from nsed.train import Matcher, Transducer
 from nsed.train.crew import is_first_process
 from nsed.train.fine_tuning import fine_tuning_config
 from nsed.train.run_folder import CHECKPOINT, SETTINGS
+from nsed.train.saved_model import DESCRIPTION
 
 Start = LearnableEditDistance | Matcher | Transducer
 """Models that can learn more."""

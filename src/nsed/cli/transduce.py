@@ -5,14 +5,19 @@ from typing import Annotated
 
 import typer
 
-from nsed.baselines import Lookup, Majority, Phonetisaurus
+from nsed.baselines.lookup import Lookup
+from nsed.baselines.majority import Majority
+from nsed.baselines.phonetisaurus import Phonetisaurus
+from nsed.baselines.seq2seq import Seq2Seq
 from nsed.cli.arguments import ModelPath, Output, load_model
 from nsed.cli.console import progress_bar
 from nsed.cli.rows import RowFormat, RowFormatOption, write_rows
 from nsed.errors import ArgumentError
+from nsed.models.corrected import transduce_with_exceptions
+from nsed.models.transducer import Transducer
+from nsed.models.transduction import Transduction
 from nsed.text import Exceptions
 from nsed.text.readers.lines import open_text
-from nsed.train import Seq2Seq, Transducer, Transduction, transduce_with_exceptions
 
 
 def transduce(

@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from nsed.baselines import Levenshtein, LevenshteinConfig, Lookup, LookupConfig
+from nsed.baselines.levenshtein import Levenshtein, LevenshteinConfig
+from nsed.baselines.lookup import Lookup, LookupConfig
 from nsed.baselines.pair_scorer import labels_of
 from nsed.evaluate import MatchingScore, matching_score
 from nsed.text import Pairs, SymbolKind

@@ -15,7 +15,7 @@ from nsed.datasets.download import OnBytes, download
 from nsed.datasets.places import Place, cache_path, find, verify
 from nsed.datasets.records import DataFile, DataSet
 from nsed.errors import ArgumentError, DataError, DownloadError
-from nsed.models.persistence import replace_file
+from nsed.train.saved_model import replace_file
 
 PART = ".part"
 

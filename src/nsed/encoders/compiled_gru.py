@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from nsed.encoders.base import Kinds
-from nsed.lattice.backends.compiled import array, has_numba
+from nsed.kernels.compiled import array, has_numba
 
 Strings = Float[Tensor, "batch length dim"]
 Order = Int[Tensor, "batch length"]
@@ -59,7 +59,7 @@ def read_strings(
     hidden: Float[Tensor, "batch dim"] | None = None,
 ) -> Strings:
     """The hidden state after each symbol, at the symbol's own place; `hidden` is the one before the first."""
-    weights, step = _Weights.of(unit), import_module("nsed.encoders.numba_gru").step
+    weights, step = _Weights.of(unit), import_module("nsed.kernels.numba_gru").step
     batch, length, dim = vectors.shape
     now = vectors.new_zeros(batch, dim) if hidden is None else hidden.clone(memory_format=torch.contiguous_format)
     out = torch.empty_like(vectors, memory_format=torch.contiguous_format)

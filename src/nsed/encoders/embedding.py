@@ -7,7 +7,7 @@ from torch import Tensor, nn
 from nsed.encoders.base import Vectors
 from nsed.encoders.lookup import looked_up
 from nsed.errors import TooLongError
-from nsed.text.vocabulary import END, PAD, UNKNOWN
+from nsed.types import END, PAD, UNKNOWN
 
 
 class SymbolEmbedding(nn.Module):

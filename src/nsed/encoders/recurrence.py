@@ -13,9 +13,9 @@ from torch import Tensor, nn
 
 from nsed.encoders.base import Kinds
 from nsed.encoders.compiled_gru import Strings, can_read, read_strings
-from nsed.lattice.backends.gpu import launch, power_of_two, runs_triton
+from nsed.kernels.gpu import launch, power_of_two, runs_triton
 
-KERNELS = "nsed.encoders.triton_gru"
+KERNELS = "nsed.kernels.triton_gru"
 
 
 def read_onward(unit: nn.GRU, strings: Strings, kinds: Kinds | None = None) -> Strings:

@@ -5,9 +5,9 @@ from typing import NamedTuple
 import numpy as np
 
 from nsed.evaluate.agreement import Agreement
+from nsed.evaluate.labelled import labelled
 from nsed.evaluate.resampling import Interval, totals_interval
-from nsed.models.labelled import labelled
-from nsed.models.threshold import tuned_threshold
+from nsed.evaluate.threshold import tuned_threshold
 
 
 class MatchingScore(NamedTuple):

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from nsed.errors import ArgumentError
-from nsed.models.labelled import labelled
+from nsed.evaluate.labelled import labelled
 
 
 class ReliabilityBins(NamedTuple):

@@ -1,14 +1,14 @@
 """Explain: what models say about pairs and have learned from them, as text, JSON, HTML, SVG and LaTeX."""
 
+from nsed.explain.contributions import Contribution
+from nsed.explain.decision import Decision, Output
+from nsed.explain.explanation import Explanation
+from nsed.explain.origins import Origin
 from nsed.explain.renderings import RENDERINGS
 from nsed.explain.rule_comparison import RuleDifference, compare
 from nsed.explain.rule_table import Rule, RuleContext, RuleExample, RuleTable
 from nsed.explain.rules import rules
 from nsed.explain.weight_rules import table_rules, weight_rules
-from nsed.models.contributions import Contribution
-from nsed.models.decision import Decision, Output
-from nsed.models.explanation import Explanation
-from nsed.models.origins import Origin
 from nsed.text import Edit, EditScript
 
 __all__ = [

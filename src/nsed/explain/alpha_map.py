@@ -3,11 +3,11 @@
 from math import exp, log10
 
 from nsed.explain.as_text import word
+from nsed.explain.evidence import Evidence
 from nsed.explain.grid import Cell, Grid
 from nsed.explain.numbers import nats, short
-from nsed.lattice.arcs import REACHABLE
-from nsed.models.evidence import Evidence
 from nsed.text.visible import drawn
+from nsed.types import REACHABLE
 
 START = "⊢"
 """The label of the row and the column before the first symbol."""

@@ -2,13 +2,13 @@
 
 from collections.abc import Iterable, Iterator
 
+from nsed.explain.decision import Decision
 from nsed.explain.edit_boxes import boxes
+from nsed.explain.evidence import Evidence
 from nsed.explain.html_style import STYLE
 from nsed.explain.numbers import nats, percent
 from nsed.explain.pictures import to_svg
 from nsed.explain.svg import tag, words
-from nsed.models.decision import Decision
-from nsed.models.evidence import Evidence
 from nsed.text import EditScript
 from nsed.text.visible import drawn
 

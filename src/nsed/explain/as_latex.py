@@ -1,7 +1,7 @@
 """An explanation for papers: coloured boxes, as in the paper's table of edit operations."""
 
+from nsed.explain.evidence import Evidence
 from nsed.explain.numbers import nats
-from nsed.models.evidence import Evidence
 from nsed.text import Edit, EditScript
 from nsed.text.visible import drawn
 

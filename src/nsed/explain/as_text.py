@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator
 
+from nsed.explain.evidence import Evidence
 from nsed.explain.numbers import nats, percent, signed
-from nsed.models.evidence import Evidence
-from nsed.models.origins import Origin
+from nsed.explain.origins import Origin
 from nsed.text.visible import visible
 
 

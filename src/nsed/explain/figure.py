@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import Any
 
 from nsed.errors import ArgumentError, NsedError
+from nsed.explain.evidence import Evidence
 from nsed.explain.grid import LARGE, SOLID, Grid
 from nsed.explain.lattice_picture import FAINT, arcs_of
 from nsed.explain.numbers import percent, signed
 from nsed.explain.pictures import GRIDS, check_picture
 from nsed.explain.svg import COLOURS
 from nsed.explain.waterfall import bars_of
-from nsed.models.evidence import Evidence
 from nsed.text.visible import drawn, unisolated
 
 

@@ -6,9 +6,9 @@ from typing import NamedTuple
 
 from nsed.explain.alpha_map import best_path
 from nsed.explain.as_text import word
+from nsed.explain.evidence import Evidence
 from nsed.explain.numbers import percent
 from nsed.explain.svg import COLOURS, FONT, picture, tag, width_of, words, write
-from nsed.models.evidence import Evidence
 from nsed.text import Edit
 from nsed.text.edit_script import EditKind
 from nsed.text.visible import drawn

@@ -4,11 +4,11 @@ from collections.abc import Callable, Mapping
 
 from nsed.errors import UnknownNameError
 from nsed.explain.alpha_map import alpha_grid
+from nsed.explain.evidence import Evidence
 from nsed.explain.grid import Grid, grid_svg
 from nsed.explain.lattice_picture import lattice_svg
 from nsed.explain.posterior_map import posterior_grid
 from nsed.explain.waterfall import waterfall_svg
-from nsed.models.evidence import Evidence
 
 GRIDS: Mapping[str, Callable[[Evidence], Grid]] = {"alpha": alpha_grid, "posteriors": posterior_grid}
 PICTURES = (*GRIDS, "lattice", "waterfall")

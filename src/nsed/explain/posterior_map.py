@@ -1,10 +1,10 @@
 """Which symbol became which: posteriors of substitutions, deletions and insertions as a heat map."""
 
 from nsed.explain.as_text import word
+from nsed.explain.evidence import Evidence
 from nsed.explain.grid import Cell, Grid
 from nsed.explain.numbers import percent
 from nsed.explain.svg import COLOURS
-from nsed.models.evidence import Evidence
 from nsed.text.visible import drawn
 
 DELETED, INSERTED = "−del", "+ins"

@@ -3,8 +3,8 @@
 from nsed.explain.as_html import to_html
 from nsed.explain.as_latex import to_latex
 from nsed.explain.as_text import to_text
+from nsed.explain.explanation import RENDERINGS
 from nsed.explain.pictures import to_svg
-from nsed.models.explanation import RENDERINGS
 
 RENDERINGS.register("text", to_text)
 RENDERINGS.register("html", to_html)

@@ -8,7 +8,7 @@ from nsed.explain.keyed_sums import Sums
 from nsed.explain.likelihood_ratio import g_squared
 from nsed.explain.rule_counts import RuleCounts
 from nsed.explain.rule_table import RuleContext, Side
-from nsed.text.vocabulary import END, START
+from nsed.types import END, START
 
 LEAST = 0.5
 """Expected count from which a neighbour is listed."""

@@ -1,6 +1,7 @@
 """Expected operations of many pairs, added up in arrays: how often, between which neighbours, with which examples."""
 
-from typing import NamedTuple
+from collections.abc import Iterator
+from typing import NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 import torch
@@ -8,9 +9,21 @@ import torch
 from nsed.explain.keyed_sums import KeyedSums, Sums
 from nsed.explain.rule_examples import BestExamples, Shown
 from nsed.explain.rule_uses import Uses, derivable, opportunities_of, uses_of, with_edges
-from nsed.models.aligner import Aligner
-from nsed.text import EncodedStrings, Pairs, StringCoder, Vocabulary
-from nsed.text.progress import OnBatch
+from nsed.lattice import EditLattice
+from nsed.progress import OnBatch
+from nsed.text import Coders, EncodedStrings, PairBatch, Pairs, StringCoder, Vocabulary
+
+
+@runtime_checkable
+class HasLattices(Protocol):
+    """Whatever has lattices of pairs: a Matcher, a Transducer, a learnable edit distance."""
+
+    @property
+    def coders(self) -> Coders:
+        """How sources and targets become numbers."""
+
+    def lattices(self, pairs: Pairs) -> Iterator[tuple[PairBatch, EditLattice]]:
+        """The lattices of pairs, in batches of similar lengths."""
 
 
 class Numbered(NamedTuple):
@@ -77,7 +90,7 @@ class _Counter:
 
 
 @torch.no_grad()
-def count_rules(model: Aligner, pairs: Pairs, *, contexts: bool, examples: int, on_batch: OnBatch) -> RuleCounts:
+def count_rules(model: HasLattices, pairs: Pairs, *, contexts: bool, examples: int, on_batch: OnBatch) -> RuleCounts:
     """Go through the lattices of all pairs and add their posteriors up."""
     sources, targets = list(pairs.sources), list(pairs.targets)
     source, target = Numbered.of(model.coders.source, sources), Numbered.of(model.coders.target, targets)

@@ -5,8 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from nsed.lattice import EditLattice
-from nsed.lattice.arcs import REACHABLE
-from nsed.text.vocabulary import END, PAD, START
+from nsed.types import END, PAD, REACHABLE, START
 
 LEAST = 1e-7
 """Posteriors below this are rounding."""

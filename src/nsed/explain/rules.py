@@ -4,17 +4,17 @@ import numpy as np
 
 from nsed.errors import ArgumentError
 from nsed.explain.rule_contexts import contexts_of
-from nsed.explain.rule_counts import RuleCounts, count_rules
+from nsed.explain.rule_counts import HasLattices, RuleCounts, count_rules
 from nsed.explain.rule_examples import Shown
 from nsed.explain.rule_table import Rule, RuleContext, RuleExample, RuleKind, RuleTable
-from nsed.models.aligner import Aligner, PairsLike
+from nsed.progress import OnBatch, ignore
 from nsed.text import Coders, Pairs
-from nsed.text.progress import OnBatch, ignore
-from nsed.text.vocabulary import PAD
+from nsed.text.pairs import PairsLike
+from nsed.types import PAD
 
 
 def rules(
-    model: Aligner, pairs: PairsLike, *, contexts: bool = True, examples: int = 4, on_batch: OnBatch = ignore
+    model: HasLattices, pairs: PairsLike, *, contexts: bool = True, examples: int = 4, on_batch: OnBatch = ignore
 ) -> RuleTable:
     """The rules that a model applies to pairs; of labelled pairs, to those that match.
 

@@ -5,10 +5,10 @@ from itertools import accumulate
 from typing import NamedTuple
 
 from nsed.explain.as_text import word
+from nsed.explain.contributions import Contribution
+from nsed.explain.evidence import Evidence
 from nsed.explain.numbers import percent, signed
 from nsed.explain.svg import COLOURS, FONT, picture, tag, width_of, words, write
-from nsed.models.contributions import Contribution
-from nsed.models.evidence import Evidence
 
 ROW, BARS = 22.0, 320.0
 """Height of a row and width of the room for bars."""

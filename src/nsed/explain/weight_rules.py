@@ -12,18 +12,19 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from nsed.baselines import LearnableEditDistance
 from nsed.encoders.base import inside
 from nsed.errors import NotExplainableError
 from nsed.explain.rule_table import Rule, RuleTable
 from nsed.explain.rules import kind_of, separators_of
-from nsed.models.matcher import MatcherNetwork
-from nsed.models.op_scores import TargetScores
-from nsed.models.outgoing import leaving_cells
-from nsed.models.pair_features import Scores, pair_scores
-from nsed.models.transducer import TransducerNetwork
+from nsed.networks.matcher import MatcherNetwork
+from nsed.networks.op_scores import TargetScores
+from nsed.networks.operation_table import OperationTable
+from nsed.networks.outgoing import leaving_cells
+from nsed.networks.pair_features import Scores, pair_scores
+from nsed.networks.transducer import TransducerNetwork
 from nsed.text import Coders, Vocabulary
-from nsed.text.vocabulary import SPECIALS, START
+from nsed.text.vocabulary import SPECIALS
+from nsed.types import START
 
 Network: TypeAlias = MatcherNetwork | TransducerNetwork
 BySymbols = Float[Tensor, "sources targets"]
@@ -40,13 +41,13 @@ class Weights(NamedTuple):
     substitute: BySymbols
 
 
-def table_rules(model: LearnableEditDistance) -> RuleTable:
+def table_rules(table: OperationTable, coders: Coders) -> RuleTable:
     """The operations of the table: their shares are its probabilities, without that of the end."""
-    table, symbols = model.table, slice(len(SPECIALS), None)
+    symbols = slice(len(SPECIALS), None)
     delete, insert, substitute = table.delete[symbols], table.insert[symbols], table.substitute[symbols, symbols]
     of_source = (delete + substitute.sum(1)).clamp(min=torch.finfo(delete.dtype).tiny)
     given = Weights(delete / of_source, insert / (1 - insert.sum()), substitute / of_source[:, None])
-    return _table(given, Weights(delete, insert, substitute), model.coders)
+    return _table(given, Weights(delete, insert, substitute), coders)
 
 
 @torch.no_grad()

@@ -4,12 +4,12 @@ from typing import Protocol, runtime_checkable
 
 import numpy as np
 
-from nsed.baselines import Levenshtein as Similarity
-from nsed.baselines import LevenshteinConfig
+from nsed.baselines.levenshtein import Levenshtein as Similarity
+from nsed.baselines.levenshtein import LevenshteinConfig
 from nsed.baselines.pair_scorer import UNCALIBRATED, Criterion
 from nsed.errors import ArgumentError
+from nsed.progress import OnBatch, ignore
 from nsed.text import Pairs
-from nsed.text.progress import OnBatch, ignore
 
 PROBABLE = 0.5
 

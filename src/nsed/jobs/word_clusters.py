@@ -12,7 +12,7 @@ from nsed.evaluate.clustering import numbered
 from nsed.jobs.cluster_score import cluster_score
 from nsed.jobs.clustering import cluster
 from nsed.jobs.word_similarities import ConceptWords, compared_words
-from nsed.text.progress import OnBatch, ignore
+from nsed.progress import OnBatch, ignore
 
 THRESHOLDS = 99
 

@@ -10,7 +10,7 @@ from nsed.datasets.word_list import Word
 from nsed.errors import ArgumentError
 from nsed.jobs.clustering import similarity_matrix
 from nsed.jobs.likeness import both_ways
-from nsed.text.progress import OnBatch, ignore
+from nsed.progress import OnBatch, ignore
 
 
 class ConceptWords(NamedTuple):

@@ -1,7 +1,8 @@
 """The edit lattice: tensors in, tensors out. README.md in this folder has the picture and the index convention."""
 
-from nsed.lattice.arcs import NEG, Arcs
+from nsed.lattice.arcs import Arcs
 from nsed.lattice.lattice import EditLattice
 from nsed.lattice.path import Operation, Paths, Step
+from nsed.types import NEG
 
 __all__ = ["NEG", "Arcs", "EditLattice", "Operation", "Paths", "Step"]

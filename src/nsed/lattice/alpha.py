@@ -8,10 +8,10 @@ from typing import Any
 
 import torch
 
-from nsed.lattice.arcs import NEG, incoming, starts
+from nsed.lattice.arcs import incoming, starts
 from nsed.lattice.backends import Backend
 from nsed.lattice.semiring import Semiring
-from nsed.types import Cells, Stack
+from nsed.types import NEG, Cells, Stack
 
 
 def forward_table(weights: Stack, *, backend: Backend, semiring: Semiring) -> Cells:

@@ -13,13 +13,7 @@ from typing import Any, NamedTuple
 import torch
 from torch.nn import functional
 
-from nsed.types import Cells, Lengths, PerPair, Stack, Table
-
-NEG = -1e30
-"""Log-weight of an arc that cannot be used. Finite, so that no recursion ever meets inf - inf."""
-
-REACHABLE = NEG / 2
-"""Log-weights above this belong to real derivations; NEG plus anything sensible stays below it."""
+from nsed.types import NEG, Cells, Lengths, PerPair, Stack, Table
 
 
 class Arcs(NamedTuple):

@@ -3,10 +3,9 @@
 import torch
 
 from nsed.lattice.alpha import forward_table
-from nsed.lattice.arcs import NEG
 from nsed.lattice.backends import Backend
 from nsed.lattice.semiring import Semiring
-from nsed.types import Cells, Lengths, Stack
+from nsed.types import NEG, Cells, Lengths, Stack
 
 
 def backward_table(

@@ -14,9 +14,8 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from nsed.lattice.arcs import NEG, REACHABLE
 from nsed.lattice.path import Operation, Paths, steps_of
-from nsed.types import Lengths, Stack
+from nsed.types import NEG, REACHABLE, Lengths, Stack
 
 Behind = list[list[list[float]]]
 """By operation (delete, insert, substitute), i and j: what an arc costs, infinite where there is none."""

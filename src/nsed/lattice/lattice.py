@@ -7,14 +7,14 @@ import torch
 
 from nsed.errors import ArgumentError
 from nsed.lattice.alpha import forward_table, ratios_of, sweep
-from nsed.lattice.arcs import REACHABLE, Arcs, batch_first, final_cell, incoming, one_hot_final, unstacked, usable
+from nsed.lattice.arcs import Arcs, batch_first, final_cell, incoming, one_hot_final, unstacked, usable
 from nsed.lattice.backends import AUTO, choose_backend
 from nsed.lattice.beta import backward_table
 from nsed.lattice.check import check_lengths, check_tables
 from nsed.lattice.k_best import k_best
 from nsed.lattice.path import Paths, at_random, most_likely, walk_back
 from nsed.lattice.semiring import LOG, MAX
-from nsed.types import Cells, Lengths, PerPair, Stack, Table
+from nsed.types import REACHABLE, Cells, Lengths, PerPair, Stack, Table
 
 Weighting = Literal["cell", "posterior"]
 

@@ -8,8 +8,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from nsed.lattice.arcs import NEG
-from nsed.types import Lengths, Stack
+from nsed.types import NEG, Lengths, Stack
 
 
 class Operation(IntEnum):

@@ -8,8 +8,8 @@ import math
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from nsed.lattice.arcs import NEG, REACHABLE
 from nsed.lattice.path import Operation, Step
+from nsed.types import NEG, REACHABLE
 
 Grid = list[list[float]]
 Plus = Callable[[float, float], float]

@@ -9,8 +9,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from nsed.lattice.arcs import REACHABLE
-from nsed.types import Stack
+from nsed.types import REACHABLE, Stack
 
 
 @dataclass(frozen=True)

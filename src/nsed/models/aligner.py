@@ -2,22 +2,18 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
-from typing import TypeAlias
 
 import numpy as np
-import pyarrow as pa
 
 from nsed.errors import ArgumentError
+from nsed.explain.decision import Decision, Output
+from nsed.explain.explanation import Explanation
+from nsed.explain.outline import Outline
+from nsed.explain.reading import read_explanation, read_scripts
 from nsed.lattice import EditLattice
-from nsed.models.decision import Decision, Output
-from nsed.models.explanation import Explanation
-from nsed.models.outline import Outline
-from nsed.models.reading import read_explanation, read_scripts
+from nsed.progress import OnBatch, ignore
 from nsed.text import Coders, EditScript, Links, PairBatch, Pairs
-from nsed.text.progress import OnBatch, ignore
-
-PairsLike: TypeAlias = Pairs | pa.Table | Iterable[Iterable[str]]
-"""Pairs as callers have them: see `Pairs.of`."""
+from nsed.text.pairs import PairsLike
 
 
 class Aligner(ABC):

@@ -8,14 +8,13 @@ import numpy as np
 import torch
 
 from nsed.errors import CutOutputWarning
-from nsed.lattice.arcs import REACHABLE
-from nsed.models.search import Found, beam_search, draw, greedy_search
 from nsed.models.search_config import SearchConfig
 from nsed.models.transduction import Transduction, checked_sources
-from nsed.models.writer import Writer
+from nsed.networks.search import Found, beam_search, draw, greedy_search
+from nsed.networks.writer import Writer
+from nsed.progress import OnBatch, ignore, no_garbage_collection
 from nsed.text import Coders
-from nsed.text.collection import uncollected
-from nsed.text.progress import OnBatch, ignore
+from nsed.types import REACHABLE
 
 BATCH_WORDS, BATCH_PREFIXES, BATCH_SYMBOLS = 2**9, 2**15, 2**19
 """Words that are transduced at once, so that they fit the cache of a CPU; on a GPU, prefixes of all words together and
@@ -44,7 +43,7 @@ class Answers:
         results: dict[int, list[Transduction]] = {}
         for rows, encoded in self._encoded(texts, beam=width):
             found = self._search(encoded, width, nbest)
-            with uncollected():
+            with no_garbage_collection():
                 results.update(zip(rows.tolist(), self._read(found), strict=True))
             on_batch(len(rows))
         self._warn_of_cuts(results.values())

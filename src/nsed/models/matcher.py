@@ -1,72 +1,99 @@
-"""The Matcher's network: from two strings to the log-probability that one can be edited into the other."""
+"""The Matcher: learns whether two strings belong together, and says which operations make it think so."""
 
-from jaxtyping import Float, Int
-from torch import Tensor, nn
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import repeat
+from typing import ClassVar
 
-from nsed.encoders import EncoderConfig, StringEncoder
-from nsed.encoders.base import inside
+import numpy as np
+import torch
+
+from nsed.explain.decision import Decision
 from nsed.lattice import EditLattice
-from nsed.models.op_scores import MatchScores, match_scores
-from nsed.models.pair_features import NormedProjection, PairFeatures, pair_scores
-from nsed.models.sides import Side, read_both, read_by
-from nsed.types import Lengths
+from nsed.models.aligner import Aligner
+from nsed.models.decider import Decider
+from nsed.models.labelled_config import LabelledConfig
+from nsed.models.match_data import MatchData
+from nsed.models.matcher_config import MatcherConfig
+from nsed.models.matcher_task import MatcherTask, match_lattices, match_log_probs
+from nsed.models.persistence import MODEL_KINDS
+from nsed.networks.bulk_scores import bulk_scores, can_score_in_bulk
+from nsed.networks.matcher import MatcherNetwork
+from nsed.networks.string_vectors import Strings
+from nsed.progress import OnBatch, ignore
+from nsed.text import Coders, PairBatch, Pairs, StringCoder, Vocabulary
+from nsed.text.pairs import PairsLike
+from nsed.text.texts import Texts
+
+KIND = "matcher"
 
 
-class MatcherNetwork(nn.Module):
-    """Two encoders (one, where the alphabets are the same), pair features and four classes per cell.
+class Matcher(Aligner, Decider):
+    """A trained network with its vocabularies, its threshold and its calibration.
 
-    Paper: section 3.1 and Equation 4. Categories and similarity heads (`interaction`) are ours.
+    The score of a pair is log alpha_{n,m}; pairs at or above the threshold, tuned for F1 on validation pairs, match.
     """
 
-    def __init__(
-        self,
-        encoder: EncoderConfig,
-        *,
-        source_symbols: int,
-        target_symbols: int,
-        shared: bool = False,
-        categories: int = 0,
-        interaction: int = 0,
-        feature_dropout: float = 0.0,
-    ) -> None:
-        super().__init__()
-        self.source_encoder = StringEncoder(encoder, source_symbols, causal=False, categories=categories)
-        self.target_encoder = (
-            self.source_encoder
-            if shared
-            else StringEncoder(encoder, target_symbols, causal=False, categories=categories)
+    configs: ClassVar[Mapping[str, type[LabelledConfig]]] = {KIND: MatcherConfig}
+    network: MatcherNetwork
+    config: MatcherConfig
+
+    def score(self, pairs: PairsLike, *, on_batch: OnBatch = ignore) -> np.ndarray:
+        """Log alpha_{n,m} of each pair, in the order given: 0 is certain to match."""
+        pairs = Pairs.of(pairs)
+        if not can_score_in_bulk(self.network):
+            return match_log_probs(self.network, self._data(pairs), self.device, on_batch=on_batch)
+        scores = self._bulk_scores(pairs, on_batch)
+        tiny = np.flatnonzero(np.isneginf(scores))  # beyond what a double can hold: as logarithms
+        if len(tiny):
+            scores[tiny] = match_log_probs(self.network, self._data(pairs.chosen(tiny.tolist())), self.device)
+        return scores
+
+    def _bulk_scores(self, pairs: Pairs, on_batch: OnBatch) -> np.ndarray:
+        """Every different string is encoded once."""
+        sources, source_rows = different(pairs.sources, pairs.source_languages if self.languages else None)
+        targets, target_rows = different(pairs.targets, pairs.target_languages if self.languages else None)
+        source, target = self._strings(self.coders.source, sources), self._strings(self.coders.target, targets)
+        return bulk_scores(self.network, source, target, (source_rows, target_rows), on_batch=on_batch)
+
+    def _strings(self, coder: StringCoder, keys: list[tuple[str, str]]) -> Strings:
+        encoded = coder.encode([text for text, _ in keys])
+        if self.languages is None:
+            return Strings(encoded)
+        return Strings(encoded, np.array(self.languages.encode([language for _, language in keys]), dtype=np.int64))
+
+    @staticmethod
+    def _network(config: LabelledConfig, coders: Coders, languages: Vocabulary | None) -> MatcherNetwork:
+        assert isinstance(config, MatcherConfig)
+        return MatcherNetwork(
+            config.encoder,
+            source_symbols=len(coders.source.vocabulary),
+            target_symbols=len(coders.target.vocabulary),
+            shared=config.shared_alphabet,
+            categories=0 if languages is None else len(languages),
+            interaction=config.interaction,
+            feature_dropout=config.feature_dropout,
         )
-        self.features = PairFeatures(encoder.dim, attention=False, heads=encoder.heads, interaction=interaction)
-        self.projection = NormedProjection(encoder.dim, 4, attends=False)
-        self.dropout = nn.Dropout(feature_dropout)
 
-    def projected(self, side: Side, *, is_source: bool) -> Float[Tensor, "batch length dim"]:
-        """The part of the pair features that one string contributes, per symbol, `</s>` included."""
-        encoder, project = self._parts(is_source)
-        projected: Tensor = project(read_by(encoder, side))
-        return projected
+    def _task(self, training: MatchData, validation: MatchData, device: torch.device) -> MatcherTask:
+        return MatcherTask(self.network, self.config, training, validation, device=device)
 
-    def projected_symbols(
-        self, symbols: Int[Tensor, " kinds"], positions: Int[Tensor, " kinds"], *, is_source: bool
-    ) -> Float[Tensor, "kinds dim"]:
-        """The same for single symbols at given positions, by an encoder that sees no context."""
-        encoder, project = self._parts(is_source)
-        projected: Tensor = project(encoder.without_context(symbols, positions))
-        return projected
+    def lattices(self, pairs: Pairs) -> Iterator[tuple[PairBatch, EditLattice]]:
+        """See `Aligner.lattices`."""
+        return match_lattices(self.network, self._data(pairs), self.device)
 
-    def _parts(self, is_source: bool) -> tuple[StringEncoder, nn.Linear]:
-        if is_source:
-            return self.source_encoder, self.features.source
-        return self.target_encoder, self.features.target
-
-    def forward(self, source: Side, target: Side) -> MatchScores:
-        """Log-probabilities of the arcs into each cell, and of non-match."""
-        source_vectors, target_vectors = read_both(self.source_encoder, self.target_encoder, source, target)
-        real = inside(source.lengths + 1, source_vectors.shape[1])
-        factors = self.features.factors(self.features.of_source(source_vectors, real), target_vectors)
-        return match_scores(pair_scores(self.features, self.projection, self.dropout, factors))
+    def _decision(self, score: float) -> Decision:
+        slope, offset = self.calibration
+        return Decision.of(score, threshold=self.threshold, slope=slope, offset=offset)
 
 
-def lattice_of(scores: MatchScores, source_lengths: Lengths, target_lengths: Lengths) -> EditLattice:
-    """The lattices whose log-probability says whether pairs match."""
-    return EditLattice(*scores.arcs, source_lengths, target_lengths, validate=False)
+def different(texts: Sequence[str], languages: Sequence[str] | None) -> tuple[list[tuple[str, str]], np.ndarray]:
+    """The different strings (with their languages), and for each text which one it is."""
+    if languages is None and isinstance(texts, Texts):
+        return [(text, "") for text in texts.different], texts.rows
+    keys = zip(texts, languages if languages is not None else repeat(""), strict=False)
+    seen: dict[tuple[str, str], int] = {}
+    rows = np.fromiter((seen.setdefault(key, len(seen)) for key in keys), dtype=np.int64, count=len(texts))
+    return list(seen), rows
+
+
+MODEL_KINDS.register(KIND, Matcher.from_saved)

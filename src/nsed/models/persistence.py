@@ -1,42 +1,14 @@
-"""Models on disk: one folder with `model.json` and one safetensors file. No pickle is ever read.
+"""Models by their folder, or by their name if they come with the package: a folder each, with a card that says what it is."""
 
-`model.json` names the weights file, whose name contains the hash of its content, and is replaced last and atomically: a
-process killed at any moment leaves a folder that holds either the old model or the new one.
-"""
-
-import hashlib
-import json
+import errno
 import os
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
-
-from safetensors import SafetensorError
-from safetensors.torch import load as parse_tensors
-from safetensors.torch import save as format_tensors
-from torch import Tensor
+from typing import Any, NamedTuple
 
 from nsed.errors import ModelFileError, NsedError
-from nsed.models.shipped import resolved, shipped_models
 from nsed.registry import Registry
-from nsed.text import Vocabulary
-
-FORMAT = 1
-DESCRIPTION = "model.json"
-
-
-@dataclass(frozen=True)
-class SavedModel:
-    """What a model is on disk: its kind, how it was made, its vocabularies and its numbers."""
-
-    kind: str
-    config: Mapping[str, Any]
-    vocabularies: Mapping[str, Vocabulary]
-    tensors: Mapping[str, Tensor]
-    record: Mapping[str, Any] = field(default_factory=dict)
-    """What training has to tell: data, iterations, scores."""
-
+from nsed.train.saved_model import DESCRIPTION, SavedModel, read_model
 
 MODEL_KINDS: Registry[Callable[[SavedModel], Any]] = Registry("model kind")
 """How to make a model of each kind again."""
@@ -47,7 +19,7 @@ def load(path: str | Path) -> Any:
 
     Raises `ModelFileError` if something is missing or truncated, or does not fit together.
     """
-    saved = read_model(path)
+    saved = read_model(resolved(path))
     if saved.kind not in MODEL_KINDS:
         known = ", ".join(MODEL_KINDS)
         raise ModelFileError(path, f"holds a model of kind {saved.kind!r}; this version of nsed knows: {known}")
@@ -57,111 +29,62 @@ def load(path: str | Path) -> Any:
         raise ModelFileError(path, f"the parts of the model do not fit together: {error}") from None
 
 
-def write_model(path: str | Path, model: SavedModel) -> None:
-    """Save to a folder, which is made if need be."""
-    folder, content = Path(path), format_tensors({name: t.contiguous() for name, t in model.tensors.items()})
-    weights = f"weights-{_digest(content)[:12]}.safetensors"
-    description = {
-        "format": FORMAT,
-        "kind": model.kind,
-        "weights": weights,
-        "sha256": _digest(content),
-        "config": dict(model.config),
-        "vocabularies": {name: list(vocabulary.symbols) for name, vocabulary in model.vocabularies.items()},
-        "record": dict(model.record),
-    }
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        before = _weights_in(folder)
-        replace_file(folder / weights, content)
-        replace_file(folder / DESCRIPTION, json.dumps(description, indent=1).encode())
-        if before not in (None, weights):
-            (folder / str(before)).unlink(missing_ok=True)
-    except OSError as error:
-        raise NsedError(f"{path}: the model cannot be saved: {error.strerror}") from error
-
-
-def read_model(path: str | Path) -> SavedModel:
-    """What `write_model` wrote."""
-    path = resolved(path)
-    description = _read_description(Path(path))
-    content = _read(Path(path) / description["weights"])
-    if _digest(content) != description["sha256"]:
-        raise ModelFileError(path, f"{description['weights']} is truncated or altered: its hash is not the saved one")
-    try:
-        tensors = parse_tensors(content)
-    except SafetensorError as error:
-        raise ModelFileError(path, f"{description['weights']} is not readable: {error}") from None
-    vocabularies = {name: Vocabulary(tuple(symbols)) for name, symbols in description["vocabularies"].items()}
-    return SavedModel(description["kind"], description["config"], vocabularies, tensors, description["record"])
-
-
 def read_kind(path: str | Path, *kinds: str) -> SavedModel:
     """What `write_model` wrote, if it is of one of those kinds."""
-    saved = read_model(path)
+    saved = read_model(resolved(path))
     if saved.kind not in kinds:
         expected = f"expected {' or '.join(map(repr, kinds))}; nsed.load reads any kind"
         raise ModelFileError(path, f"holds a model of kind {saved.kind!r}, {expected}")
     return saved
 
 
-_TYPES = {"kind": str, "weights": str, "sha256": str, "config": dict, "vocabularies": dict, "record": dict}
+FOLDER = Path(__file__).parent / "shipped"
+CARD = "card.md"
 
 
-def _read_description(folder: Path) -> dict[str, Any]:
-    content = _read(folder / DESCRIPTION)
-    try:
-        description = json.loads(content)
-    except ValueError:
-        description = None
-    if not isinstance(description, dict) or not isinstance(description.get("format"), int):
-        raise ModelFileError(folder, f"{DESCRIPTION} is truncated or not a model description")
-    if description["format"] > FORMAT:
-        message = f"format {description['format']} is newer than this nsed, which reads up to {FORMAT}: upgrade it"
-        raise ModelFileError(folder, message)
-    wrong = [name for name, kind in _TYPES.items() if not isinstance(description.get(name), kind)]
-    if wrong or Path(description["weights"]).name != description["weights"]:
-        raise ModelFileError(folder, f"{DESCRIPTION} is incomplete or altered: {', '.join(wrong) or 'weights'}")
-    return description
+class ShippedModel(NamedTuple):
+    """A model that needs no download; `nsed.load` takes its name."""
+
+    name: str
+    path: Path
+
+    @property
+    def card(self) -> str:
+        """Data, licence, protocol and figures, as Markdown."""
+        return (self.path / CARD).read_text(encoding="utf-8")
+
+    @property
+    def title(self) -> str:
+        """The first line of the card."""
+        return self.card.splitlines()[0].lstrip("# ")
+
+    @property
+    def size(self) -> int:
+        """Bytes on disk."""
+        return sum(file.stat().st_size for file in self.path.iterdir())
 
 
-def _weights_in(folder: Path) -> str | None:
-    """The weights file of the model that is in a folder already."""
-    try:
-        return str(_read_description(folder)["weights"])
-    except ModelFileError:
-        return None
+def shipped_models() -> dict[str, ShippedModel]:
+    """All of them by name.
+
+    >>> sorted(shipped_models())
+    ['g2p-en', 'translit-ar-en']
+    """
+    return {path.parent.name: ShippedModel(path.parent.name, path.parent) for path in sorted(FOLDER.glob(f"*/{CARD}"))}
 
 
-def _read(path: Path) -> bytes:
-    try:
-        return path.read_bytes()
-    except OSError as error:
-        message = f"no saved model here: {path.name} cannot be read: {error.strerror}{_hint(path.parent)}"
-        raise ModelFileError(path.parent, message) from None
+def resolved(path: str | Path) -> Path:
+    """A folder: the one that is named, or that of the shipped model of this name. Raises `ModelFileError` for neither."""
+    shipped = shipped_models().get(str(path))
+    if shipped and not Path(path).exists():
+        return shipped.path
+    if not Path(path).is_dir():
+        known = f"there is no such folder; shipped models: {', '.join(shipped_models())}"
+        raise ModelFileError(
+            path, f"no saved model here: {DESCRIPTION} cannot be read: {_reason(Path(path))} ({known})"
+        )
+    return Path(path)
 
 
-def _hint(folder: Path) -> str:
-    """What may have been meant."""
-    if not folder.is_dir():
-        return f" (there is no such folder; shipped models: {', '.join(shipped_models())})"
-    unfinished = (folder / "checkpoint" / DESCRIPTION).exists()
-    return " (the training here is not finished: go on with nsed train --resume)" if unfinished else ""
-
-
-def replace_file(path: Path, content: bytes) -> None:
-    """Write beside the file, make sure it is on the disk, then put it in the file's place."""
-    beside = path.with_name(path.name + ".part")
-    try:
-        with beside.open("wb") as stream:
-            stream.write(content)
-            stream.flush()
-            os.fsync(stream.fileno())
-        beside.replace(path)
-    except OSError:
-        beside.unlink(missing_ok=True)  # a full disk should not stay full because of us
-        raise
-
-
-def _digest(content: bytes) -> str:
-    return hashlib.sha256(content).hexdigest()
+def _reason(path: Path) -> str:
+    return os.strerror(errno.ENOTDIR if path.exists() else errno.ENOENT)

@@ -3,11 +3,11 @@
 from dataclasses import dataclass
 
 from nsed.config import bounded
-from nsed.text import AlphabetConfig
+from nsed.train.config import NetworkConfig
 
 
 @dataclass(frozen=True)
-class SearchConfig(AlphabetConfig):
+class SearchConfig(NetworkConfig):
     """How targets are found. Abstract: the models' settings add to it."""
 
     beam: int = bounded(5, low=1)

@@ -11,8 +11,8 @@ from torch import Tensor
 
 from nsed.errors import TooLongError
 from nsed.text.symbols import Symboliser
-from nsed.text.vocabulary import PAD, UNKNOWN, Vocabulary
-from nsed.types import Lengths
+from nsed.text.vocabulary import Vocabulary
+from nsed.types import PAD, UNKNOWN, Lengths
 
 
 class EncodedStrings:

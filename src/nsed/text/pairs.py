@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import TypeAlias
 
 import pyarrow as pa
 
@@ -83,6 +84,10 @@ class Pairs:
         """Some of the pairs, with all that is known of them."""
         columns = {name: column for name, column in vars(self).items() if column is not None}
         return replace(self, **{name: [column[row] for row in rows] for name, column in columns.items()})
+
+
+PairsLike: TypeAlias = Pairs | pa.Table | Iterable[Iterable[str]]
+"""Pairs as callers have them: see `Pairs.of`."""
 
 
 def present(names: Sequence[str]) -> Sequence[str]:

@@ -8,8 +8,7 @@ from jaxtyping import Int
 from torch import Tensor
 
 from nsed.text.batch import EncodedStrings, PairBatch
-from nsed.text.vocabulary import PAD
-from nsed.types import Lengths
+from nsed.types import PAD, Lengths
 
 
 class StringTable(NamedTuple):

@@ -5,7 +5,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 
-PAD, UNKNOWN, START, END = 0, 1, 2, 3
+from nsed.types import UNKNOWN
+
 SPECIALS = ("<pad>", "<unk>", "<s>", "</s>")
 """The names of the first four numbers. A symbol of the text may look like one of them and still be another symbol."""
 

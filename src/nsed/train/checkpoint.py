@@ -8,8 +8,8 @@ import torch
 from torch import Tensor, nn
 
 from nsed.errors import ModelFileError
-from nsed.models.persistence import DESCRIPTION, SavedModel, read_model, write_model
 from nsed.train.identity import differences
+from nsed.train.saved_model import DESCRIPTION, SavedModel, read_model, write_model
 
 KIND = "checkpoint"
 

@@ -4,6 +4,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 from nsed.config import Config, bounded
+from nsed.encoders import EncoderConfig
+from nsed.text import AlphabetConfig
 from nsed.train.precision import Precision
 
 
@@ -53,3 +55,22 @@ class TrainConfig(Config):
     """Of matrix products: fp32, tf32 (GPU only, several times faster) or bf16; the lattice is always in fp32."""
     cuda_graph: bool = True
     """On a GPU, record each shape of a batch once and replay it: much faster for small networks."""
+
+
+class NetworkConfig(AlphabetConfig):
+    """The settings of any model that is trained by gradient descent. Abstract: the models' settings have these fields."""
+
+    @property
+    def model(self) -> str:
+        """The kind of model that these settings are for."""
+        raise NotImplementedError  # a field of the settings themselves
+
+    @property
+    def encoder(self) -> EncoderConfig:
+        """How much of its string a symbol knows."""
+        raise NotImplementedError  # a field of the settings themselves
+
+    @property
+    def train(self) -> TrainConfig:
+        """How the network is trained."""
+        raise NotImplementedError  # a field of the settings themselves

@@ -13,9 +13,19 @@ from torch import Tensor, nn
 from nsed.errors import ArgumentError
 from nsed.train.config import TrainConfig
 from nsed.train.gradients import Eager, Gradients, Graphed, batch_of
-from nsed.train.preparation import chosen_device
 from nsed.train.recording import Recorder
 from nsed.train.task import Task
+
+
+def chosen_device(config: TrainConfig) -> torch.device:
+    """The device that the settings name; auto is a GPU if there is one."""
+    if config.device == "auto":
+        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    try:
+        return torch.zeros(0, device=config.device).device
+    except (RuntimeError, AssertionError):
+        expected = "auto, cpu, or a device that torch has here"
+        raise ArgumentError("train.device", got=repr(config.device), expected=expected) from None
 
 
 class Crew(ABC):

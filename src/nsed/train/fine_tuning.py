@@ -2,17 +2,15 @@
 
 import hashlib
 from dataclasses import asdict, replace
-from typing import Protocol, TypeVar, runtime_checkable
+from typing import Any, Protocol, TypeVar, runtime_checkable
 
 from torch import nn
 
 from nsed.config import flat
 from nsed.errors import ConfigError
-from nsed.models.weights import weights_of
+from nsed.networks.weights import weights_of
 from nsed.text import Coders, Vocabulary
-from nsed.train.matcher_config import MatcherConfig
-from nsed.train.preparation import ModelConfig
-from nsed.train.transducer_config import TransducerConfig
+from nsed.train.config import NetworkConfig
 
 FREE = frozenset(
     {
@@ -35,7 +33,7 @@ FREE = frozenset(
 SLOW = 5e-5
 """The learning rate of a fine-tuning at most: a twentieth of what a training has by default."""
 
-SomeConfig = TypeVar("SomeConfig", bound=MatcherConfig | TransducerConfig)
+SomeConfig = TypeVar("SomeConfig", bound=NetworkConfig)
 
 
 @runtime_checkable
@@ -69,10 +67,11 @@ def fine_tuning_config(config: SomeConfig) -> SomeConfig:
         patience=6,
     )
     encoder = replace(config.encoder, dropout=0.0, hidden=0.0)
-    return replace(config, min_count=1, encoder=encoder, feature_dropout=0.0, train=train)
+    changes: dict[str, Any] = {"min_count": 1, "encoder": encoder, "feature_dropout": 0.0, "train": train}
+    return replace(config, **changes)
 
 
-def check_unchanged(before: ModelConfig, now: ModelConfig) -> None:
+def check_unchanged(before: NetworkConfig, now: NetworkConfig) -> None:
     """Raises `ConfigError` that names every setting which the weights of the starting model depend on, and differs."""
     kept, wanted = dict(flat(asdict(before))), dict(flat(asdict(now)))
     faults = [

@@ -3,12 +3,12 @@
 from pathlib import Path
 from typing import Any, Protocol, TypeVar, runtime_checkable
 
+from nsed.progress import OnStep, OnValidation, Validation
 from nsed.text import Pairs
+from nsed.train.config import NetworkConfig
 from nsed.train.crew import Crew
 from nsed.train.identity import identity_of
 from nsed.train.loggers import LOGGERS
-from nsed.train.preparation import ModelConfig
-from nsed.train.progress import OnStep, OnValidation, Validation
 from nsed.train.run_folder import RunFolder
 from nsed.train.task import Task
 from nsed.train.trainer import Trainer
@@ -27,7 +27,7 @@ Model = TypeVar("Model", bound=Savable)
 
 def trained(
     task: Task,
-    config: ModelConfig,
+    config: NetworkConfig,
     data: tuple[Pairs, Pairs],
     crew: Crew,
     *,
@@ -73,7 +73,7 @@ def finished(model: Model, folder: str | Path | None, crew: Crew) -> Model:
     return model
 
 
-def _facts(task: Task, config: ModelConfig, data: tuple[Pairs, Pairs], identity: dict[str, str]) -> dict[str, Any]:
+def _facts(task: Task, config: NetworkConfig, data: tuple[Pairs, Pairs], identity: dict[str, str]) -> dict[str, Any]:
     start = {"start": identity["model to start from"]} if "model to start from" in identity else {}
     return start | {
         "seed": config.train.seed,

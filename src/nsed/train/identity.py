@@ -6,7 +6,7 @@ from dataclasses import asdict
 
 from nsed.config import flat
 from nsed.text import Pairs
-from nsed.train.preparation import ModelConfig
+from nsed.train.config import NetworkConfig
 
 FREE = frozenset(
     {
@@ -24,7 +24,7 @@ FREE = frozenset(
 """Settings that may change when a training is resumed: how long it lasts and where it runs."""
 
 
-def identity_of(config: ModelConfig, training: Pairs, validation: Pairs, *, start: str = "") -> dict[str, str]:
+def identity_of(config: NetworkConfig, training: Pairs, validation: Pairs, *, start: str = "") -> dict[str, str]:
     """Every setting that matters by its dotted name, and the SHA-256 of the data and of the model it starts from."""
     settings = {name: repr(value) for name, value in flat(asdict(config)) if name not in FREE}
     data = {"training pairs": hash_of(training), "validation pairs": hash_of(validation)}

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from nsed.errors import ArgumentError
+from nsed.progress import OnValidation, Validation
 from nsed.registry import Registry
-from nsed.train.progress import OnValidation, Validation
 
 
 def tensorboard(folder: Path) -> OnValidation:

@@ -1,33 +1,14 @@
-"""What every training starts with: a device and held-out pairs."""
+"""Pairs to learn from and pairs to validate with: held out at random where nobody says which."""
 
 from collections.abc import Iterable
 from random import Random
 
 import pyarrow as pa
-import torch
 
 from nsed.errors import ArgumentError
 from nsed.text import Pairs
-from nsed.train.classifier_config import ClassifierConfig
-from nsed.train.config import TrainConfig
-from nsed.train.matcher_config import MatcherConfig
-from nsed.train.seq2seq_config import Seq2SeqConfig
-from nsed.train.transducer_config import TransducerConfig
 
 HELD_OUT_SHARE, MOST_HELD_OUT = 20, 2000
-LabelledModelConfig = MatcherConfig | ClassifierConfig
-ModelConfig = LabelledModelConfig | Seq2SeqConfig | TransducerConfig
-
-
-def chosen_device(config: TrainConfig) -> torch.device:
-    """The device that the settings name; auto is a GPU if there is one."""
-    if config.device == "auto":
-        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    try:
-        return torch.zeros(0, device=config.device).device
-    except (RuntimeError, AssertionError):
-        expected = "auto, cpu, or a device that torch has here"
-        raise ArgumentError("train.device", got=repr(config.device), expected=expected) from None
 
 
 def split(pairs: Pairs, validation: Pairs | Iterable[Iterable[str]] | None, *, seed: int) -> tuple[Pairs, Pairs]:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from nsed.text.collection import uncollected
+from nsed.progress import no_garbage_collection
 
 Work = Callable[[], Tensor]
 
@@ -49,7 +49,10 @@ class Recording:
 
     def _record(self) -> Tensor:
         """Nothing is collected meanwhile: the end of an old graph would be the end of this recording."""
-        with uncollected(), torch.cuda.graph(self._graph, pool=self._recorder.pool, stream=self._recorder.stream):
+        with (
+            no_garbage_collection(),
+            torch.cuda.graph(self._graph, pool=self._recorder.pool, stream=self._recorder.stream),
+        ):
             return self._work()
 
     def _aside(self) -> Tensor:

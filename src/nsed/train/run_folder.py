@@ -15,9 +15,9 @@ import torch
 
 from nsed.config import Config, to_yaml
 from nsed.errors import ModelFileError
-from nsed.models.persistence import replace_file
+from nsed.progress import OnValidation, Validation
 from nsed.train.curves import can_draw, draw_curves
-from nsed.train.progress import OnValidation, Validation
+from nsed.train.saved_model import replace_file
 
 SETTINGS, FACTS, CURVES, PLOT, CHECKPOINT = "settings.yaml", "run.json", "curves.csv", "curves.svg", "checkpoint"
 

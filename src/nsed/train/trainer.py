@@ -10,12 +10,12 @@ import torch
 from torch import Tensor
 
 from nsed.errors import NsedError
+from nsed.progress import OnStep, OnValidation, Validation
 from nsed.train.bucketing import epoch_batches
 from nsed.train.checkpoint import load_checkpoint, save_checkpoint
 from nsed.train.config import TrainConfig
 from nsed.train.crew import Alone, Crew
 from nsed.train.precision import products_in
-from nsed.train.progress import OnStep, OnValidation, Validation
 from nsed.train.schedule import Schedule
 from nsed.train.task import Task
 from nsed.train.updates import Updates

@@ -11,7 +11,7 @@ import typer
 
 from nsed.cli.console import err, progress_bar
 from nsed.errors import ArgumentError, CutOutputWarning, MissingExtraError, UnknownSymbolWarning
-from nsed.models.shipped import shipped_models
+from nsed.models.persistence import shipped_models
 from nsed.text import Exceptions, read_pairs
 from nsed.web.gallery import NO_EXCEPTIONS, ServedModel
 from nsed.web.limits import Limits

@@ -5,19 +5,21 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
-from nsed.baselines import LearnableEditDistance
 from nsed.baselines.pair_scorer import PairScorer
 from nsed.errors import ArgumentError, NotExplainableError
-from nsed.explain import RuleTable, rules, table_rules, weight_rules
-from nsed.models import load
+from nsed.explain.rule_table import RuleTable
+from nsed.explain.rules import rules
+from nsed.explain.weight_rules import table_rules, weight_rules
 from nsed.models.aligner import Aligner
-from nsed.models.shipped import shipped_models
+from nsed.models.corrected import CanTransduce
+from nsed.models.decider import Decider
+from nsed.models.edit_distance import LearnableEditDistance
+from nsed.models.matcher import Matcher
+from nsed.models.persistence import load, shipped_models
+from nsed.models.transducer import Transducer
+from nsed.progress import OnBatch, ignore
 from nsed.registry import Registry
 from nsed.text import Exceptions, Pairs
-from nsed.text.progress import OnBatch, ignore
-from nsed.train import Matcher, Transducer
-from nsed.train.corrected import CanTransduce
-from nsed.train.decider import Decider
 
 NO_EXCEPTIONS = Exceptions(Pairs((), ()))
 SHOWN_PAIRS = 5
@@ -113,7 +115,7 @@ def _abilities(model: object) -> Iterator[Ability]:
 def _own_rules(model: object) -> RuleTable | None:
     """Rules that need no data, if the model has such."""
     if isinstance(model, LearnableEditDistance):
-        return table_rules(model)
+        return table_rules(model.table, model.coders)
     if not isinstance(model, Matcher | Transducer):
         return None
     try:

@@ -5,23 +5,14 @@ from math import exp, isfinite
 from typing import Any
 
 from nsed.errors import NotExplainableError
-from nsed.explain import Rule, RuleTable
-from nsed.explain import rules as rules_in
-from nsed.explain.rule_table import Ranking, plain
+from nsed.explain.rule_table import Ranking, Rule, RuleTable, plain
+from nsed.explain.rules import rules as rules_in
+from nsed.models.corrected import transduce_with_exceptions
+from nsed.models.transduction import Transduction
 from nsed.text import EditScript, Exceptions, Pairs, StringCoder
-from nsed.train import Transduction, transduce_with_exceptions
 from nsed.web.gallery import ServedModel
 from nsed.web.limits import Limits
-from nsed.web.schemas import (
-    Aligned,
-    Answer,
-    Answers,
-    Decided,
-    ExplainRequest,
-    ExplainResponse,
-    RulesResponse,
-    Script,
-)
+from nsed.web.schemas import Aligned, Answer, Answers, Decided, ExplainRequest, ExplainResponse, RulesResponse, Script
 
 Transducing = Callable[[Sequence[str]], list[Answers]]
 

@@ -16,8 +16,9 @@ from nsed.evaluate import (
     word_errors,
 )
 from nsed.evaluate.grouping import Rows
-from nsed.evaluate.report.protocols import Answer, Progress, Transduces, silent
+from nsed.evaluate.report.protocols import Answer, Transduces
 from nsed.evaluate.report.records import Breakdown, Curve, Figure, Group, Line, Point
+from nsed.progress import Progress, silent
 from nsed.text import Pairs
 
 Symbols = tuple[str, ...]

@@ -16,17 +16,9 @@ from nsed.evaluate.report.comparison import compare_answers, compare_decisions
 from nsed.evaluate.report.decisions import Decisions, decide, matching_breakdowns, matching_curves, matching_figures
 from nsed.evaluate.report.links import alignment_figures
 from nsed.evaluate.report.mistakes import false_decisions, wrong_answers
-from nsed.evaluate.report.protocols import Progress, Scores, Searches, Transduces, silent
-from nsed.evaluate.report.records import (
-    Breakdown,
-    Comparison,
-    Curve,
-    Difference,
-    Figure,
-    Mistake,
-    Report,
-    TaskKind,
-)
+from nsed.evaluate.report.protocols import Scores, Searches, Transduces
+from nsed.evaluate.report.records import Breakdown, Comparison, Curve, Difference, Figure, Mistake, Report, TaskKind
+from nsed.progress import Progress, silent
 from nsed.text import Links, Pairs
 
 Done = TypeVar("Done")

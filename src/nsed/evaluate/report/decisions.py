@@ -21,8 +21,9 @@ from nsed.evaluate import (
     roc_auc,
 )
 from nsed.evaluate.grouping import Rows
-from nsed.evaluate.report.protocols import Calibrated, Decides, Progress, Reads, Scores, silent
+from nsed.evaluate.report.protocols import Calibrated, Decides, Reads, Scores
 from nsed.evaluate.report.records import Breakdown, Curve, Figure, Group, Line, Point
+from nsed.progress import Progress, silent
 from nsed.text import Pairs, Symboliser
 
 CURVE_POINTS = 200

@@ -7,10 +7,10 @@ import numpy as np
 
 from nsed.errors import DataError, NotExplainableError
 from nsed.evaluate import Agreement, alignment_score, links_in_proportion, read_pharaoh, totals_interval
-from nsed.evaluate.report.protocols import Aligns, Linked, Progress, Reads, silent
+from nsed.evaluate.report.protocols import Aligns, Linked, Reads
 from nsed.evaluate.report.records import Figure
+from nsed.progress import OnBatch, Progress, silent
 from nsed.text import Links, Pairs
-from nsed.text.progress import OnBatch
 
 
 def read_reference(path: Path, pairs: Pairs) -> list[Links]:

@@ -1,14 +1,13 @@
 """What a model must be able to do for a report. Whatever answers these verbs can be evaluated, of ours or not."""
 
 from collections.abc import Iterable, Sequence
-from contextlib import AbstractContextManager, nullcontext
 from typing import Protocol, runtime_checkable
 
 import numpy as np
 
 from nsed.evaluate import Calibration
+from nsed.progress import OnBatch, ignore
 from nsed.text import Coders, EditScript, Links, Pairs
-from nsed.text.progress import OnBatch, ignore
 
 
 @runtime_checkable
@@ -86,16 +85,3 @@ class Linked(Protocol):
 
     def links(self, pairs: Pairs, *, on_batch: OnBatch = ignore) -> list[Links]:
         """Their places, for each pair."""
-
-
-@runtime_checkable
-class Progress(Protocol):
-    """Told what begins and how much there is to do; what comes back is told how much of it is done."""
-
-    def __call__(self, what: str, total: int) -> AbstractContextManager[OnBatch]:
-        """A context in which that work is done."""
-
-
-def silent(what: str, total: int) -> AbstractContextManager[OnBatch]:
-    """Nobody wants to know."""
-    return nullcontext(ignore)

@@ -6,9 +6,9 @@ from importlib.resources import files
 from nsed.explain.edit_boxes import BOX_STYLE, UNSURE, legend
 from nsed.explain.markup import text
 from nsed.explain.numbers import percent
+from nsed.explain.outline import Outline
 from nsed.explain.report.rows import table
 from nsed.explain.report.summary import choices, operations_of, summary
-from nsed.models.outline import Outline
 
 _ALONE = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'"
 """What the page allows itself: nothing from outside."""

@@ -6,8 +6,8 @@ from typing import NamedTuple
 from nsed.explain.edit_boxes import boxes
 from nsed.explain.markup import foreign
 from nsed.explain.numbers import nats, percent
+from nsed.explain.outline import Outline
 from nsed.explain.svg import tag, words
-from nsed.models.outline import Outline
 
 
 class Column(NamedTuple):

@@ -6,9 +6,9 @@ from statistics import fmean, median
 
 from nsed.explain.edit_boxes import WORDS, box
 from nsed.explain.numbers import nats, percent
+from nsed.explain.outline import Outline
 from nsed.explain.report.histogram import histogram
 from nsed.explain.svg import SIGNS, tag, words
-from nsed.models.outline import Outline
 from nsed.text import Edit
 from nsed.text.visible import drawn
 

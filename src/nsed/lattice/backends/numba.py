@@ -9,11 +9,10 @@ from typing import Any
 import numpy as np
 import torch
 
-from nsed.lattice.arcs import NEG
+from nsed.kernels.compiled import array, run_light_kernel
 from nsed.lattice.backends.base import Backend
-from nsed.lattice.backends.compiled import array, run_light_kernel
 from nsed.lattice.semiring import LOG, Semiring
-from nsed.types import Cells, Stack
+from nsed.types import NEG, Cells, Stack
 
 
 class NumbaBackend(Backend):
@@ -57,4 +56,4 @@ def _inner(table: Any) -> Cells:
 
 def _run(name: str, *arrays: Any) -> None:
     _, rows, columns, pairs = arrays[0].shape
-    run_light_kernel("nsed.lattice.backends.numba_kernels", name, *arrays, pairs=pairs, cells=rows * columns)
+    run_light_kernel("nsed.kernels.numba_kernels", name, *arrays, pairs=pairs, cells=rows * columns)

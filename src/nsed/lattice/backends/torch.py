@@ -13,10 +13,9 @@ from typing import NamedTuple
 
 from torch.nn import functional
 
-from nsed.lattice.arcs import NEG
 from nsed.lattice.backends.base import Backend
 from nsed.lattice.semiring import Semiring
-from nsed.types import Cells, Stack
+from nsed.types import NEG, Cells, Stack
 
 Place = tuple[tuple[int, ...], tuple[int, ...], int]
 

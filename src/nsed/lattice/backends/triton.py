@@ -3,13 +3,13 @@
 import torch
 from torch import Tensor
 
+from nsed.kernels.gpu import MOST_NUMBERS, launch, power_of_two, runs_triton
 from nsed.lattice.backends.base import Backend
-from nsed.lattice.backends.gpu import MOST_NUMBERS, launch, power_of_two, runs_triton
 from nsed.lattice.backends.torch import TorchBackend
 from nsed.lattice.semiring import LOG, Semiring
 from nsed.types import Cells, Stack
 
-KERNELS = "nsed.lattice.backends.triton_kernels"
+KERNELS = "nsed.kernels.triton_kernels"
 WIDEST, LANES = 1024, 256
 """Columns of a table at most, and cells that a program works on at once, unless a row needs more."""
 

@@ -1,0 +1,150 @@
+"""Review: which of a model's answers a person should look at first."""
+
+import math
+from collections.abc import Sequence
+from enum import StrEnum
+from typing import NamedTuple
+
+import numpy as np
+
+from nsed.errors import ArgumentError
+from nsed.models.corrected import CanTransduce
+from nsed.models.matcher import Matcher
+from nsed.models.transduction import Transduction
+from nsed.progress import OnBatch, ignore
+from nsed.text import Pairs
+from nsed.text.pairs import PairsLike
+
+ALTERNATIVES = 5
+"""Answers per source, among which its probability is counted."""
+
+
+class Order(StrEnum):
+    """What comes first."""
+
+    CONFIDENCE = "confidence"
+    """The least probable best answer; of a Matcher, the probability nearest to one half."""
+    MARGIN = "margin"
+    """The best answer that is least ahead of the second."""
+    ENTROPY = "entropy"
+    """The most open choice among all answers found."""
+    DISAGREEMENT = "disagreement"
+    """The target or label of the data that the model believes least, against its own answer."""
+
+
+class ReviewedWord(NamedTuple):
+    """A source with its answers, and how sure the model is of them."""
+
+    source: str
+    target: str
+    """The one of the data, if there is one; else the model's best."""
+    probability: float
+    """Of the model's best answer."""
+    margin: float
+    """Probability of the best answer less that of the second."""
+    entropy: float
+    """Nats, over the answers found and, as one more, all others together: at most the true one."""
+    disagreement: float | None
+    """Log-probability of the best answer less that of the data's target; 0 where they agree, None without data."""
+    answers: tuple[Transduction, ...]
+    """The model's own, best first."""
+
+
+class ReviewedPair(NamedTuple):
+    """A pair with the calibrated probability that it matches."""
+
+    source: str
+    target: str
+    label: bool
+    """The one of the data, if there is one; else the model's decision."""
+    languages: tuple[str, str] | None
+    probability: float
+    margin: float
+    """How far the probability of matching is from that of not matching."""
+    entropy: float
+    """Nats; 0.69 is a toss-up."""
+    disagreement: float | None
+    """Log-odds against the label of the data; 0 where the model agrees, None without labels."""
+
+
+def review_words(
+    model: CanTransduce,
+    sources: Sequence[str],
+    *,
+    targets: Sequence[str] | None = None,
+    by: Order | None = None,
+    on_batch: OnBatch = ignore,
+) -> list[ReviewedWord]:
+    """Each source with its answers, what most deserves a look first.
+
+    With the targets that some data gives, likely errors of the data come first; without, the least certain answers.
+    """
+    found = model.transduce(sources, nbest=ALTERNATIVES, on_batch=on_batch)
+    given = None if targets is None else model.score(Pairs(sources, targets))
+    words = [
+        _word(source, answers, None if targets is None or given is None else (targets[row], float(given[row])))
+        for row, (source, answers) in enumerate(zip(sources, found, strict=True))
+    ]
+    by = _order(by, has_data=targets is not None)
+    return sorted(words, key=lambda word: _urgency(word, by))
+
+
+def review_pairs(matcher: Matcher, pairs: PairsLike, *, by: Order | None = None) -> list[ReviewedPair]:
+    """Each pair with its probability of matching, what most deserves a look first.
+
+    With labels, those that the model contradicts come first; without, the pairs nearest to a toss-up.
+    """
+    pairs = Pairs.of(pairs)
+    scores = matcher.score(pairs)
+    probabilities, decisions = matcher.calibration.probability(scores), scores >= matcher.threshold
+    reviewed = [_pair(pairs, row, float(probabilities[row]), bool(decisions[row])) for row in range(len(pairs))]
+    by = _order(by, has_data=pairs.labels is not None)
+    return sorted(reviewed, key=lambda pair: _urgency(pair._replace(probability=abs(pair.probability - 0.5)), by))
+
+
+def _order(by: Order | None, *, has_data: bool) -> Order:
+    if by is Order.DISAGREEMENT and not has_data:
+        raise ArgumentError("by", got="disagreement", expected="another order, or data with targets or labels")
+    return by or (Order.DISAGREEMENT if has_data else Order.CONFIDENCE)
+
+
+def _urgency(one: ReviewedWord | ReviewedPair, by: Order) -> tuple[float, float]:
+    """Smaller comes first; of equals, the less certain one."""
+    keys = {
+        Order.CONFIDENCE: one.probability,
+        Order.MARGIN: one.margin,
+        Order.ENTROPY: -one.entropy,
+        Order.DISAGREEMENT: -(one.disagreement or 0.0),
+    }
+    return keys[by], one.margin
+
+
+def _word(source: str, answers: Sequence[Transduction], given: tuple[str, float] | None) -> ReviewedWord:
+    log_probs = [one.log_prob for one in answers] or [-math.inf]
+    probabilities = [math.exp(log_prob) for log_prob in log_probs]
+    second = probabilities[1] if len(probabilities) > 1 else 0.0
+    target = given[0] if given else answers[0].text if answers else ""
+    disagreement = max(log_probs[0] - given[1], 0.0) if given else None
+    margin, entropy = probabilities[0] - second, _entropy([*probabilities, 1 - sum(probabilities)])
+    return ReviewedWord(source, target, probabilities[0], margin, entropy, disagreement, tuple(answers))
+
+
+def _pair(pairs: Pairs, row: int, probability: float, decision: bool) -> ReviewedPair:
+    label = decision if pairs.labels is None else pairs.labels[row]
+    languages = None
+    if pairs.source_languages is not None and pairs.target_languages is not None:
+        languages = pairs.source_languages[row], pairs.target_languages[row]
+    disagreement = None if pairs.labels is None else max(_log_odds(1 - probability if label else probability), 0.0)
+    margin, entropy = abs(2 * probability - 1), _entropy([probability, 1 - probability])
+    return ReviewedPair(
+        pairs.sources[row], pairs.targets[row], label, languages, probability, margin, entropy, disagreement
+    )
+
+
+def _entropy(probabilities: Sequence[float]) -> float:
+    return -sum(p * math.log(p) for p in probabilities if p > 0) + 0.0
+
+
+def _log_odds(probability: float) -> float:
+    tiny = np.finfo(float).tiny
+    return math.log(max(probability, tiny)) - math.log(max(1 - probability, tiny))

@@ -1,0 +1,1 @@
+"""Kernels: everything compiled, for CPUs (numba) and GPUs (Triton)."""

@@ -1,0 +1,232 @@
+"""Learnable edit distance (Ristad and Yianilos 1998): the first model on the lattice, and the paper's section 2."""
+
+import hashlib
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import asdict, fields
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from nsed.config import from_mapping
+from nsed.errors import ArgumentError
+from nsed.lattice import EditLattice
+from nsed.models.aligner import Aligner
+from nsed.models.edit_distance_config import EditDistanceConfig
+from nsed.models.persistence import MODEL_KINDS, read_kind
+from nsed.networks.chance import by_chance
+from nsed.networks.expectation_maximization import Iteration, iterate
+from nsed.networks.operation_table import LearnedOperation, OperationTable
+from nsed.progress import OnBatch, ignore
+from nsed.text import AlphabetConfig, Coders, PairBatch, PairBatches, Pairs
+from nsed.text.pairs import PairsLike
+from nsed.text.visible import visible
+from nsed.train.saved_model import SavedModel, write_model
+from nsed.types import REACHABLE
+
+KIND = "edit-distance"
+
+
+class LearnableEditDistance(Aligner):
+    """Probabilities of edit operations, learned from pairs that belong together.
+
+    The score of a pair is its joint log-probability: the sum over all ways to write both strings, operation by
+    operation; for matching, set `relative` and it is the logarithm of its ratio to chance. The same operation has the
+    same probability everywhere; what needs context, this model cannot learn.
+
+    >>> model = LearnableEditDistance.fit([("gray", "grey"), ("gala", "gele"), ("say", "sey")])
+    >>> print(model.align("lay", "ley"))
+    l a→e y
+    """
+
+    def __init__(
+        self,
+        table: OperationTable,
+        coders: Coders,
+        config: EditDistanceConfig | None = None,
+        *,
+        history: Sequence[float] = (),
+        pairs_hash: str = "",
+    ) -> None:
+        table.check(coders.source.vocabulary, coders.target.vocabulary)
+        self.table, self.coders = table, coders
+        self.config = config or EditDistanceConfig()
+        self.history = tuple(history)
+        """Log-likelihood per training pair before each step of EM."""
+        self.pairs_hash = pairs_hash
+        """SHA-256 of the training pairs."""
+
+    @classmethod
+    def fit(
+        cls,
+        pairs: PairsLike,
+        labels: Iterable[object] | None = None,
+        *,
+        config: EditDistanceConfig | None = None,
+        start: "LearnableEditDistance | None" = None,
+        on_iteration: "Callable[[LearnableEditDistance], None]" = ignore,
+        on_batch: OnBatch = ignore,
+    ) -> "LearnableEditDistance":
+        """Learn from pairs by EM; with labels, from the positive pairs only.
+
+        `start` continues a training on the same pairs, with its own settings unless there are new ones, to the same
+        result as without interruption. `on_iteration` gets the model after each step, `on_batch` the number of pairs
+        just done.
+        """
+        positive = Pairs.of(pairs, labels).positives()
+        if not len(positive):
+            raise ArgumentError("pairs", got="no positive pair", expected="at least one to learn from")
+        model = start._continued(positive, config) if start else cls._untrained(positive, config)
+        for step in model._steps(positive, on_batch):
+            model = model._improved(step)
+            on_iteration(model)
+            if model.converged:
+                break
+        return model
+
+    @property
+    def converged(self) -> bool:
+        """Whether the last step of EM improved less than the configured tolerance."""
+        if len(self.history) < 2:
+            return False
+        before, after = self.history[-2:]
+        return after - before < self.config.tolerance * abs(before)
+
+    def score(self, pairs: PairsLike, *, on_batch: OnBatch = ignore) -> np.ndarray:
+        """The joint log-probability of each pair, in the order given; minus infinity for what cannot be.
+
+        With the setting `relative`, how much above chance it is.
+        """
+        return self._scores(Pairs.of(pairs), relative=self.config.relative, on_batch=on_batch)
+
+    def _log_probs(self, pairs: Pairs) -> np.ndarray:
+        """The joint ones, whatever the scores are."""
+        return self._scores(pairs, relative=False, on_batch=ignore)
+
+    def _scores(self, pairs: Pairs, *, relative: bool, on_batch: OnBatch) -> np.ndarray:
+        scores = np.empty(len(pairs))
+        for batch, lattice in self.lattices(pairs):
+            joint = lattice.log_prob + self.table.end.log()
+            score = joint - by_chance(self._smoothed, batch) if relative else joint
+            scores[batch.rows.numpy()] = torch.where(joint > REACHABLE, score, -torch.inf).numpy()
+            on_batch(len(batch.rows))
+        return scores
+
+    def operations(self) -> list[LearnedOperation]:
+        """What was learned, most probable operation first, without smoothing."""
+        return _by_probability(self.table.operations(*self.coders.vocabularies.values()))
+
+    def costs(self) -> list[LearnedOperation]:
+        """All possible operations, cheapest first, with smoothing: the costs of a plain weighted Levenshtein distance.
+
+        Symbols that are not in the vocabularies go by the operations on `<unk>`.
+        """
+        return _by_probability(self._smoothed.operations(*self.coders.vocabularies.values()))
+
+    def save(self, path: str | Path) -> None:
+        """Write the model to a folder."""
+        record = {"log_likelihood_per_pair": list(self.history), "pairs_sha256": self.pairs_hash}
+        write_model(path, SavedModel(KIND, asdict(self.config), self.coders.vocabularies, vars(self.table), record))
+
+    @classmethod
+    def load(cls, path: str | Path) -> "LearnableEditDistance":
+        """Read a model from the folder that `save` wrote."""
+        return cls.from_saved(read_kind(path, KIND))
+
+    @classmethod
+    def from_saved(cls, saved: SavedModel) -> "LearnableEditDistance":
+        """The model again, from what is on disk."""
+        config = from_mapping(EditDistanceConfig, saved.config, where="saved config")
+        coders = Coders.of(config, saved.vocabularies)
+        history = saved.record.get("log_likelihood_per_pair", ())
+        pairs_hash = saved.record.get("pairs_sha256", "")
+        return cls(OperationTable(**saved.tensors), coders, config, history=history, pairs_hash=pairs_hash)
+
+    @classmethod
+    def _untrained(cls, pairs: Pairs, config: EditDistanceConfig | None) -> "LearnableEditDistance":
+        config = config or EditDistanceConfig()
+        coders = Coders.learned(config, pairs, min_count=config.min_count)
+        table = OperationTable.uniform(*coders.vocabularies.values(), unknown=config.min_count > 1)
+        return cls(table, coders, config, pairs_hash=_hash_of(pairs))
+
+    def _continued(self, pairs: Pairs, config: EditDistanceConfig | None) -> "LearnableEditDistance":
+        """This model, to go on learning from the same pairs, cut into the same symbols."""
+        config = config or self.config
+        if self.pairs_hash != _hash_of(pairs):
+            raise ArgumentError("pairs", got="other pairs", expected="the pairs with which the training began")
+        for name in (field.name for field in fields(AlphabetConfig)):
+            ours, theirs = getattr(self.config, name), getattr(config, name)
+            if ours != theirs:
+                raise ArgumentError(name, got=repr(theirs), expected=f"{ours!r}, as the training began")
+        return self._with(self.table, config, self.history)
+
+    def restarted(self, pairs: PairsLike) -> "LearnableEditDistance":
+        """This model as the `start` of a training on other pairs.
+
+        The table is smoothed first: EM never comes back to an operation whose probability is zero. Raises
+        `ArgumentError` where the pairs have new symbols, unless the model has learned what `<unk>` is (`min_count`).
+        """
+        positive, unknown = Pairs.of(pairs).positives(), self.config.min_count > 1
+        if not unknown:
+            self._check_symbols(positive)
+        even = OperationTable.uniform(*self.coders.vocabularies.values(), unknown=unknown)
+        table = self.table.mixed(even, self.config.smoothing)
+        return LearnableEditDistance(table, self.coders, self.config, pairs_hash=_hash_of(positive))
+
+    def _check_symbols(self, pairs: Pairs) -> None:
+        for name, now in self.coders.extended(pairs).vocabularies.items():
+            new = now.symbols[len(self.coders.vocabularies[name].symbols) :]
+            if new:
+                expected = "those of the model to start from: its table cannot grow"
+                raise ArgumentError(f"{name} symbols of the pairs", got=" ".join(map(visible, new)), expected=expected)
+
+    def _steps(self, pairs: Pairs, on_batch: OnBatch) -> Iterator[Iteration]:
+        if self.converged:
+            return iter(())
+        return iterate(
+            self.table,
+            self._batches(pairs),
+            pairs=len(pairs),
+            first=len(self.history) + 1,
+            last=self.config.iterations,
+            backend=self.config.backend,
+            on_batch=on_batch,
+        )
+
+    def _improved(self, step: Iteration) -> "LearnableEditDistance":
+        history = (*self.history, step.log_likelihood)
+        return self._with(step.table, self.config, history)
+
+    def _with(
+        self, table: OperationTable, config: EditDistanceConfig, history: Sequence[float]
+    ) -> "LearnableEditDistance":
+        return LearnableEditDistance(table, self.coders, config, history=history, pairs_hash=self.pairs_hash)
+
+    @cached_property
+    def _smoothed(self) -> OperationTable:
+        even = OperationTable.uniform(*self.coders.vocabularies.values(), unknown=True)
+        return self.table.mixed(even, self.config.smoothing)
+
+    def _batches(self, pairs: Pairs) -> PairBatches:
+        source, target = self.coders.encode(pairs)
+        return PairBatches(source, target, batch_cells=self.config.batch_cells, max_cells=self.config.max_cells)
+
+    def lattices(self, pairs: Pairs) -> Iterator[tuple[PairBatch, EditLattice]]:
+        """See `Aligner.lattices`: under the smoothed table."""
+        for batch in self._batches(pairs):
+            yield batch, self._smoothed.lattice(batch, backend=self.config.backend)
+
+
+def _hash_of(pairs: Pairs) -> str:
+    digest = hashlib.sha256()
+    for source, target in pairs:
+        digest.update(f"{source}\0{target}\n".encode("utf-8", "surrogatepass"))
+    return digest.hexdigest()
+
+
+def _by_probability(operations: Iterable[LearnedOperation]) -> list[LearnedOperation]:
+    return sorted(operations, key=lambda operation: (-operation.probability, operation))
+
+
+MODEL_KINDS.register(KIND, LearnableEditDistance.from_saved)

@@ -1,0 +1,72 @@
+"""The Matcher's network: from two strings to the log-probability that one can be edited into the other."""
+
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+
+from nsed.encoders import EncoderConfig, StringEncoder
+from nsed.encoders.base import inside
+from nsed.lattice import EditLattice
+from nsed.networks.op_scores import MatchScores, match_scores
+from nsed.networks.pair_features import NormedProjection, PairFeatures, pair_scores
+from nsed.networks.sides import Side, read_both, read_by
+from nsed.types import Lengths
+
+
+class MatcherNetwork(nn.Module):
+    """Two encoders (one, where the alphabets are the same), pair features and four classes per cell.
+
+    Paper: section 3.1 and Equation 4. Categories and similarity heads (`interaction`) are ours.
+    """
+
+    def __init__(
+        self,
+        encoder: EncoderConfig,
+        *,
+        source_symbols: int,
+        target_symbols: int,
+        shared: bool = False,
+        categories: int = 0,
+        interaction: int = 0,
+        feature_dropout: float = 0.0,
+    ) -> None:
+        super().__init__()
+        self.source_encoder = StringEncoder(encoder, source_symbols, causal=False, categories=categories)
+        self.target_encoder = (
+            self.source_encoder
+            if shared
+            else StringEncoder(encoder, target_symbols, causal=False, categories=categories)
+        )
+        self.features = PairFeatures(encoder.dim, attention=False, heads=encoder.heads, interaction=interaction)
+        self.projection = NormedProjection(encoder.dim, 4, attends=False)
+        self.dropout = nn.Dropout(feature_dropout)
+
+    def projected(self, side: Side, *, is_source: bool) -> Float[Tensor, "batch length dim"]:
+        """The part of the pair features that one string contributes, per symbol, `</s>` included."""
+        encoder, project = self._parts(is_source)
+        projected: Tensor = project(read_by(encoder, side))
+        return projected
+
+    def projected_symbols(
+        self, symbols: Int[Tensor, " kinds"], positions: Int[Tensor, " kinds"], *, is_source: bool
+    ) -> Float[Tensor, "kinds dim"]:
+        """The same for single symbols at given positions, by an encoder that sees no context."""
+        encoder, project = self._parts(is_source)
+        projected: Tensor = project(encoder.without_context(symbols, positions))
+        return projected
+
+    def _parts(self, is_source: bool) -> tuple[StringEncoder, nn.Linear]:
+        if is_source:
+            return self.source_encoder, self.features.source
+        return self.target_encoder, self.features.target
+
+    def forward(self, source: Side, target: Side) -> MatchScores:
+        """Log-probabilities of the arcs into each cell, and of non-match."""
+        source_vectors, target_vectors = read_both(self.source_encoder, self.target_encoder, source, target)
+        real = inside(source.lengths + 1, source_vectors.shape[1])
+        factors = self.features.factors(self.features.of_source(source_vectors, real), target_vectors)
+        return match_scores(pair_scores(self.features, self.projection, self.dropout, factors))
+
+
+def lattice_of(scores: MatchScores, source_lengths: Lengths, target_lengths: Lengths) -> EditLattice:
+    """The lattices whose log-probability says whether pairs match."""
+    return EditLattice(*scores.arcs, source_lengths, target_lengths, validate=False)

@@ -1,0 +1,139 @@
+"""The table of edit operations: one probability per operation, whatever the context."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from math import log
+from typing import NamedTuple
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+from torch.nn import functional
+
+from nsed.errors import ArgumentError
+from nsed.lattice import EditLattice
+from nsed.text import Edit, PairBatch, Vocabulary
+from nsed.text.edit_script import EditKind
+from nsed.text.vocabulary import SPECIALS
+from nsed.types import UNKNOWN
+
+DTYPE = torch.float64
+
+MOST_SUBSTITUTIONS = 2**27
+"""Pairs of symbols in a table at most: one gigabyte."""
+
+
+class LearnedOperation(NamedTuple):
+    """One line of the table. `cost` is the negative log-probability: what a weighted Levenshtein distance adds up."""
+
+    kind: EditKind
+    source: str
+    target: str
+    probability: float
+
+    @property
+    def cost(self) -> float:
+        """Nats."""
+        return -log(self.probability)
+
+    def __str__(self) -> str:
+        return str(Edit(self.kind, self.source, self.target, 0, 0))
+
+
+@dataclass(frozen=True)
+class OperationTable:
+    """Probabilities of deleting, inserting and substituting symbols (by their numbers), and of stopping.
+
+    All of them together sum to one, so the table is a distribution over pairs of strings. `counts` of operations have
+    the same shape, and `normalised` makes them probabilities.
+
+    Paper: section 2; Ristad and Yianilos 1998. Ours has their end mark, which the paper leaves out.
+    """
+
+    delete: Float[Tensor, " sources"]
+    insert: Float[Tensor, " targets"]
+    substitute: Float[Tensor, "sources targets"]
+    end: Float[Tensor, ""]
+
+    @classmethod
+    def zeros(cls, source: Vocabulary, target: Vocabulary) -> "OperationTable":
+        """An empty table for counting. Raises `ArgumentError` for vocabularies that no table can hold."""
+        if len(source) * len(target) > MOST_SUBSTITUTIONS:
+            raise ArgumentError(
+                "pairs",
+                got=f"{len(source):,} source and {len(target):,} target symbols",
+                expected=f"at most {MOST_SUBSTITUTIONS:,} kinds of substitutions",
+                advice="Did you mean graphemes rather than tokens?",
+            )
+        return cls(*(torch.zeros(size, dtype=DTYPE) for size in _sizes(source, target)))
+
+    def check(self, source: Vocabulary, target: Vocabulary) -> None:
+        """The table must be as large as its vocabularies."""
+        for name, size in zip(("delete", "insert", "substitute", "end"), _sizes(source, target), strict=True):
+            shape = tuple(getattr(self, name).shape)
+            if shape != size:
+                raise ArgumentError(name, got=shape, expected=f"{size}, the size of the vocabularies")
+
+    @classmethod
+    def uniform(cls, source: Vocabulary, target: Vocabulary, *, unknown: bool) -> "OperationTable":
+        """One probability for the end and for every operation on the vocabularies' symbols, with or without `<unk>`."""
+        table = cls.zeros(source, target)
+        rows, columns = _symbol_numbers(source, unknown), _symbol_numbers(target, unknown)
+        table.delete[rows] = 1.0
+        table.insert[columns] = 1.0
+        table.substitute[rows[:, None], columns] = 1.0
+        table.end.fill_(1.0)
+        return table.normalised()
+
+    def total(self) -> Float[Tensor, ""]:
+        """Sum of everything in the table."""
+        return self.delete.sum() + self.insert.sum() + self.substitute.sum() + self.end
+
+    def normalised(self) -> "OperationTable":
+        """The same proportions, summing to one: the maximisation step of EM."""
+        total = self.total()
+        return OperationTable(self.delete / total, self.insert / total, self.substitute / total, self.end / total)
+
+    def mixed(self, other: "OperationTable", share: float) -> "OperationTable":
+        """`share` of the other table's operations in this one; the probability of the end stays."""
+        scale = (1 - self.end) / (1 - other.end)
+        return OperationTable(
+            torch.lerp(self.delete, other.delete * scale, share),
+            torch.lerp(self.insert, other.insert * scale, share),
+            torch.lerp(self.substitute, other.substitute * scale, share),
+            self.end,
+        )
+
+    def lattice(self, batch: PairBatch, *, backend: str) -> EditLattice:
+        """The lattices of some pairs under this table."""
+        delete = functional.pad(self.delete.log()[batch.source], (1, 0))[:, :, None]
+        insert = functional.pad(self.insert.log()[batch.target], (1, 0))[:, None, :]
+        chosen = self.substitute.log()[batch.source[:, :, None], batch.target[:, None, :]]
+        substitute = functional.pad(chosen, (1, 0, 1, 0))
+        return EditLattice(
+            delete.expand_as(substitute),
+            insert.expand_as(substitute),
+            substitute,
+            batch.source_lengths,
+            batch.target_lengths,
+            backend=backend,
+        )
+
+    def operations(self, source: Vocabulary, target: Vocabulary) -> Iterator[LearnedOperation]:
+        """Every operation of probability above zero, in no particular order."""
+        for s, probability in enumerate(self.delete.tolist()):
+            if probability > 0:
+                yield LearnedOperation("delete", source.names[s], "", probability)
+        for t, probability in enumerate(self.insert.tolist()):
+            if probability > 0:
+                yield LearnedOperation("insert", "", target.names[t], probability)
+        for s, t in self.substitute.nonzero().tolist():
+            yield LearnedOperation("substitute", source.names[s], target.names[t], float(self.substitute[s, t]))
+
+
+def _sizes(source: Vocabulary, target: Vocabulary) -> list[tuple[int, ...]]:
+    return [(len(source),), (len(target),), (len(source), len(target)), ()]
+
+
+def _symbol_numbers(vocabulary: Vocabulary, unknown: bool) -> Int[Tensor, " symbols"]:
+    return torch.tensor([UNKNOWN] * unknown + list(range(len(SPECIALS), len(vocabulary))), dtype=torch.long)

@@ -1,0 +1,159 @@
+"""Features of pairs of symbols, and scores of operations from them, with no larger tables than must be.
+
+`Linear(h_s + concat + h_t)` is computed once per symbol and added per cell; layer normalisation is folded into the
+projection that follows it.
+"""
+
+from typing import NamedTuple
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor, nn
+from torch.nn import functional
+
+from nsed.kernels.compiled_features import Features, can_compile, compiled_features
+from nsed.kernels.fused_scores import can_fuse, fused_scores
+from nsed.kernels.gpu_scores import can_run, gpu_scores
+from nsed.kernels.sliced_scores import sliced_scores
+
+SourceVectors = Float[Tensor, "batch src dim"]
+TargetVectors = Float[Tensor, "batch tgt dim"]
+Scores = Float[Tensor, "batch src tgt classes"]
+
+
+class SourceFactors(NamedTuple):
+    """The part of the pair features that belongs to the source, good for any number of targets."""
+
+    projected: SourceVectors
+    similar: Float[Tensor, "batch heads src part"] | None
+    attended: SourceVectors | None
+    """What attention looks at."""
+    padding: Bool[Tensor, "batch src"]
+
+    def reordered(self, rows: Int[Tensor, " chosen"]) -> "SourceFactors":
+        """The same for chosen members of the batch."""
+        similar, attended = (None if part is None else part[rows] for part in (self.similar, self.attended))
+        return SourceFactors(self.projected[rows], similar, attended, self.padding[rows])
+
+
+class Factors(NamedTuple):
+    """The parts of the pair features that belong to one side alone."""
+
+    source: SourceVectors
+    target: TargetVectors
+    similar_source: Float[Tensor, "batch heads src part"] | None
+    similar_target: Float[Tensor, "batch heads tgt part"] | None
+    attended: TargetVectors | None
+
+
+class PairFeatures(nn.Module):
+    """What a cell (i, j) knows: ReLU(W_s h_s[i] + W_t h_t[j]), optionally with attention and similarities.
+
+    Paper: Equations 4 and 5. `interaction` similarity heads are ours: a sum of two projections sees badly whether the
+    two symbols are the same.
+    """
+
+    def __init__(self, dim: int, *, attention: bool, heads: int, interaction: int) -> None:
+        super().__init__()
+        self.source = nn.Linear(dim, dim)
+        self.target = nn.Linear(dim, dim, bias=False)
+        self.attention = nn.MultiheadAttention(dim, heads, batch_first=True) if attention else None
+        self.interaction = interaction
+        if interaction:
+            self.similar = nn.Linear(dim, interaction * SIMILARITY_DIM, bias=False)
+            self.spread = nn.Linear(interaction, dim, bias=False)
+
+    @property
+    def attends(self) -> bool:
+        """Whether the features have a second half, from attention."""
+        return self.attention is not None
+
+    def of_source(self, source: SourceVectors, real: Bool[Tensor, "batch src"]) -> SourceFactors:
+        """What can be computed before there is a target; `real` is False for padding."""
+        similar = self._heads(source) if self.interaction else None
+        return SourceFactors(self.source(source), similar, source if self.attends else None, ~real)
+
+    def factors(self, source: SourceFactors, target: TargetVectors) -> Factors:
+        """Everything that can be computed per symbol."""
+        attended = None
+        if self.attention is not None:
+            seen = source.attended
+            attended, _ = self.attention(target, seen, seen, key_padding_mask=source.padding, need_weights=False)
+        similar = self._heads(target) if self.interaction else None
+        return Factors(source.projected, self.target(target), source.similar, similar, attended)
+
+    def rectified(self, factors: Factors) -> Float[Tensor, "batch src tgt dim"]:
+        """ReLU features of every cell."""
+        summed = factors.source[:, :, None] + factors.target[:, None]
+        if factors.similar_source is not None and factors.similar_target is not None:
+            similarity = factors.similar_source @ factors.similar_target.transpose(-1, -2)
+            summed = summed + self.spread(similarity.permute(0, 2, 3, 1) * SIMILARITY_DIM**-0.5)
+        return summed.relu()
+
+    def _heads(self, vectors: Float[Tensor, "batch length dim"]) -> Float[Tensor, "batch heads length part"]:
+        batch, length, _ = vectors.shape
+        split: Tensor = self.similar(vectors).view(batch, length, self.interaction, SIMILARITY_DIM)
+        return split.transpose(1, 2)
+
+
+SIMILARITY_DIM = 32
+"""Size of the vectors whose dot products are the similarities."""
+
+
+class NormedProjection(nn.Module):
+    """Layer normalisation, then a linear projection, in one: `z = (W~ x) / deviation + constant`.
+
+    W~ is the weight times the gain, centred over its inputs, so that the mean of x needs no subtraction. With
+    attention, x is a concatenation whose second half depends on j alone and is projected per j.
+    """
+
+    def __init__(self, dim: int, classes: int, *, attends: bool) -> None:
+        super().__init__()
+        self.norm = nn.LayerNorm(2 * dim if attends else dim)
+        self.linear = nn.Linear(2 * dim if attends else dim, classes)
+
+    def forward(self, features: Features, attended: TargetVectors | None) -> Scores:
+        """Scores of all classes in all cells."""
+        weight, constant = self.folded()
+        rectified, total, squares = features
+        dim = rectified.shape[-1]
+        projected = functional.linear(rectified, weight[:, :dim])
+        if attended is not None:
+            projected = projected + (attended @ weight[:, dim:].T)[:, None]
+            total, squares = (a + b[:, None] for a, b in zip((total, squares), _moments(attended), strict=True))
+        size = weight.shape[1]
+        variance = squares / size - (total / size).square()
+        return projected * torch.rsqrt(variance.clamp(min=0) + self.norm.eps)[..., None] + constant
+
+    def folded(self) -> tuple[Float[Tensor, "classes size"], Float[Tensor, " classes"]]:
+        """W~ and the constant."""
+        weight = self.linear.weight * self.norm.weight
+        return weight - weight.mean(1, keepdim=True), self.linear.weight @ self.norm.bias + self.linear.bias
+
+
+def pair_scores(features: PairFeatures, projection: NormedProjection, dropout: nn.Dropout, factors: Factors) -> Scores:
+    """Scores of all classes in all cells, by whatever way is fastest here."""
+    weight, constant = projection.folded()
+    if factors.similar_source is None and factors.attended is None and dropout.p < 1:
+        sides, rate = (factors.source, factors.target), dropout.p if dropout.training else 0.0
+        if can_run(*sides, len(weight)):
+            return gpu_scores(*sides, weight, constant, eps=projection.norm.eps, dropout=rate)
+        if can_fuse(factors.source, weight):
+            return fused_scores(*sides, weight, constant, eps=projection.norm.eps, dropout=rate)
+        if can_compile(factors.source) and torch.is_grad_enabled():
+            return sliced_scores(*sides, weight, constant, eps=projection.norm.eps, dropout=rate)
+    scores: Scores = projection(_features(features, dropout, factors), factors.attended)
+    return scores
+
+
+def _features(features: PairFeatures, dropout: nn.Dropout, factors: Factors) -> Features:
+    if factors.similar_source is None and can_compile(factors.source) and torch.is_grad_enabled() and dropout.p < 1:
+        return compiled_features(factors.source, factors.target, dropout=dropout.p if dropout.training else 0.0)
+    rectified: Tensor = dropout(features.rectified(factors))
+    return Features(rectified, *_moments(rectified))
+
+
+def _moments(vectors: Float[Tensor, "*cells dim"]) -> tuple[Float[Tensor, "*cells"], Float[Tensor, "*cells"]]:
+    """Sum and sum of squares over the last axis, in single precision at least."""
+    vectors = vectors.to(torch.promote_types(vectors.dtype, torch.float32))
+    return vectors.sum(-1), vectors.square().sum(-1)

@@ -1,0 +1,86 @@
+"""The Transducer's network: from a source and a target to the scores of every operation in every cell."""
+
+from typing import NamedTuple
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+
+from nsed.encoders import Attended, EncoderConfig, Prefix, StringEncoder
+from nsed.encoders.base import inside
+from nsed.networks.delimiters import with_end, with_start
+from nsed.networks.op_scores import TargetScores
+from nsed.networks.pair_features import NormedProjection, PairFeatures, SourceFactors, pair_scores
+from nsed.types import Lengths
+
+
+class EncodedSource(NamedTuple):
+    """A source in context, ready for any number of targets."""
+
+    factors: SourceFactors
+    lengths: Lengths
+
+    @property
+    def attended(self) -> Attended | None:
+        """What the target's encoder may look at."""
+        vectors = self.factors.attended
+        return None if vectors is None else Attended(vectors, self.factors.padding)
+
+    def reordered(self, rows: Int[Tensor, " chosen"]) -> "EncodedSource":
+        """The same for chosen members of the batch."""
+        return EncodedSource(self.factors.reordered(rows), self.lengths.index_select(0, rows))
+
+
+class TransducerNetwork(nn.Module):
+    """Two encoders, pair features and scores of `1 + 2 * target_symbols` classes: delete, inserts, substitutes.
+
+    Paper: section 3.2 and Equation 5. Without `attention` (of a cell) and `target_attention` (of the target's encoder)
+    the lattice is the only way from source to target.
+    """
+
+    def __init__(
+        self,
+        encoder: EncoderConfig,
+        *,
+        source_symbols: int,
+        target_symbols: int,
+        attention: bool = False,
+        target_attention: bool = False,
+        interaction: int = 0,
+        feature_dropout: float = 0.0,
+    ) -> None:
+        super().__init__()
+        self.source_encoder = StringEncoder(encoder, source_symbols, causal=False)
+        self.target_encoder = StringEncoder(encoder, target_symbols, causal=True, attends=target_attention)
+        self.features = PairFeatures(encoder.dim, attention=attention, heads=encoder.heads, interaction=interaction)
+        self.projection = NormedProjection(encoder.dim, 1 + 2 * target_symbols, attends=attention)
+        self.dropout = nn.Dropout(feature_dropout)
+
+    def encode(self, source: Int[Tensor, "batch n"], lengths: Lengths) -> EncodedSource:
+        """The positions of `s_1 .. s_n </s>`."""
+        vectors = self.source_encoder(with_end(source, lengths), lengths + 1)
+        factors = self.features.of_source(vectors, inside(lengths + 1, vectors.shape[1]))
+        if self.target_encoder.attends:
+            factors = factors._replace(attended=vectors)
+        return EncodedSource(factors, lengths)
+
+    def forward(self, source: EncodedSource, target: Int[Tensor, "batch m"], target_lengths: Lengths) -> TargetScores:
+        """Scores in all cells of whole targets."""
+        vectors = self.target_encoder(with_start(target), target_lengths + 1, attended=source.attended)
+        return self.scores(source, vectors)
+
+    def begin(self, source: EncodedSource) -> tuple[Float[Tensor, "batch dim"], Prefix]:
+        """The vector of `<s>`, where every target starts."""
+        batch = len(source.lengths)
+        alike = 1 if source.attended is None else batch  # what looks at its source begins in its own way
+        start = with_start(source.lengths.new_zeros((alike, 0), dtype=torch.long))[:, 0]
+        vector, prefix = self.target_encoder.step(start, self.target_encoder.begin(alike), source.attended)
+        if alike == batch:
+            return vector, prefix
+        everywhere = torch.zeros_like(source.lengths)
+        return vector[everywhere], prefix.reordered(everywhere)
+
+    def scores(self, source: EncodedSource, target: Float[Tensor, "batch tgt dim"]) -> TargetScores:
+        """Scores in the cells of these columns."""
+        factors = self.features.factors(source.factors, target)
+        return TargetScores(pair_scores(self.features, self.projection, self.dropout, factors))

@@ -1,0 +1,59 @@
+"""Long work: how it tells how far it is, and what Python leaves alone meanwhile."""
+
+import gc
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from typing import NamedTuple, Protocol, runtime_checkable
+
+OnBatch = Callable[[int], None]
+"""Told how many pairs or words are done now, for progress bars."""
+
+OnStep = Callable[[int], None]
+"""Told the number of each step of a training that is done."""
+
+
+class Validation(NamedTuple):
+    """The state of a training at a validation."""
+
+    step: int
+    loss: float
+    """Mean over the steps since the last validation."""
+    metrics: Mapping[str, float]
+    improved: bool
+
+
+OnValidation = Callable[[Validation], None]
+"""Told of each validation."""
+
+
+def ignore(_: object) -> None:
+    """Nobody wants to know."""
+
+
+@runtime_checkable
+class Progress(Protocol):
+    """Told what begins and how much there is to do; what comes back is told how much of it is done."""
+
+    def __call__(self, what: str, total: int) -> AbstractContextManager[OnBatch]:
+        """A context in which that work is done."""
+
+
+def silent(what: str, total: int) -> AbstractContextManager[OnBatch]:
+    """Nobody wants to know."""
+    return nullcontext(ignore)
+
+
+@contextmanager
+def no_garbage_collection() -> Iterator[None]:
+    """While this lasts, nothing is collected; afterwards as before.
+
+    For making many small objects that all stay, which Python's collector would go through again and again, and for
+    recording CUDA graphs, which the end of an old one would break off.
+    """
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()

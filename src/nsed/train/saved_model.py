@@ -1,0 +1,134 @@
+"""Models on disk: one folder with `model.json` and one safetensors file. No pickle is ever read.
+
+`model.json` names the weights file, whose name contains the hash of its content, and is replaced last and atomically: a
+process killed at any moment leaves a folder that holds either the old model or the new one.
+"""
+
+import hashlib
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from safetensors import SafetensorError
+from safetensors.torch import load as parse_tensors
+from safetensors.torch import save as format_tensors
+from torch import Tensor
+
+from nsed.errors import ModelFileError, NsedError
+from nsed.text import Vocabulary
+
+FORMAT = 1
+DESCRIPTION = "model.json"
+
+
+@dataclass(frozen=True)
+class SavedModel:
+    """What a model is on disk: its kind, how it was made, its vocabularies and its numbers."""
+
+    kind: str
+    config: Mapping[str, Any]
+    vocabularies: Mapping[str, Vocabulary]
+    tensors: Mapping[str, Tensor]
+    record: Mapping[str, Any] = field(default_factory=dict)
+    """What training has to tell: data, iterations, scores."""
+
+
+def write_model(path: str | Path, model: SavedModel) -> None:
+    """Save to a folder, which is made if need be."""
+    folder, content = Path(path), format_tensors({name: t.contiguous() for name, t in model.tensors.items()})
+    weights = f"weights-{_digest(content)[:12]}.safetensors"
+    description = {
+        "format": FORMAT,
+        "kind": model.kind,
+        "weights": weights,
+        "sha256": _digest(content),
+        "config": dict(model.config),
+        "vocabularies": {name: list(vocabulary.symbols) for name, vocabulary in model.vocabularies.items()},
+        "record": dict(model.record),
+    }
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        before = _weights_in(folder)
+        replace_file(folder / weights, content)
+        replace_file(folder / DESCRIPTION, json.dumps(description, indent=1).encode())
+        if before not in (None, weights):
+            (folder / str(before)).unlink(missing_ok=True)
+    except OSError as error:
+        raise NsedError(f"{path}: the model cannot be saved: {error.strerror}") from error
+
+
+def read_model(path: Path) -> SavedModel:
+    """What `write_model` wrote."""
+    description = _read_description(path)
+    content = _read(path / description["weights"])
+    if _digest(content) != description["sha256"]:
+        raise ModelFileError(path, f"{description['weights']} is truncated or altered: its hash is not the saved one")
+    try:
+        tensors = parse_tensors(content)
+    except SafetensorError as error:
+        raise ModelFileError(path, f"{description['weights']} is not readable: {error}") from None
+    vocabularies = {name: Vocabulary(tuple(symbols)) for name, symbols in description["vocabularies"].items()}
+    return SavedModel(description["kind"], description["config"], vocabularies, tensors, description["record"])
+
+
+_TYPES = {"kind": str, "weights": str, "sha256": str, "config": dict, "vocabularies": dict, "record": dict}
+
+
+def _read_description(folder: Path) -> dict[str, Any]:
+    content = _read(folder / DESCRIPTION)
+    try:
+        description = json.loads(content)
+    except ValueError:
+        description = None
+    if not isinstance(description, dict) or not isinstance(description.get("format"), int):
+        raise ModelFileError(folder, f"{DESCRIPTION} is truncated or not a model description")
+    if description["format"] > FORMAT:
+        message = f"format {description['format']} is newer than this nsed, which reads up to {FORMAT}: upgrade it"
+        raise ModelFileError(folder, message)
+    wrong = [name for name, kind in _TYPES.items() if not isinstance(description.get(name), kind)]
+    if wrong or Path(description["weights"]).name != description["weights"]:
+        raise ModelFileError(folder, f"{DESCRIPTION} is incomplete or altered: {', '.join(wrong) or 'weights'}")
+    return description
+
+
+def _weights_in(folder: Path) -> str | None:
+    """The weights file of the model that is in a folder already."""
+    try:
+        return str(_read_description(folder)["weights"])
+    except ModelFileError:
+        return None
+
+
+def _read(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        message = f"no saved model here: {path.name} cannot be read: {error.strerror}{_hint(path.parent)}"
+        raise ModelFileError(path.parent, message) from None
+
+
+def _hint(folder: Path) -> str:
+    """What may have been meant."""
+    unfinished = (folder / "checkpoint" / DESCRIPTION).exists()
+    return " (the training here is not finished: go on with nsed train --resume)" if unfinished else ""
+
+
+def replace_file(path: Path, content: bytes) -> None:
+    """Write beside the file, make sure it is on the disk, then put it in the file's place."""
+    beside = path.with_name(path.name + ".part")
+    try:
+        with beside.open("wb") as stream:
+            stream.write(content)
+            stream.flush()
+            os.fsync(stream.fileno())
+        beside.replace(path)
+    except OSError:
+        beside.unlink(missing_ok=True)  # a full disk should not stay full because of us
+        raise
+
+
+def _digest(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
