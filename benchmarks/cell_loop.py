@@ -7,7 +7,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from nsed.lattice import Arcs
-from nsed.networks.op_scores import TargetScores
+from nsed.networks.operations import TargetScores
 from nsed.types import Lengths, PerPair
 
 

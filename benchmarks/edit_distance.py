@@ -8,8 +8,7 @@ from benchmarks.data import words
 from benchmarks.figures import Report, figure
 from benchmarks.setting import Setting
 from benchmarks.timing import rates
-from nsed.models.edit_distance import LearnableEditDistance
-from nsed.models.edit_distance_config import EditDistanceConfig
+from nsed.models.edit_distance import EditDistanceConfig, LearnableEditDistance
 from nsed.text import Pairs
 
 PAIRS = 1_000_000

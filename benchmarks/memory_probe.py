@@ -28,8 +28,7 @@ from benchmarks.transducer_update import published_task
 from nsed.models.matcher_task import MatcherTask
 from nsed.networks.matcher import MatcherNetwork
 from nsed.text import PairBatch
-from nsed.train.config import TrainConfig
-from nsed.train.precision import products_in
+from nsed.train.config import TrainConfig, products_in
 from nsed.train.task import Batch, Task
 from nsed.train.trainer import Trainer
 

@@ -17,7 +17,7 @@ from benchmarks.published import materialised_scores
 from benchmarks.setting import Setting
 from benchmarks.timing import SLOWER, Run, compare, compared
 from nsed.lattice import EditLattice
-from nsed.networks.op_scores import match_scores
+from nsed.networks.operations import match_scores
 from nsed.networks.pair_features import Factors, NormedProjection, PairFeatures, pair_scores
 
 DIM, LENGTH = 256, 8

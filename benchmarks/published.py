@@ -8,10 +8,10 @@ import torch
 from torch import Tensor, nn
 
 from benchmarks import cell_loop
-from nsed.networks.delimiters import with_end, with_start
+from nsed.encoders.string_encoder import with_end, with_start
 from nsed.networks.losses import em_loss, match_loss, non_match_loss, real_cells
 from nsed.networks.matcher import MatcherNetwork, lattice_of
-from nsed.networks.op_scores import TargetScores, match_scores
+from nsed.networks.operations import TargetScores, match_scores
 from nsed.networks.outgoing import leaving_cells
 from nsed.networks.pair_features import NormedProjection, PairFeatures
 from nsed.networks.transducer import TransducerNetwork

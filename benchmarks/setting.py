@@ -11,7 +11,7 @@ from torch import Tensor
 
 from benchmarks.figures import Bar
 from nsed.encoders import EncoderConfig
-from nsed.train.recording import Recorder
+from nsed.train.gradients import Recorder
 
 T = TypeVar("T")
 

@@ -13,10 +13,9 @@ from torch.nn import functional
 
 from nsed.encoders import EncoderConfig, StringEncoder
 from nsed.encoders.base import inside
-from nsed.networks.delimiters import with_end, with_start
+from nsed.encoders.string_encoder import with_end, with_start
 from nsed.text import EncodedStrings, PairBatch
-from nsed.text.batch import batch_of
-from nsed.text.string_table import PairTable
+from nsed.text.batch import PairTable, batch_of
 from nsed.train.task import Batch, Task
 from nsed.types import PAD
 

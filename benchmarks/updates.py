@@ -6,9 +6,8 @@ import numpy as np
 import torch
 
 from benchmarks.setting import Setting
-from nsed.train.config import TrainConfig
+from nsed.train.config import TrainConfig, products_in
 from nsed.train.gradients import batch_of
-from nsed.train.precision import products_in
 from nsed.train.task import Task
 from nsed.train.trainer import Trainer
 

@@ -8,8 +8,7 @@ from nsed.errors import NsedError, UnknownSymbolWarning
 from nsed.explain.explanation import Explanation
 from nsed.lattice import EditLattice
 from nsed.models.corrected import transduce_with_exceptions
-from nsed.models.edit_distance import LearnableEditDistance
-from nsed.models.edit_distance_config import EditDistanceConfig
+from nsed.models.edit_distance import EditDistanceConfig, LearnableEditDistance
 from nsed.models.matcher import Matcher
 from nsed.models.matcher_config import MatcherConfig
 from nsed.models.persistence import load

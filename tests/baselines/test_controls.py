@@ -10,10 +10,9 @@ from typer.testing import CliRunner
 
 import nsed
 from nsed.__main__ import app
-from nsed.baselines.jaro_winkler import JaroWinkler
-from nsed.baselines.levenshtein import Levenshtein, LevenshteinConfig
 from nsed.baselines.lookup import Lookup, LookupConfig
 from nsed.baselines.majority import Majority, MajorityConfig
+from nsed.baselines.similarity import JaroWinkler, Levenshtein, LevenshteinConfig
 from nsed.errors import ArgumentError, NotExplainableError
 from nsed.text import Pairs
 

@@ -14,13 +14,12 @@ import torch
 import nsed
 from nsed.config import from_mapping, read_yaml
 from nsed.datasets import read_word_list
-from nsed.datasets.published_cognates import published_cognates
+from nsed.datasets.protocols import published_cognates
 from nsed.datasets.rule_language import transduction_pairs
 from nsed.errors import ArgumentError, ModelFileError, NotExplainableError, UnknownSymbolWarning
 from nsed.lattice import Operation
 from nsed.lattice.reference import all_paths
-from nsed.models.edit_distance import LearnableEditDistance
-from nsed.models.edit_distance_config import EditDistanceConfig
+from nsed.models.edit_distance import EditDistanceConfig, LearnableEditDistance
 from nsed.networks.expectation_maximization import expect
 from nsed.networks.operation_table import OperationTable
 from nsed.progress import ignore
@@ -40,7 +39,7 @@ def random_table(seed):
 
 def batches_of(pairs, batch_cells=64):
     encoded = (
-        EncodedStrings.of([pair[side] for pair in pairs], Symboliser(), vocabulary)
+        EncodedStrings(vocabulary.encode(Symboliser().split(pair[side])) for pair in pairs)
         for side, vocabulary in enumerate(LETTERS)
     )
     return PairBatches(*encoded, batch_cells=batch_cells, max_cells=1000)

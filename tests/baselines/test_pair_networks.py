@@ -7,13 +7,12 @@ import torch
 
 from nsed.baselines.classifier import PairClassifier
 from nsed.baselines.cross_encoder import CrossEncoder, joined
-from nsed.baselines.matrix_scorer import MatrixScorer
 from nsed.baselines.pair_network import Alphabets
-from nsed.baselines.stance import Stance
+from nsed.baselines.stance import MatrixScorer, Stance
 from nsed.config import from_mapping, read_yaml
 from nsed.encoders import EncoderConfig, TransformerConfig
+from nsed.encoders.string_encoder import Side
 from nsed.errors import TooLongError
-from nsed.networks.sides import Side
 from nsed.text import Coders, Vocabulary
 
 CONFIGS = Path(__file__).parents[2] / "configs"

@@ -7,12 +7,10 @@ from typer.testing import CliRunner
 
 import nsed
 from nsed.__main__ import app
-from nsed.baselines import lingpy_tools
-from nsed.baselines import phonetisaurus_programs as programs
-from nsed.baselines.lexstat import Entry, LexStat, LexStatConfig, lexstat_distances
-from nsed.baselines.lingpy_tools import lingpy_module
+from nsed.baselines import lingpy as lingpy_tools
+from nsed.baselines import phonetisaurus as programs
+from nsed.baselines.lingpy import Entry, LexStat, LexStatConfig, Sca, ScaConfig, lexstat_distances, lingpy_module
 from nsed.baselines.phonetisaurus import Phonetisaurus, PhonetisaurusConfig
-from nsed.baselines.sca import Sca, ScaConfig
 from nsed.errors import ArgumentError, MissingExtraError, NotExplainableError, NsedError
 from nsed.text import Pairs
 

@@ -9,9 +9,8 @@ from typer.testing import CliRunner
 
 import nsed
 from nsed.__main__ import app
-from nsed.datasets.catalogue import DATASETS
-from nsed.datasets.natural_parts import unseen_validation
-from nsed.datasets.records import DataFile, DataSet
+from nsed.datasets.catalogue import DATASETS, DataFile, DataSet
+from nsed.datasets.splits import unseen_validation
 from nsed.errors import ArgumentError, DownloadError, NsedError, UnknownNameError
 
 PARTS = {"train": "A  AH\nA  EY\nB  B IY\n", "valid": "A  AH\nC  S IY\n", "test": "D  D IY\n"}

@@ -9,11 +9,9 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 
 from nsed.datasets import fetch, load
-from nsed.datasets.catalogue import DATASETS
-from nsed.datasets.fetching import fetch_file
-from nsed.datasets.natural_parts import published_parts
-from nsed.datasets.places import cache_folder, cache_path
-from nsed.datasets.records import DataFile, DataSet
+from nsed.datasets.catalogue import DATASETS, DataFile, DataSet
+from nsed.datasets.fetching import cache_folder, cache_path, fetch_file
+from nsed.datasets.splits import published_parts
 from nsed.errors import ArgumentError, DataError, DownloadError
 
 CONTENT = "".join(f"{number}\t{number + 1}\n" for number in range(20_000)).encode()

@@ -9,7 +9,7 @@ from nsed.datasets import reference_alignments
 from nsed.datasets.reference_alignments import statistical_links
 from nsed.datasets.rule_language import transduction_pairs
 from nsed.errors import NsedError
-from nsed.evaluate.symmetrisation import intersection
+from nsed.evaluate.alignment import intersection
 from nsed.text import Pairs, Symboliser
 
 BECOMES = {"a": "x", "A": "X", "b": "y", "c": "Z"}

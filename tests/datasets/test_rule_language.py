@@ -2,8 +2,8 @@
 
 import pytest
 
-from nsed.datasets.embedded import cmudict_pairs
 from nsed.datasets.rule_language import matching_pairs, transcribe, transduction_pairs
+from nsed.datasets.splits import cmudict_pairs
 from nsed.errors import ArgumentError
 
 

@@ -5,9 +5,9 @@ import json
 from typer.testing import CliRunner
 
 from nsed.__main__ import app
+from nsed.datasets.overlaps import word_overlaps
 from nsed.datasets.protocols import PROTOCOLS, SplitOptions
 from nsed.datasets.word_list import Word
-from nsed.datasets.word_overlaps import word_overlaps
 
 WORDS = [
     Word(f"L{language}", f"C{concept}", f"w {concept} {language}", f"{concept}.{language // 2}")

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nsed.errors import UnknownNameError
-from nsed.evaluate.symmetrisation import HEURISTICS, grow_diag, grow_diag_final_and, intersection, union
+from nsed.evaluate.alignment import HEURISTICS, grow_diag, grow_diag_final_and, intersection, union
 
 links = st.frozensets(st.tuples(st.integers(0, 4), st.integers(0, 4)), max_size=12)
 

@@ -15,10 +15,10 @@ from nsed.datasets.rule_language import matching_pairs
 from nsed.errors import ArgumentError, UnknownNameError
 from nsed.evaluate import Calibration
 from nsed.explain.explanation import Explanation
-from nsed.explain.figure import draw, draw_grid
-from nsed.explain.grid import grid_svg
-from nsed.explain.matrix_map import confusion_grid, operation_grid
-from nsed.explain.pictures import PICTURES
+from nsed.explain.render.figure import draw, draw_grid
+from nsed.explain.render.grid import grid_svg
+from nsed.explain.render.heat_maps import confusion_grid, operation_grid
+from nsed.explain.render.pictures import PICTURES
 from nsed.text import Pairs
 from nsed.text.visible import drawn
 from support import parsed_back

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 import nsed
 from nsed.config import from_mapping
-from nsed.explain.outline import Outline
-from nsed.explain.report import report_page
+from nsed.explain.explanation import Outline
+from nsed.explain.render.report_page import report_page
 from nsed.text import Edit, EditScript, Pairs
 from nsed.text.visible import drawn
 from support import parsed_back

@@ -7,9 +7,9 @@ import pytest
 from rich.console import Console
 
 import nsed
-from nsed.explain.rule_comparison import compare
-from nsed.explain.rule_html import differences_page, rules_page
-from nsed.explain.rule_rows import COLUMNS, DIFFERENCE_COLUMNS, console_table, difference_rows, rule_rows
+from nsed.explain.render.rule_page import differences_page, rules_page
+from nsed.explain.render.rule_rows import COLUMNS, DIFFERENCE_COLUMNS, console_table, difference_rows, rule_rows
+from nsed.explain.rule_table import compare
 from nsed.explain.rules import rules
 
 HOSTILE = ["<script>alert(1)</script>", '"onmouseover="x', "</td>", "&amp;", "[red]", "--></style>", "'"]

@@ -9,9 +9,8 @@ import nsed
 from nsed.config import from_mapping
 from nsed.datasets import rule_language
 from nsed.errors import ArgumentError, NotExplainableError
-from nsed.explain.keyed_sums import KeyedSums, summed
-from nsed.explain.likelihood_ratio import g_squared
-from nsed.explain.rule_comparison import compare
+from nsed.explain.rule_statistics import KeyedSums, g_squared, summed
+from nsed.explain.rule_table import compare
 from nsed.explain.rules import rules
 from nsed.explain.weight_rules import table_rules, weight_rules
 from nsed.text import Pairs
@@ -251,7 +250,7 @@ def test_g_squared_is_that_of_the_textbook():
 
 
 def test_sums_are_merged_when_many_wait(monkeypatch):
-    monkeypatch.setattr("nsed.explain.keyed_sums.MOST_PENDING", 5)
+    monkeypatch.setattr("nsed.explain.rule_statistics.MOST_PENDING", 5)
     random, sums = np.random.default_rng(0), KeyedSums()
     keys, weights = random.integers(20, size=(30, 7)), random.random((30, 7))
     for some in zip(keys, weights, strict=True):

@@ -10,7 +10,7 @@ from sklearn.cluster import AgglomerativeClustering
 from nsed.errors import ArgumentError, ShapeError, UnknownNameError
 from nsed.evaluate import adjusted_rand
 from nsed.jobs import CLUSTERERS, cluster, similarity_matrix
-from nsed.jobs.clustering import infomap
+from nsed.jobs import clustering as infomap
 
 METHODS = list(CLUSTERERS)
 seeds, counts, thresholds = st.integers(0, 10**6), st.integers(2, 25), st.floats(0.05, 0.95)

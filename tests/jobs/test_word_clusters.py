@@ -7,7 +7,7 @@ import nsed
 from nsed.datasets.word_list import Word
 from nsed.errors import ArgumentError
 from nsed.jobs import CLUSTERERS, Levenshtein, cluster_score, cluster_words, tune_threshold
-from nsed.jobs.likeness import likeness
+from nsed.jobs.similarity import likeness
 from nsed.text import Pairs
 
 LANGUAGES = ("L1", "L2", "L3", "L4")
@@ -124,8 +124,7 @@ def test_what_cannot_be_clustered_is_refused():
 
 
 def test_real_cognates_are_found_better_than_by_chance(data_folder):
-    from nsed.datasets.concept_pairs import TEST, VALIDATION
-    from nsed.datasets.protocols import parts_of_concepts
+    from nsed.datasets.protocols import TEST, VALIDATION, parts_of_concepts
     from nsed.datasets.word_list import read_word_list
 
     words = read_word_list(data_folder / "cognates" / "indo-european.tsv")

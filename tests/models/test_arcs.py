@@ -9,7 +9,7 @@ from nsed.kernels.cpu_match import compiled_match
 from nsed.kernels.fused_scores import fused_scores
 from nsed.lattice import EditLattice
 from nsed.lattice.arcs import usable
-from nsed.networks.op_scores import TargetScores, competing
+from nsed.networks.operations import TargetScores, competing
 from nsed.networks.outgoing import blocked, weighed
 
 

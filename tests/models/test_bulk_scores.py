@@ -5,9 +5,9 @@ import pytest
 import torch
 
 from nsed.encoders import ENCODERS, EncoderConfig
+from nsed.encoders.string_encoder import Side
 from nsed.networks import bulk_scores as bulk
 from nsed.networks.matcher import MatcherNetwork, lattice_of
-from nsed.networks.sides import Side
 from nsed.networks.string_vectors import Strings
 from nsed.text import EncodedStrings
 

@@ -5,8 +5,8 @@ import torch
 from torch.testing import assert_close
 
 from nsed.encoders import EncoderConfig
-from nsed.networks.growth import grow_into
 from nsed.networks.transducer import TransducerNetwork
+from nsed.networks.weights import grow_into
 from nsed.types import UNKNOWN
 
 SOURCES, TARGETS = 7, 6

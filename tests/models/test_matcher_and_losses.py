@@ -6,6 +6,7 @@ import pytest
 import torch
 
 from nsed.encoders import EncoderConfig
+from nsed.encoders.string_encoder import Side
 from nsed.lattice import Arcs, EditLattice
 from nsed.networks.losses import (
     distortion_loss,
@@ -19,7 +20,6 @@ from nsed.networks.losses import (
 )
 from nsed.networks.matcher import MatcherNetwork, lattice_of
 from nsed.networks.pair_features import NormedProjection, PairFeatures, pair_scores
-from nsed.networks.sides import Side
 from nsed.types import END
 
 

@@ -7,11 +7,10 @@ import torch
 
 from nsed.encoders import EncoderConfig
 from nsed.lattice import EditLattice
-from nsed.networks.decoder import Decoder
 from nsed.networks.incoming import Incoming, next_symbol_distribution
 from nsed.networks.outgoing import Outgoing
 from nsed.networks.search import beam_search, draw, greedy_search
-from nsed.networks.transducer import TransducerNetwork
+from nsed.networks.transducer import Decoder, TransducerNetwork
 from nsed.types import END, NEG, UNKNOWN
 
 LETTERS = (4, 5)

@@ -9,8 +9,9 @@ from torch import nn
 from torch.autograd import grad
 
 from nsed.encoders import EncoderConfig
-from nsed.encoders.lookup import _Lookup
+from nsed.encoders.embedding import _Lookup
 from nsed.encoders.recurrence import read_all
+from nsed.encoders.string_encoder import Side
 from nsed.kernels.gpu_arcs import match_arcs, outgoing_arcs
 from nsed.kernels.gpu_scores import gpu_scores, pair_scores
 from nsed.lattice.arcs import usable
@@ -19,9 +20,8 @@ from nsed.lattice.backends.triton import TritonBackend, lattice_forward, lattice
 from nsed.lattice.semiring import LOG, MAX
 from nsed.networks.bulk_scores import bulk_scores
 from nsed.networks.matcher import MatcherNetwork, lattice_of
-from nsed.networks.op_scores import TargetScores, competing
+from nsed.networks.operations import TargetScores, competing
 from nsed.networks.outgoing import weighed
-from nsed.networks.sides import Side
 from nsed.networks.string_vectors import LARGEST_TABLE, Strings
 from nsed.text import EncodedStrings
 

@@ -7,7 +7,7 @@ import pytest
 
 from nsed.errors import ArgumentError, DataError
 from nsed.text import read_pairs
-from nsed.text.readers.pronunciations import read_pronunciations
+from nsed.text.readers.dictionaries import read_pronunciations
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ import nsed
 from nsed.config import from_mapping
 from nsed.datasets.rule_language import transduction_pairs
 from nsed.errors import ArgumentError, ModelFileError
-from nsed.train import loggers
+from nsed.train import run_folder as loggers
 
 PAIRS = transduction_pairs(200)
 

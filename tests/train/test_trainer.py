@@ -5,12 +5,10 @@ import pytest
 import torch
 from torch import nn
 
-from nsed.train.averaging import WeightAverage
-from nsed.train.bucketing import epoch_batches
 from nsed.train.config import TrainConfig
-from nsed.train.schedule import Schedule
+from nsed.train.optimiser import Schedule, WeightAverage
 from nsed.train.task import Task
-from nsed.train.trainer import Trainer
+from nsed.train.trainer import Trainer, epoch_batches
 
 
 class Line(Task):

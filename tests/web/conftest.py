@@ -11,8 +11,8 @@ import nsed
 from nsed.config import from_mapping
 from nsed.datasets.rule_language import matching_pairs
 from nsed.web.app import make_app
-from nsed.web.gallery import ServedModel
 from nsed.web.limits import Limits
+from nsed.web.served_models import ServedModel
 
 
 @contextmanager

@@ -6,9 +6,9 @@ import nsed
 from nsed.baselines.majority import Majority
 from nsed.errors import NotExplainableError
 from nsed.web import service
-from nsed.web.gallery import NO_EXCEPTIONS, Gallery, ServedModel
 from nsed.web.limits import Limits
 from nsed.web.schemas import ExplainRequest
+from nsed.web.served_models import NO_EXCEPTIONS, Gallery, ServedModel
 
 pytestmark = pytest.mark.filterwarnings("ignore::nsed.errors.UnknownSymbolWarning")
 

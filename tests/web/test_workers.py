@@ -5,11 +5,9 @@ import time
 
 import pytest
 
-from nsed.web.limits import Limits
-from nsed.web.problems import ApiError
+from nsed.web.limits import ApiError, Limits
+from nsed.web.request_batching import Together, Workers
 from nsed.web.schemas import Answers
-from nsed.web.together import Together
-from nsed.web.workers import Workers
 
 
 class Recorder:

@@ -8,8 +8,7 @@ from torch.nn import functional
 from nsed.baselines.pair_network import Alphabets, PairNetwork
 from nsed.encoders import ENCODERS, TransformerConfig
 from nsed.encoders.embedding import SymbolEmbedding
-from nsed.networks.delimiters import with_start
-from nsed.networks.sides import Side
+from nsed.encoders.string_encoder import Side, with_start
 from nsed.types import END, Lengths, PerPair
 
 

@@ -1,30 +1,72 @@
-"""Lookup: a table of the training pairs. What it finds in test data, nobody had to learn."""
+"""Lookup: a table of the training pairs, and of the words that chains of pairs connect.
+
+What it finds in test data, nobody needs to learn.
+"""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
+from itertools import repeat
 from pathlib import Path
 from typing import Literal
 
 import numpy as np
 import torch
 
-from nsed.baselines.chains import Chains
-from nsed.baselines.coded_strings import StringCodes, nearest
 from nsed.baselines.pair_scorer import UNCALIBRATED, Criterion, PairScorer, labels_of, plain_coders
-from nsed.baselines.ranked_targets import ranked
+from nsed.baselines.similarity import StringCodes, nearest
 from nsed.config import from_mapping
 from nsed.errors import ArgumentError
 from nsed.evaluate.calibration import fit_calibration
 from nsed.models.persistence import MODEL_KINDS, read_kind
-from nsed.models.text_tensors import from_tensors, to_tensors
-from nsed.models.transduction import Transduction, checked_sources
+from nsed.models.transduction import Transduction, checked_sources, ranked
 from nsed.progress import OnBatch, ignore
 from nsed.text import Pairs, StringConfig
 from nsed.text.pairs import PairsLike
-from nsed.text.texts import Texts
+from nsed.text.texts import Texts, from_tensors, to_tensors
 from nsed.train.saved_model import SavedModel, write_model
+
+Word = tuple[str, str]
+"""A language and a string."""
+
+
+class Chains:
+    """The words of some pairs, sorted into those that are connected.
+
+    A word is a string of a language where there are languages, else a string; each is connected with itself.
+
+    >>> Chains(Pairs(["hand", "Hand"], ["Hand", "hånd"])).connect(Pairs(["hånd", "foot"], ["hand", "hand"]))
+    array([ True, False])
+    """
+
+    def __init__(self, pairs: Pairs) -> None:
+        above: dict[Word, Word] = {}
+        for one, other in _words(pairs):
+            above[_top(one, above)] = _top(other, above)
+        self._tops = {word: _top(word, above) for word in above}
+
+    def connect(self, pairs: Pairs) -> np.ndarray:
+        """Whether the two words of each pair are connected."""
+        tops = self._tops
+        return np.array([tops.get(one, one) == tops.get(other, other) for one, other in _words(pairs)], dtype=bool)
+
+
+def _words(pairs: Pairs) -> Iterator[tuple[Word, Word]]:
+    sources = _column(pairs.source_languages, pairs.sources)
+    return zip(sources, _column(pairs.target_languages, pairs.targets), strict=True)
+
+
+def _column(languages: Sequence[str] | None, texts: Sequence[str]) -> Iterator[Word]:
+    return zip(repeat("") if languages is None else languages, texts, strict=False)
+
+
+def _top(word: Word, above: dict[Word, Word]) -> Word:
+    """The word that stands for all those connected with this one; the way there is halved for the next time."""
+    while (higher := above.setdefault(word, word)) != word:
+        above[word] = word = above[higher]
+    return word
+
 
 FOUND = 0.5
 """Scores are 1 and 0: whatever is between them is a threshold."""

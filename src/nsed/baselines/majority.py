@@ -10,12 +10,11 @@ from typing import Literal
 import numpy as np
 
 from nsed.baselines.pair_scorer import Criterion, PairScorer, plain_coders
-from nsed.baselines.ranked_targets import ranked
 from nsed.config import from_mapping
 from nsed.errors import ArgumentError
 from nsed.evaluate.calibration import Calibration
 from nsed.models.persistence import MODEL_KINDS, read_kind
-from nsed.models.transduction import Transduction, checked_sources
+from nsed.models.transduction import Transduction, checked_sources, ranked
 from nsed.progress import OnBatch, ignore
 from nsed.text import Pairs, StringConfig
 from nsed.text.pairs import PairsLike

@@ -6,7 +6,7 @@ from typing import NamedTuple
 from torch import nn
 
 from nsed.encoders import EncoderConfig, StringEncoder
-from nsed.networks.sides import Side
+from nsed.encoders.string_encoder import Side
 from nsed.types import PerPair
 
 

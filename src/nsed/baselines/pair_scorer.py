@@ -7,7 +7,7 @@ import numpy as np
 
 from nsed.errors import ArgumentError, NotExplainableError
 from nsed.evaluate.calibration import Calibration, fit_calibration
-from nsed.evaluate.threshold import tuned_threshold
+from nsed.evaluate.matching import tuned_threshold
 from nsed.progress import OnBatch, ignore
 from nsed.text import Coders, Pairs, StringConfig, Vocabulary
 from nsed.text.pairs import PairsLike

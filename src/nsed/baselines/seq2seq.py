@@ -16,17 +16,16 @@ from nsed.baselines.seq2seq_task import Seq2SeqTask
 from nsed.config import from_mapping
 from nsed.encoders.base import inside
 from nsed.errors import NotExplainableError
-from nsed.models.answers import Answers
 from nsed.models.persistence import MODEL_KINDS, read_kind
-from nsed.models.transduction import Transduction
+from nsed.models.transduction import Answers, Transduction
 from nsed.networks.weights import put_weights, weights_of
 from nsed.progress import OnBatch, OnStep, OnValidation, ignore
 from nsed.text import Coders, Links, PairBatch, PairBatches, Pairs
 from nsed.text.pairs import PairsLike
-from nsed.train.crew import crew_of
 from nsed.train.fitting import finished, trained
-from nsed.train.preparation import transduction_data
 from nsed.train.saved_model import SavedModel, write_model
+from nsed.train.split import transduction_data
+from nsed.train.strategy import crew_of
 
 KIND = "seq2seq"
 BATCH_CELLS, MAX_CELLS = 2**17, 2**22

@@ -6,7 +6,7 @@ from typing import Literal
 from nsed.config import bounded
 from nsed.encoders import EncoderConfig, attending_kinds
 from nsed.errors import ConfigError
-from nsed.models.search_config import SearchConfig
+from nsed.models.transduction import SearchConfig
 from nsed.train.config import TrainConfig
 
 

@@ -8,8 +8,8 @@ from torch import Tensor, nn
 
 from nsed.encoders import Attended, EncoderConfig, Prefix, StringEncoder
 from nsed.encoders.base import inside
-from nsed.networks.delimiters import with_end, with_start
-from nsed.networks.writer import Rows, writable
+from nsed.encoders.string_encoder import with_end, with_start
+from nsed.networks.search import Rows, writable
 from nsed.types import NEG, PAD, START, Lengths, PerPair
 
 NextSymbols = Float[Tensor, "batch tgt symbols"]

@@ -9,9 +9,9 @@ from torch import Tensor
 
 from nsed.baselines.seq2seq_config import Seq2SeqConfig
 from nsed.baselines.seq2seq_network import Seq2SeqNetwork, smoothed_loss
-from nsed.models.error_rates import Sides, error_rates
+from nsed.models.transduction import Sides, error_rates
 from nsed.text import PairBatch
-from nsed.text.string_table import PairTable
+from nsed.text.batch import PairTable
 from nsed.train.task import Batch, Task
 
 

@@ -1,20 +1,62 @@
-"""Similarities that are computed, not learned: only the threshold and the calibration come from labelled pairs."""
+"""Levenshtein's and Jaro-Winkler's similarity: computed, not learned; only threshold and calibration are."""
 
 from abc import abstractmethod
-from collections.abc import Iterable
-from dataclasses import asdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 import numpy as np
+from rapidfuzz import process
+from rapidfuzz.distance import JaroWinkler as JaroWinklerDistance
+from rapidfuzz.distance import Levenshtein as LevenshteinDistance
 
 from nsed.baselines.pair_scorer import UNCALIBRATED, Criterion, PairScorer, labels_of, plain_coders
 from nsed.config import from_mapping
-from nsed.models.persistence import read_kind
+from nsed.models.persistence import MODEL_KINDS, read_kind
 from nsed.progress import OnBatch, ignore
-from nsed.text import Pairs, StringConfig
+from nsed.text import Coders, Pairs, StringConfig
 from nsed.text.pairs import PairsLike
+from nsed.text.texts import Texts
 from nsed.train.saved_model import SavedModel, write_model
+
+FIRST_CODE = 0xE000  # where no surrogate follows
+COMPARED_AT_ONCE = 2**26
+
+
+class StringCodes:
+    """A character for each symbol, the same for both sides.
+
+    >>> codes = StringCodes()
+    >>> codes.of(["AE", "T"]) == codes.of(["T", "AE"])[::-1]
+    True
+    """
+
+    def __init__(self) -> None:
+        self._codes: dict[str, str] = {}
+
+    def of(self, symbols: Iterable[str]) -> str:
+        """The symbols as a string of as many characters."""
+        codes = self._codes
+        return "".join([codes.setdefault(symbol, chr(FIRST_CODE + len(codes))) for symbol in symbols])
+
+
+def coded_columns(pairs: Pairs, coders: Coders) -> tuple[list[str], list[str]]:
+    """Sources and targets, a character per symbol; every different string is cut once."""
+    codes = StringCodes()
+    sources = Texts.of(pairs.sources).mapped(lambda text: codes.of(coders.source.split(text)))
+    return list(sources), list(Texts.of(pairs.targets).mapped(lambda text: codes.of(coders.target.split(text))))
+
+
+def nearest(strings: Sequence[str], choices: Sequence[str]) -> Iterator[int]:
+    """For each string, which of the choices has the fewest edits per symbol of the longer one; the first of several."""
+    step = max(COMPARED_AT_ONCE // max(len(choices), 1), 1)
+    for start in range(0, len(strings), step):
+        some = strings[start : start + step]
+        table = process.cdist(
+            some, choices, scorer=LevenshteinDistance.normalized_similarity, dtype=np.float32, workers=-1
+        )
+        yield from table.argmax(axis=1).tolist()
 
 
 class Similarity(PairScorer):
@@ -61,3 +103,64 @@ class Similarity(PairScorer):
         """The similarity again, from what is on disk."""
         config = from_mapping(cls.settings, saved.config, where="saved config")
         return cls(config, Criterion.of_record(*saved.record["criterion"]))
+
+
+@dataclass(frozen=True)
+class LevenshteinConfig(StringConfig):
+    """What the edits are counted in."""
+
+    model: Literal["levenshtein"] = "levenshtein"
+    """The kind of model that these settings are for."""
+
+
+class Levenshtein(Similarity):
+    """1 - edits / symbols of the longer string.
+
+    >>> model = Levenshtein.fit([("gray", "grey"), ("gray", "blue")], [1, 0])
+    >>> model.score([("colour", "color"), ("", "")]), model.match([("odour", "odor")])
+    (array([0.83333333, 1. ]), array([ True]))
+    """
+
+    kind = "levenshtein"
+    settings = LevenshteinConfig
+
+    def score(self, pairs: PairsLike, *, on_batch: OnBatch = ignore) -> np.ndarray:
+        """See `Similarity.score`."""
+        pairs = Pairs.of(pairs)
+        on_batch(len(pairs))
+        columns = coded_columns(pairs, self.coders)
+        return process.cpdist(*columns, scorer=LevenshteinDistance.normalized_similarity, dtype=np.float64)
+
+
+MODEL_KINDS.register(Levenshtein.kind, Levenshtein.from_saved)
+
+
+@dataclass(frozen=True)
+class JaroWinklerConfig(StringConfig):
+    """What is compared."""
+
+    model: Literal["jaro-winkler"] = "jaro-winkler"
+    """The kind of model that these settings are for."""
+
+
+class JaroWinkler(Similarity):
+    """Shared symbols near each other, few of them out of order, and more so where the beginnings are alike.
+
+    >>> model = JaroWinkler.fit([("gray", "grey"), ("gray", "blue")], [1, 0])
+    >>> model.score([("martha", "marhta")])
+    array([0.961...])
+    """
+
+    kind = "jaro-winkler"
+    settings = JaroWinklerConfig
+
+    def score(self, pairs: PairsLike, *, on_batch: OnBatch = ignore) -> np.ndarray:
+        """See `Similarity.score`."""
+        pairs = Pairs.of(pairs)
+        on_batch(len(pairs))
+        return process.cpdist(
+            *coded_columns(pairs, self.coders), scorer=JaroWinklerDistance.similarity, dtype=np.float64
+        )
+
+
+MODEL_KINDS.register(JaroWinkler.kind, JaroWinkler.from_saved)

@@ -1,17 +1,90 @@
-"""STANCE (Tam et al. 2019): similarities of symbols, softly aligned by optimal transport, read by a CNN."""
+"""STANCE (Tam et al. 2019): similarities of symbols, aligned by optimal transport, read by a convolutional network."""
 
 from typing import NamedTuple
 
 import torch
-from jaxtyping import Bool
+from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
-from nsed.baselines.matrix_scorer import MatrixScorer
 from nsed.baselines.pair_network import Alphabets, PairNetwork
-from nsed.baselines.sinkhorn import real_pairs, transport_plan
 from nsed.encoders import EncoderConfig
-from nsed.networks.sides import Side, read_both
-from nsed.types import PerPair, Table
+from nsed.encoders.base import inside
+from nsed.encoders.string_encoder import Side, read_both
+from nsed.types import Lengths, PerPair, Table
+
+NEVER = -1e30
+"""A log-weight whose exponential is exactly zero, and that stays finite whatever is added to it."""
+
+
+def real_pairs(source_lengths: Lengths, target_lengths: Lengths, like: Table) -> Bool[Tensor, "batch src tgt"]:
+    """True where both symbols are there, False where one is padding."""
+    rows, columns = inside(source_lengths, like.shape[1]), inside(target_lengths, like.shape[2])
+    return rows[:, :, None] & columns[:, None, :]
+
+
+def transport_plan(
+    similarity: Table, source_lengths: Lengths, target_lengths: Lengths, *, temperature: float, iterations: int
+) -> Table:
+    """How much of each source symbol goes to each target symbol: much where they are similar.
+
+    All symbols of a string have the same mass, and each string's add up to one. Every iteration makes the masses of
+    the sources right and then those of the targets: the latter are exact, the former the better the more iterations.
+    A lower `temperature` makes plans that are closer to one symbol for one symbol. Padding has no mass at all. Strings
+    must have a symbol.
+
+    >>> similarity = torch.tensor([[[5.0, 0.0], [0.0, 5.0]]])
+    >>> two = torch.tensor([2])
+    >>> (transport_plan(similarity, two, two, temperature=1.0, iterations=20) * 100).round()
+    tensor([[[50.,  0.],
+             [ 0., 50.]]])
+    """
+    real = real_pairs(source_lengths, target_lengths, similarity)
+    kernel = torch.where(real, similarity / temperature, NEVER)
+    rows, columns = real[:, :, :1], real[:, :1, :]
+    row_mass, column_mass = _log_mass(source_lengths, kernel), _log_mass(target_lengths, kernel)
+    by_row, by_column = torch.zeros_like(kernel[:, :, :1]), torch.zeros_like(kernel[:, :1, :])
+    for _ in range(iterations):
+        by_row = torch.where(rows, row_mass - (kernel + by_column).logsumexp(2, keepdim=True), 0)
+        by_column = torch.where(columns, column_mass - (kernel + by_row).logsumexp(1, keepdim=True), 0)
+    return (kernel + by_row + by_column).exp()
+
+
+def _log_mass(lengths: Lengths, like: Table) -> Float[Tensor, "batch 1 1"]:
+    """Of one symbol of each string, to be added to tables."""
+    return -lengths.to(like.dtype).log()[:, None, None]
+
+
+class MatrixScorer(nn.Module):
+    """Convolutions of 3 x 3 cells, then the largest and the mean value of each channel, then a small network.
+
+    Cells of padding are zero before every convolution, as is what lies beyond the table.
+    """
+
+    def __init__(self, *, channels: int, layers: int) -> None:
+        super().__init__()
+        self.convolutions = nn.ModuleList(
+            nn.Conv2d(channels if layer else 1, channels, 3, padding=1) for layer in range(layers)
+        )
+        for convolution in self.convolutions:  # torch's own initial weights make the numbers of each layer smaller
+            assert isinstance(convolution, nn.Conv2d)
+            nn.init.kaiming_normal_(convolution.weight, nonlinearity="relu")
+        self.head = nn.Sequential(nn.Linear(2 * channels, channels), nn.ReLU(), nn.Linear(channels, 1))
+
+    def forward(self, table: Table, real: Bool[Tensor, "batch src tgt"]) -> PerPair:
+        """One number per table; of each at least one cell must be real."""
+        mask = real[:, None].to(table.dtype)
+        cells = table[:, None] * mask
+        for convolution in self.convolutions:
+            cells = convolution(cells).relu() * mask
+        scores: Tensor = self.head(_pooled(cells, mask))
+        return scores[:, 0]
+
+
+def _pooled(
+    cells: Float[Tensor, "batch channels src tgt"], mask: Float[Tensor, "batch 1 src tgt"]
+) -> Float[Tensor, "batch both"]:
+    """Nothing is below zero, so the zeros of padding are never the only largest values."""
+    return torch.cat([cells.amax((2, 3)), cells.sum((2, 3)) / mask.sum((2, 3))], dim=1)
 
 
 class SoftAlignment(NamedTuple):

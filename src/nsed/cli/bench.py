@@ -15,8 +15,8 @@ import nsed
 from nsed.cli.console import complain, err, out
 from nsed.errors import NsedError
 from nsed.train.config import TrainConfig
-from nsed.train.crew import chosen_device
-from nsed.train.curves import can_draw
+from nsed.train.run_folder import can_draw
+from nsed.train.strategy import chosen_device
 
 SOURCE = Path(nsed.__file__).parents[2]
 """The checkout, if nsed runs from one."""

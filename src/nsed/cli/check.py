@@ -13,8 +13,8 @@ from nsed.cli.console import out
 from nsed.datasets import load, load_words, names
 from nsed.datasets.catalogue import DATASETS
 from nsed.datasets.leaks import LeakReport, check_leaks
+from nsed.datasets.overlaps import WordOverlap, word_overlaps
 from nsed.datasets.word_list import Word, read_word_list
-from nsed.datasets.word_overlaps import WordOverlap, word_overlaps
 from nsed.errors import ArgumentError
 from nsed.evaluate import MatchingScore
 from nsed.text import Pairs, SymbolKind, read_pairs

@@ -13,13 +13,12 @@ from rich.table import Table
 
 from nsed.cli.arguments import Output, load_model, open_output, write_tsv
 from nsed.cli.console import Bar, err, out, progress_bar
-from nsed.datasets.concept_pairs import TEST, TRAINING, VALIDATION
-from nsed.datasets.protocols import parts_of_concepts
+from nsed.datasets.protocols import TEST, TRAINING, VALIDATION, parts_of_concepts
 from nsed.datasets.word_list import CLASSES, Word, WordTable, read_word_table
 from nsed.errors import ArgumentError, DataError
 from nsed.jobs import CLUSTERERS, ClusterScore, Levenshtein, cluster_score, cluster_words, tune_threshold
-from nsed.jobs.likeness import PROBABLE
-from nsed.jobs.word_similarities import compared_pairs
+from nsed.jobs.similarity import PROBABLE
+from nsed.jobs.word_clusters import compared_pairs
 from nsed.models.decider import Decider
 
 CONTROL = Path("levenshtein")

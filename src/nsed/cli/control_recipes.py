@@ -3,13 +3,11 @@
 from collections.abc import Callable
 from typing import Any
 
-from nsed.baselines.jaro_winkler import JaroWinkler, JaroWinklerConfig
-from nsed.baselines.levenshtein import Levenshtein, LevenshteinConfig
-from nsed.baselines.lexstat import Entry, LexStat, LexStatConfig
+from nsed.baselines.lingpy import Entry, LexStat, LexStatConfig, Sca, ScaConfig
 from nsed.baselines.lookup import Lookup, LookupConfig
 from nsed.baselines.majority import Majority, MajorityConfig
 from nsed.baselines.phonetisaurus import Phonetisaurus, PhonetisaurusConfig
-from nsed.baselines.sca import Sca, ScaConfig
+from nsed.baselines.similarity import JaroWinkler, JaroWinklerConfig, Levenshtein, LevenshteinConfig
 from nsed.cli.recipes import RECIPES, Order, Recipe
 from nsed.config import Config
 from nsed.datasets.word_list import read_word_list

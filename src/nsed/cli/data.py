@@ -13,8 +13,7 @@ from nsed.cli.reference import align
 from nsed.cli.warnings_of_data import cautions_of, write_controls
 from nsed.datasets import cmudict_pairs, load_words, names, read_cldf
 from nsed.datasets.cldf import is_cldf
-from nsed.datasets.protocols import PROTOCOLS, SplitOptions
-from nsed.datasets.published_cognates import HELD_OUT
+from nsed.datasets.protocols import HELD_OUT, PROTOCOLS, SplitOptions
 from nsed.datasets.rule_language import matching_pairs, transduction_pairs
 from nsed.datasets.word_list import CLASSES, Word, read_word_list
 from nsed.errors import ArgumentError

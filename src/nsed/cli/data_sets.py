@@ -13,10 +13,8 @@ from rich.table import Table
 from nsed.cli.arguments import open_output, write_tsv
 from nsed.cli.console import err, out, progress_bar
 from nsed.datasets import Splits, load
-from nsed.datasets.catalogue import DATASETS
-from nsed.datasets.fetching import fetch_file, files_of
-from nsed.datasets.places import Place, find
-from nsed.datasets.records import DataSet
+from nsed.datasets.catalogue import DATASETS, DataSet
+from nsed.datasets.fetching import Place, fetch_file, files_of, find
 from nsed.errors import DataError
 from nsed.text import Pairs
 from nsed.text.pairs import COLUMNS

@@ -21,9 +21,9 @@ from nsed.cli.arguments import (
 from nsed.cli.console import err, progress_bar
 from nsed.errors import ArgumentError, DataError
 from nsed.explain.explanation import Explanation
-from nsed.explain.figure import draw
-from nsed.explain.html_style import page
-from nsed.explain.report import report_page
+from nsed.explain.render.figure import draw
+from nsed.explain.render.html import page
+from nsed.explain.render.report_page import report_page
 from nsed.models.aligner import Aligner
 from nsed.models.transducer import Transducer
 from nsed.text import Pairs

@@ -1,9 +1,19 @@
 """`nsed match`: decisions on pairs."""
 
 from nsed.baselines.pair_scorer import PairScorer
-from nsed.cli.arguments import Columns, ModelPath, OnePair, Output, PairsPath, load_model, pairs_from
+from nsed.cli.arguments import (
+    Columns,
+    ModelPath,
+    OnePair,
+    Output,
+    PairsPath,
+    RowFormat,
+    RowFormatOption,
+    load_model,
+    pairs_from,
+    write_rows,
+)
 from nsed.cli.console import progress_bar
-from nsed.cli.rows import RowFormat, RowFormatOption, write_rows
 from nsed.errors import ArgumentError
 from nsed.models.decider import Decider
 

@@ -1,15 +1,28 @@
 """`nsed operations`: what a model learned, as a table of operations or of costs."""
 
+from collections.abc import Sequence
 from enum import StrEnum
 from typing import Annotated
 
 import typer
+from rich.markup import escape
+from rich.table import Table
 
 from nsed.cli.arguments import ModelPath, Output, load_model, open_output, write_tsv
 from nsed.cli.console import out
-from nsed.cli.operation_table import operation_table
 from nsed.errors import NotExplainableError
 from nsed.models.edit_distance import LearnableEditDistance
+from nsed.networks.operation_table import LearnedOperation
+
+_COLOURS = {"delete": "red", "insert": "green", "substitute": "yellow"}
+
+
+def operation_table(chosen: Sequence[LearnedOperation]) -> Table:
+    """Operations with their probability and cost, in the order given."""
+    table = Table("operation", "probability", "cost (nats)", title="strongest operations")
+    for one in chosen:
+        table.add_row(f"[{_COLOURS[one.kind]}]{escape(str(one))}[/]", f"{one.probability:.4f}", f"{one.cost:.2f}")
+    return table
 
 
 class Kind(StrEnum):

@@ -14,8 +14,7 @@ from nsed.baselines.seq2seq_config import Seq2SeqConfig
 from nsed.cli.console import progress_bar
 from nsed.config import Config
 from nsed.errors import ArgumentError, ModelFileError
-from nsed.models.edit_distance import LearnableEditDistance
-from nsed.models.edit_distance_config import EditDistanceConfig
+from nsed.models.edit_distance import EditDistanceConfig, LearnableEditDistance
 from nsed.models.matcher import Matcher
 from nsed.models.matcher_config import MatcherConfig
 from nsed.models.transducer import Transducer

@@ -10,7 +10,7 @@ import typer
 from nsed.cli.arguments import Columns, open_output, split_columns
 from nsed.cli.console import err
 from nsed.datasets.reference_alignments import statistical_links, to_pharaoh
-from nsed.evaluate.symmetrisation import HEURISTICS
+from nsed.evaluate.alignment import HEURISTICS
 from nsed.text import Pairs, Symboliser, SymbolKind, read_pairs, reader_for
 
 

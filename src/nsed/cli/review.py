@@ -10,9 +10,19 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from nsed.cli.arguments import Columns, Model, ModelPath, Output, load_model, open_output, split_columns, write_tsv
+from nsed.cli.arguments import (
+    Columns,
+    Model,
+    ModelPath,
+    Output,
+    cell,
+    load_model,
+    open_output,
+    plain,
+    split_columns,
+    write_tsv,
+)
 from nsed.cli.console import out, progress_bar
-from nsed.cli.rows import cell, plain
 from nsed.errors import ArgumentError
 from nsed.jobs.review import Order, ReviewedPair, ReviewedWord, review_pairs, review_words
 from nsed.models.matcher import Matcher

@@ -11,20 +11,19 @@ import typer
 from nsed.cli.arguments import Columns, ModelPath, Output, PairsPath, load_model, open_output, split_columns, write_tsv
 from nsed.cli.console import out, progress_bar
 from nsed.errors import ArgumentError, NotExplainableError
-from nsed.explain.figure import draw_grid
-from nsed.explain.grid import grid_svg
-from nsed.explain.rule_comparison import RuleDifference, compare
-from nsed.explain.rule_html import differences_page, rules_page
-from nsed.explain.rule_picture import rule_grid
-from nsed.explain.rule_rows import (
+from nsed.explain.render.figure import draw_grid
+from nsed.explain.render.grid import grid_svg
+from nsed.explain.render.rule_page import differences_page, rules_page
+from nsed.explain.render.rule_rows import (
     COLUMNS,
     DIFFERENCE_COLUMNS,
     console_differences,
     console_table,
     difference_rows,
+    rule_grid,
     rule_rows,
 )
-from nsed.explain.rule_table import Rule, RuleTable, plain
+from nsed.explain.rule_table import Rule, RuleDifference, RuleTable, compare, plain
 from nsed.explain.rules import rules as rules_in
 from nsed.explain.weight_rules import table_rules, weight_rules
 from nsed.models.aligner import Aligner

@@ -1,8 +1,18 @@
 """`nsed score`: the log-probability of pairs."""
 
-from nsed.cli.arguments import Columns, ModelPath, OnePair, Output, PairsPath, load_model, pairs_from
+from nsed.cli.arguments import (
+    Columns,
+    ModelPath,
+    OnePair,
+    Output,
+    PairsPath,
+    RowFormat,
+    RowFormatOption,
+    load_model,
+    pairs_from,
+    write_rows,
+)
 from nsed.cli.console import progress_bar
-from nsed.cli.rows import RowFormat, RowFormatOption, write_rows
 
 
 def score(

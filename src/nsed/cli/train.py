@@ -16,10 +16,10 @@ from nsed.models.edit_distance import LearnableEditDistance
 from nsed.models.matcher import Matcher
 from nsed.models.transducer import Transducer
 from nsed.text import read_pairs, reader_for
-from nsed.train.crew import is_first_process
 from nsed.train.fine_tuning import fine_tuning_config
 from nsed.train.run_folder import CHECKPOINT, SETTINGS
 from nsed.train.saved_model import DESCRIPTION
+from nsed.train.strategy import is_first_process
 
 Start = LearnableEditDistance | Matcher | Transducer
 """Models that can learn more."""

@@ -9,9 +9,8 @@ from nsed.baselines.lookup import Lookup
 from nsed.baselines.majority import Majority
 from nsed.baselines.phonetisaurus import Phonetisaurus
 from nsed.baselines.seq2seq import Seq2Seq
-from nsed.cli.arguments import ModelPath, Output, load_model
+from nsed.cli.arguments import ModelPath, Output, RowFormat, RowFormatOption, load_model, write_rows
 from nsed.cli.console import progress_bar
-from nsed.cli.rows import RowFormat, RowFormatOption, write_rows
 from nsed.errors import ArgumentError
 from nsed.models.corrected import transduce_with_exceptions
 from nsed.models.transducer import Transducer

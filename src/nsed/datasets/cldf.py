@@ -11,9 +11,8 @@ from typing import Any, NamedTuple
 
 from nsed.datasets.word_list import Word, checked_word, segments
 from nsed.errors import DataError, NsedError
-from nsed.text.readers.delimited import COMMA, Row, Separator, csv_rows
+from nsed.text.readers.delimited import COMMA, Row, Separator, csv_rows, named_columns
 from nsed.text.readers.lines import open_text
-from nsed.text.readers.named_columns import named_columns
 
 FORMS, COGNATES = "FormTable", "CognateTable"
 FORM_COLUMNS = ("id", "languageReference", "parameterReference", "segments", "form")

@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from nsed.baselines.levenshtein import Levenshtein, LevenshteinConfig
 from nsed.baselines.lookup import Lookup, LookupConfig
 from nsed.baselines.pair_scorer import labels_of
+from nsed.baselines.similarity import Levenshtein, LevenshteinConfig
 from nsed.evaluate import MatchingScore, matching_score
 from nsed.text import Pairs, SymbolKind
 

@@ -1,21 +1,119 @@
-"""Data sets into the cache, from their public addresses or from a folder.
-
-A file gets its name only when its hash is right. What a broken download leaves behind ends in `.part`.
-"""
+"""Data sets from their public addresses into the cache, or from the folder that `NSED_DATA` names."""
 
 import hashlib
+import os
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from enum import Enum
+from http.client import HTTPException, HTTPResponse
 from pathlib import Path
+from typing import NamedTuple
+from urllib.error import HTTPError
 from urllib.parse import urlsplit
+from urllib.request import Request, urlopen
 
-from nsed.datasets.catalogue import DATASETS
-from nsed.datasets.download import OnBytes, download
-from nsed.datasets.places import Place, cache_path, find, verify
-from nsed.datasets.records import DataFile, DataSet
+from nsed.datasets.catalogue import DATASETS, DataFile, DataSet
 from nsed.errors import ArgumentError, DataError, DownloadError
 from nsed.train.saved_model import replace_file
+
+READ_AT_ONCE = 1 << 20
+
+
+class Place(Enum):
+    """Where a file was found."""
+
+    OWN_FOLDER = "in NSED_DATA"
+    CACHE = "cached"
+
+
+class Found(NamedTuple):
+    """A file, and where it was found."""
+
+    path: Path
+    place: Place
+
+
+def cache_folder() -> Path:
+    """Where fetched files go."""
+    if own := os.environ.get("NSED_CACHE"):
+        return Path(own).expanduser()
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache").expanduser() / "nsed"
+
+
+def cache_path(file: DataFile) -> Path:
+    """Where the file is put, or has to be put by hand."""
+    return cache_folder() / file.name
+
+
+def find(file: DataFile) -> Found | None:
+    """The file in `NSED_DATA`, else in the cache; None where neither has it. Its content is not looked at."""
+    own = os.environ.get("NSED_DATA")
+    if own and (path := Path(own).expanduser() / file.name).is_file():
+        return Found(path, Place.OWN_FOLDER)
+    return Found(cache_path(file), Place.CACHE) if cache_path(file).is_file() else None
+
+
+def digest(path: Path) -> str:
+    """SHA-256 of a file's content."""
+    found = hashlib.sha256()
+    with path.open("rb") as stream:
+        while chunk := stream.read(READ_AT_ONCE):
+            found.update(chunk)
+    return found.hexdigest()
+
+
+def verify(path: Path, file: DataFile) -> Path:
+    """The path, if its content is that of the file. Raises `DataError` with both hashes if not."""
+    try:
+        got = digest(path)
+    except OSError as error:
+        raise DataError(path, f"cannot be read: {error.strerror}") from None
+    if got != file.sha256:
+        message = f"this is not {file.name} as published: SHA-256 expected {file.sha256}, got {got}"
+        raise DataError(path, message)
+    return path
+
+
+DOWNLOADED_AT_ONCE, TIMEOUT = 1 << 16, 30.0
+PARTIAL, NOTHING_LEFT = 206, 416
+
+OnBytes = Callable[[int, int | None], None]
+"""Told how many bytes are there, and how many there will be if that is known."""
+
+
+def download(url: str, part: Path, *, on_bytes: OnBytes) -> None:
+    """Go on with the file `part` until it is complete; after a fault it stays, so that the next call goes on.
+
+    Raises `DownloadError`, which says why.
+    """
+    start = part.stat().st_size if part.exists() else 0
+    headers = {"User-Agent": "nsed"} | ({"Range": f"bytes={start}-"} if start else {})
+    try:
+        with urlopen(Request(url, headers=headers), timeout=TIMEOUT) as answer:
+            _append(answer, part, start if answer.status == PARTIAL else 0, on_bytes)
+    except HTTPError as error:
+        if error.code != NOTHING_LEFT or not start:  # else it is complete, or its hash will show that it is not
+            raise DownloadError(f"the server says: {error.code} {error.reason}") from None
+        error.close()
+    except (OSError, HTTPException, ValueError) as error:  # ValueError: not an address at all
+        raise DownloadError(str(getattr(error, "reason", error)) or type(error).__name__) from None
+
+
+def _append(answer: HTTPResponse, part: Path, start: int, on_bytes: OnBytes) -> None:
+    """Write what comes after the first `start` bytes; a server that knows no ranges starts at 0."""
+    length = answer.headers.get("Content-Length")
+    total = start + int(length) if length else None
+    done = start
+    with part.open("ab" if start else "wb") as stream:
+        on_bytes(done, total)
+        while chunk := answer.read(DOWNLOADED_AT_ONCE):
+            stream.write(chunk)
+            done += len(chunk)
+            on_bytes(done, total)
+    if total is not None and done < total:
+        raise DownloadError(f"the connection broke after {done:,} of {total:,} bytes; the next try goes on from there")
+
 
 PART = ".part"
 

@@ -12,7 +12,7 @@ from itertools import combinations
 import numpy as np
 
 from nsed.datasets.controls import chain_score, levenshtein_score, lookup_score
-from nsed.datasets.numbered_pairs import NumberedPairs, among, number_together
+from nsed.datasets.overlaps import NumberedPairs, among, number_together
 from nsed.errors import ArgumentError
 from nsed.evaluate import MatchingScore
 from nsed.text import Pairs, SymbolKind

@@ -2,10 +2,9 @@
 
 from pathlib import Path
 
-from nsed.datasets.catalogue import DATASETS
-from nsed.datasets.places import cache_path, find, verify
+from nsed.datasets.catalogue import DATASETS, DataFile
+from nsed.datasets.fetching import cache_path, find, verify
 from nsed.datasets.protocols import PROTOCOLS, SplitOptions
-from nsed.datasets.records import DataFile
 from nsed.datasets.splits import Splits
 from nsed.datasets.word_list import CLASSES, Word, read_word_list
 from nsed.errors import ArgumentError, DataError

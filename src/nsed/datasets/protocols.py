@@ -1,26 +1,132 @@
-"""Ways to make labelled pairs of a word list and to split them: what a score means depends on them.
+"""Protocols: ways to make labelled pairs of a word list and to split them; the paper's own leaks."""
 
-| name | what is held out | what a test pair is |
-|---|---|---|
-| `published` | pairs, at random: leaks | as in the paper, with whatever classes were read |
-| `published-fixed` | pairs, at random: leaks | as in the paper, with the classes that are of one origin (`COGID`) |
-| `concepts` | whole concepts | two words of a new concept |
-| `languages` | whole languages | two words of one concept, at least one of them of a new language |
-| `families` | a whole word list | two words of one concept of the other list |
-"""
-
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 import numpy as np
 
-from nsed.datasets.concept_pairs import TEST, concept_parts, split_pairs, within_concepts
-from nsed.datasets.published_cognates import HELD_OUT, published_cognates
-from nsed.datasets.splits import Splits
+from nsed.datasets.splits import Splits, pairs_of
 from nsed.datasets.word_list import Word
 from nsed.errors import ArgumentError
 from nsed.registry import Registry
+
+TRAINING, VALIDATION, TEST = range(3)
+
+
+def within_concepts(words: list[Word], *, same_language: bool = False) -> np.ndarray:
+    """Places of all two words of one concept and of two languages, or of any, a row for each two.
+
+    >>> words = [Word("L1", "hand", "a", "1"), Word("L2", "hand", "b", "1"), Word("L2", "foot", "c", "2")]
+    >>> within_concepts(words).tolist()
+    [[0, 1]]
+    """
+    if not words:
+        raise ArgumentError("words", got="none", expected="a list of words")
+    concepts, languages = numbers([word.concept for word in words]), numbers([word.language for word in words])
+    groups = np.split(np.argsort(concepts, kind="stable"), np.cumsum(np.bincount(concepts))[:-1])
+    rows = np.concatenate([group[np.stack(np.triu_indices(len(group), 1), axis=1)] for group in groups])
+    return rows if same_language else np.compress(languages[rows[:, 0]] != languages[rows[:, 1]], rows, axis=0)
+
+
+def concept_parts(words: list[Word], *, validation: float, test: float, seed: int) -> np.ndarray:
+    """The part of each word, where shares of the concepts are held out, at random but at least one concept each.
+
+    Nothing is held out for testing where that share is 0.
+    """
+    concepts = numbers([word.concept for word in words])
+    count = int(concepts.max()) + 1
+    sizes = [max(round(share * count), 1) if share else 0 for share in (validation, test)]
+    if sum(sizes) >= count:
+        raise ArgumentError("words", got=f"{count} concepts", expected=f"more than the {sum(sizes)} to be held out")
+    order = np.random.default_rng(seed).permutation(count)
+    parts = np.full(count, TRAINING)
+    parts[order[: sizes[0]]] = VALIDATION
+    parts[order[sizes[0] : sum(sizes)]] = TEST
+    return np.take(parts, concepts)
+
+
+def split_pairs(words: list[Word], rows: np.ndarray, parts: np.ndarray) -> Splits:
+    """Labelled pairs in their parts; words of one class match.
+
+    Two concepts may have the same words (one Slavic word is both hand and arm). So that still no pair of strings
+    stands in two parts, training gives up those of validation and test, and validation those of test.
+    """
+    keys = unordered(numbers([word.tokens for word in words])[rows])
+    keep = (parts == TEST) | ~np.isin(keys, keys[parts == TEST])
+    keep &= (parts != TRAINING) | ~np.isin(keys, keys[parts == VALIDATION])
+    classes = numbers([word.cognate_class for word in words])[rows]
+    labels = classes[:, 0] == classes[:, 1]
+    chosen = [np.flatnonzero(keep & (parts == part)) for part in (TRAINING, VALIDATION, TEST)]
+    for name, places in zip(Splits._fields, chosen, strict=True):
+        if not len(places):
+            expected = "at least one: two words of one concept in two languages"
+            raise ArgumentError("words", got=f"no pair for {name}", expected=expected)
+    return Splits(*(pairs_of(words, rows[places], labels[places]) for places in chosen))
+
+
+def numbers(texts: list[str]) -> np.ndarray:
+    """A number for each text, the same for the same text."""
+    return np.unique(np.array(texts, dtype=object), return_inverse=True)[1]
+
+
+def unordered(pairs: np.ndarray) -> np.ndarray:
+    """A key for each pair of numbers that is the same when the pair is the other way round.
+
+    >>> unordered(np.array([[2, 5], [5, 2], [2, 2]])).tolist()
+    [17, 17, 14]
+    """
+    keys: np.ndarray = pairs.min(1) * (pairs.max(initial=0) + 1) + pairs.max(1)
+    return keys
+
+
+NEGATIVES, HELD_OUT = 10, 20_000
+
+
+def published_cognates(words: list[Word], *, seed: int = 0, held_out: int = HELD_OUT) -> Splits:
+    """Pairs of the words' sounds, split at random. Paper: section 4.1.
+
+    Words of a class of their own take part: the paper says that they do not, but its counts are those with them.
+    """
+    random = np.random.default_rng(seed)
+    classes = np.unique([word.cognate_class for word in words], return_inverse=True)[1]
+    positives = _ordered_pairs(classes)
+    negatives = _other_classes(np.repeat(positives[:, 0], NEGATIVES), classes, random)
+    if len(positives) * (1 + NEGATIVES) <= 2 * held_out:
+        raise ArgumentError("words", got=f"{len(positives)} pairs", expected=f"enough to hold out {2 * held_out}")
+    everything = np.concatenate([positives, negatives])
+    labels = np.arange(len(everything)) < len(positives)
+    order = random.permutation(len(everything))
+    parts = np.split(order, [held_out, 2 * held_out])
+    validation, test, training = (pairs_of(words, everything[rows], labels[rows]) for rows in parts)
+    return Splits(training, validation, test)
+
+
+def count_positives(words: list[Word]) -> int:
+    """How many positives the recipe makes, counted without making them: each class gives the square of its size.
+
+    >>> hand, foot = Word("Dutch", "hand", "h ɑ n t", "1"), Word("Dutch", "foot", "v u t", "2")
+    >>> count_positives([hand, hand, foot])
+    5
+    """
+    return sum(size**2 for size in Counter(word.cognate_class for word in words).values())
+
+
+def _ordered_pairs(classes: np.ndarray) -> np.ndarray:
+    """All ordered pairs within a class, those of a word with itself included."""
+    order = np.argsort(classes, kind="stable")
+    groups = np.split(order, np.cumsum(np.bincount(classes))[:-1])
+    return np.concatenate([np.stack(np.meshgrid(rows, rows), -1).reshape(-1, 2) for rows in groups])
+
+
+def _other_classes(sources: np.ndarray, classes: np.ndarray, random: np.random.Generator) -> np.ndarray:
+    """For each source a random word of another class."""
+    targets = random.integers(len(classes), size=len(sources))
+    while len(wrong := np.flatnonzero(classes[sources] == classes[targets])):
+        targets[wrong] = random.integers(len(classes), size=len(wrong))
+    return np.stack([sources, targets], axis=1)
+
 
 VALIDATION_SHARE, TEST_SHARE = 0.1, 0.2
 

@@ -23,7 +23,7 @@ class BothWays(NamedTuple):
     reverse: list[Links]
 
     def symmetrised(self, heuristic: Callable[[Links, Links], Links]) -> list[Links]:
-        """One alignment of each pair, see `nsed.evaluate.symmetrisation`."""
+        """One alignment of each pair, see `nsed.evaluate.alignment`."""
         return [heuristic(*links) for links in zip(*self, strict=True)]
 
 

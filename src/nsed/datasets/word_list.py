@@ -7,9 +7,8 @@ from typing import NamedTuple
 
 from nsed.errors import DataError
 from nsed.text import Symboliser
-from nsed.text.readers.delimited import TAB, Row
+from nsed.text.readers.delimited import TAB, Row, has_column, named_columns
 from nsed.text.readers.lines import open_text
-from nsed.text.readers.named_columns import has_column, named_columns
 
 LANGUAGES = ("DOCULECT", "LANGUAGE", "TAXON", "TAXA")
 CONCEPTS = ("CONCEPT", "GLOSS", "MEANING")

@@ -1,15 +1,16 @@
-"""From symbol numbers to symbols in context: an embedding and an encoder, as one side of a model needs them."""
+"""From symbol numbers to symbols in context: an embedding and an encoder, and how they read both strings of pairs."""
 
 from typing import NamedTuple
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
+from torch.nn import functional
 
 from nsed.encoders.base import Attended, AttendingEncoder, Attention, EncoderConfig, Kinds, State, Vectors, reordered
 from nsed.encoders.embedding import SymbolEmbedding
 from nsed.encoders.registry import ENCODERS
-from nsed.types import Lengths
+from nsed.types import END, PAD, START, Lengths
 
 
 class Prefix(NamedTuple):
@@ -99,3 +100,52 @@ class StringEncoder(nn.Module):
         vector = self.embedding.at(symbols, prefix.position)
         encoded, state = self.encoder.step(vector, prefix.state, attended, **self._kinds(symbols[:, None]))
         return torch.as_tensor(encoded), Prefix(prefix.position + 1, state)
+
+
+def with_end(symbols: Int[Tensor, "batch n"], lengths: Lengths) -> Int[Tensor, "batch n+1"]:
+    """Each string followed by `</s>`: vector i is the next symbol after i consumed ones."""
+    places = torch.arange(symbols.shape[1] + 1, device=symbols.device)
+    return torch.where(places == lengths[:, None], END, functional.pad(symbols, (0, 1)))
+
+
+def with_start(symbols: Int[Tensor, "batch m"]) -> Int[Tensor, "batch m+1"]:
+    """Each string after `<s>`: vector j is the last symbol of j produced ones."""
+    return functional.pad(symbols, (1, 0), value=START)
+
+
+Symbols = Int[Tensor, "batch length"]
+Category = Int[Tensor, " batch"] | None
+
+
+class Side(NamedTuple):
+    """One string of each pair: its symbols, how many, and perhaps its category (a language, a source)."""
+
+    symbols: Symbols
+    lengths: Lengths
+    category: Category = None
+
+
+def read_by(encoder: StringEncoder, side: Side) -> Vectors:
+    """The vectors of a side's symbols, `</s>` included."""
+    vectors: Tensor = encoder(with_end(side.symbols, side.lengths), side.lengths + 1, side.category)
+    return vectors
+
+
+def read_both(
+    source_encoder: StringEncoder, target_encoder: StringEncoder, source: Side, target: Side
+) -> tuple[Float[Tensor, "batch src dim"], Float[Tensor, "batch tgt dim"]]:
+    """The vectors of both sides, `</s>` included; where one encoder reads both, it does so at once."""
+    if target_encoder is source_encoder:
+        of_source, of_target = read_by(source_encoder, together(source, target)).chunk(2)
+        return of_source[:, : source.symbols.shape[1] + 1], of_target[:, : target.symbols.shape[1] + 1]
+    return read_by(source_encoder, source), read_by(target_encoder, target)
+
+
+def together(source: Side, target: Side) -> Side:
+    """Both sides as one, the sources first."""
+    width = max(source.symbols.shape[1], target.symbols.shape[1])
+    symbols = [functional.pad(side.symbols, (0, width - side.symbols.shape[1]), value=PAD) for side in (source, target)]
+    category = None
+    if source.category is not None and target.category is not None:
+        category = torch.cat([source.category, target.category])
+    return Side(torch.cat(symbols), torch.cat([source.lengths, target.lengths]), category)

@@ -1,17 +1,36 @@
 """Evaluate: plain data in, numbers out."""
 
-from nsed.evaluate.agreement import Agreement
 from nsed.evaluate.alignment import alignment_score, links_in_proportion, read_pharaoh
-from nsed.evaluate.calibration import Calibration, fit_calibration
+from nsed.evaluate.calibration import (
+    Calibration,
+    ReliabilityBins,
+    brier_score,
+    expected_calibration_error,
+    fit_calibration,
+    reliability_bins,
+)
 from nsed.evaluate.clustering import adjusted_rand, b_cubed, pairwise
 from nsed.evaluate.grouping import category_groups, length_groups
-from nsed.evaluate.matching import MatchingScore, best_threshold, decisions, f1_interval, matching_score
-from nsed.evaluate.nbest import nbest_accuracy, oracle_score
+from nsed.evaluate.matching import Agreement, MatchingScore, best_threshold, decisions, f1_interval, matching_score
 from nsed.evaluate.ranking import RankingCurve, average_precision, ranking_curve, roc_auc
-from nsed.evaluate.reliability import ReliabilityBins, brier_score, expected_calibration_error, reliability_bins
-from nsed.evaluate.resampling import Interval, bootstrap_interval, difference_interval, mean_interval, totals_interval
-from nsed.evaluate.significance import PairedTest, paired_statistic_test, paired_test
-from nsed.evaluate.transduction import TransductionScore, WordErrors, transduction_score, word_errors
+from nsed.evaluate.significance import (
+    Interval,
+    PairedTest,
+    bootstrap_interval,
+    difference_interval,
+    mean_interval,
+    paired_statistic_test,
+    paired_test,
+    totals_interval,
+)
+from nsed.evaluate.transduction import (
+    TransductionScore,
+    WordErrors,
+    nbest_accuracy,
+    oracle_score,
+    transduction_score,
+    word_errors,
+)
 
 __all__ = [
     "Agreement",

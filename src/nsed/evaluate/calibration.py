@@ -1,10 +1,11 @@
-"""From scores to probabilities that keep their promise: Platt's logistic regression on one score."""
+"""Calibration: from scores to probabilities that keep their promise, and whether they do."""
 
 from typing import NamedTuple
 
 import numpy as np
 
-from nsed.evaluate.labelled import both_kinds
+from nsed.errors import ArgumentError
+from nsed.evaluate.matching import both_kinds, labelled
 
 
 class Calibration(NamedTuple):
@@ -48,3 +49,68 @@ def _newton(features: np.ndarray, targets: np.ndarray) -> np.ndarray:
         if np.abs(step).max() < 1e-9:
             break
     return weights
+
+
+class ReliabilityBins(NamedTuple):
+    """The points of a reliability plot, by rising probability; bins without pairs are left out.
+
+    `probability` is the mean of a bin's probabilities, `share` the share of its pairs that match, `pairs` their number.
+    """
+
+    probability: np.ndarray
+    share: np.ndarray
+    pairs: np.ndarray
+
+
+def reliability_bins(
+    probabilities: np.ndarray, labels: np.ndarray, *, bins: int = 10, equal_mass: bool = False
+) -> ReliabilityBins:
+    """Pairs in bins of equal width, or with `equal_mass` of as many pairs each; equal probabilities share a bin.
+
+    >>> reliability_bins(np.array([0.1, 0.3, 0.9]), np.array([False, True, True]), bins=2)
+    ReliabilityBins(probability=array([0.2, 0.9]), share=array([0.5, 1. ]), pairs=array([2, 1]))
+    """
+    probabilities, labels = _checked(probabilities, labels)
+    if bins < 1:
+        raise ArgumentError("bins", got=bins, expected="at least 1")
+    chosen = _by_rank(probabilities, bins) if equal_mass else np.minimum((probabilities * bins).astype(int), bins - 1)
+    pairs = np.bincount(chosen, minlength=bins)
+    filled = pairs > 0
+    sums = [np.bincount(chosen, weights=values, minlength=bins)[filled] for values in (probabilities, labels)]
+    return ReliabilityBins(sums[0] / pairs[filled], sums[1] / pairs[filled], pairs[filled])
+
+
+def expected_calibration_error(
+    probabilities: np.ndarray, labels: np.ndarray, *, bins: int = 10, equal_mass: bool = False
+) -> float:
+    """The mean, over pairs, of the distance between promise and share in their bin.
+
+    >>> expected_calibration_error(np.array([0.1, 0.3, 0.9]), np.array([False, True, True]), bins=2)
+    0.23...
+    """
+    found = reliability_bins(probabilities, labels, bins=bins, equal_mass=equal_mass)
+    return float(np.average(np.abs(found.probability - found.share), weights=found.pairs))
+
+
+def brier_score(probabilities: np.ndarray, labels: np.ndarray) -> float:
+    """The mean squared difference between probability and label: 0 is perfect, 0.25 what one half everywhere gives.
+
+    >>> brier_score(np.array([0.5, 1.0]), np.array([True, True]))
+    0.125
+    """
+    probabilities, labels = _checked(probabilities, labels)
+    return float(((probabilities - labels) ** 2).mean())
+
+
+def _by_rank(probabilities: np.ndarray, bins: int) -> np.ndarray:
+    first_of_equals = np.searchsorted(np.sort(probabilities), probabilities)
+    return np.asarray(first_of_equals * bins // len(probabilities))
+
+
+def _checked(probabilities: np.ndarray, labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    probabilities, labels = labelled(probabilities, labels)
+    inside = (probabilities >= 0) & (probabilities <= 1)
+    if not inside.all():
+        got = f"{probabilities[~inside][0]:g}"
+        raise ArgumentError("probabilities", got=got, expected="numbers from 0 to 1", advice="Calibrate scores first.")
+    return probabilities, labels

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from nsed.errors import ArgumentError
-from nsed.evaluate.agreement import Agreement
+from nsed.evaluate.matching import Agreement
 
 
 def b_cubed(found: Collection[Hashable], expected: Collection[Hashable]) -> Agreement:

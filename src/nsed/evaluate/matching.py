@@ -1,13 +1,67 @@
-"""Precision, recall and F1 of decisions, and the threshold that makes the best ones."""
+"""Precision, recall and F1 of decisions, and the threshold that makes them best."""
 
 from typing import NamedTuple
 
 import numpy as np
 
-from nsed.evaluate.agreement import Agreement
-from nsed.evaluate.labelled import labelled
-from nsed.evaluate.resampling import Interval, totals_interval
-from nsed.evaluate.threshold import tuned_threshold
+from nsed.errors import ArgumentError
+from nsed.evaluate.significance import Interval, totals_interval
+
+
+def labelled(scores: np.ndarray, labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Scores as numbers and labels as truth values; as many of one as of the other, and at least one."""
+    scores = np.asarray(scores, dtype=float)
+    if scores.shape != np.shape(labels) or scores.ndim != 1 or not len(scores):
+        raise ArgumentError("labels", got=np.shape(labels), expected=f"{scores.shape}, one per score, at least one")
+    return scores, np.asarray(labels, dtype=bool)
+
+
+def both_kinds(labels: np.ndarray) -> tuple[int, int]:
+    """How many labels are positive, and how many negative; neither may be missing."""
+    positives = int(np.count_nonzero(labels))
+    negatives = len(labels) - positives
+    if not positives or not negatives:
+        got = f"{positives} positive and {negatives} negative labels"
+        raise ArgumentError("labels", got=got, expected="both kinds")
+    return positives, negatives
+
+
+class Agreement(NamedTuple):
+    """How much of what was found was expected, how much of what was expected was found, and their harmonic mean."""
+
+    precision: float
+    recall: float
+    f1: float
+
+    @classmethod
+    def of(cls, precision: float, recall: float) -> "Agreement":
+        """With the harmonic mean of the two, which is 0 where both are.
+
+        >>> Agreement.of(0.5, 1.0)
+        Agreement(precision=0.5, recall=1.0, f1=0.66...)
+        """
+        return cls(precision, recall, 2 * precision * recall / max(precision + recall, 1e-12))
+
+
+def tuned_threshold(scores: np.ndarray, labels: np.ndarray) -> float:
+    """The threshold with the highest F1, halfway to the next lower score. Paper: section 3.1, the dynamic threshold.
+
+    >>> tuned_threshold(np.array([0.9, 0.5, 0.1]), np.array([True, True, False]))
+    0.3
+    """
+    scores, labels = labelled(scores, labels)
+    order = np.argsort(-scores, kind="stable")
+    ranked, hits = scores[order], np.cumsum(labels[order])
+    f1 = 2 * hits / (np.arange(1, len(ranked) + 1) + labels.sum())
+    f1[:-1][ranked[:-1] == ranked[1:]] = -1  # a threshold cannot cut between equal scores
+    best = int(f1.argmax())
+    lower = ranked[best + 1] if best + 1 < len(ranked) else ranked[best] - 1
+    return _between(lower, ranked[best])
+
+
+def _between(lower: float, upper: float) -> float:
+    middle = upper - (upper - lower) / 2 if np.isfinite(lower) and np.isfinite(upper) else upper
+    return float(middle if middle > lower else upper)
 
 
 class MatchingScore(NamedTuple):

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from nsed.errors import ArgumentError
-from nsed.evaluate.labelled import both_kinds, labelled
+from nsed.evaluate.matching import both_kinds, labelled
 
 
 class RankingCurve(NamedTuple):

@@ -1,12 +1,9 @@
 """Explain: what models say about pairs and have learned from them, as text, JSON, HTML, SVG and LaTeX."""
 
-from nsed.explain.contributions import Contribution
-from nsed.explain.decision import Decision, Output
-from nsed.explain.explanation import Explanation
-from nsed.explain.origins import Origin
-from nsed.explain.renderings import RENDERINGS
-from nsed.explain.rule_comparison import RuleDifference, compare
-from nsed.explain.rule_table import Rule, RuleContext, RuleExample, RuleTable
+from nsed.explain.decision import Contribution, Decision, Output
+from nsed.explain.explanation import Explanation, Origin
+from nsed.explain.render import RENDERINGS
+from nsed.explain.rule_table import Rule, RuleContext, RuleDifference, RuleExample, RuleTable, compare
 from nsed.explain.rules import rules
 from nsed.explain.weight_rules import table_rules, weight_rules
 from nsed.text import Edit, EditScript

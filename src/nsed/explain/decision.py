@@ -1,7 +1,10 @@
-"""What models say beside their lattice: a Matcher its decision, a Transducer what else it might have written."""
+"""Decisions and scores, and where they come from: parts that add up to them, one per operation."""
 
-from math import exp
+from math import exp, fsum
 from typing import Any, NamedTuple
+
+from nsed.text import Edit, EditScript
+from nsed.text.visible import visible
 
 
 class Decision(NamedTuple):
@@ -54,3 +57,55 @@ class Output(NamedTuple):
 def read_decision(read: dict[str, Any] | None) -> Decision | None:
     """The decision whose plain values are given."""
     return None if read is None else Decision(**read)
+
+
+REMAINDERS = {
+    "ambiguity": "what all other derivations add to the best one",
+    "end": "that the target ends here",
+    "threshold": "what a pair must bring to be more likely than not",
+}
+"""Parts of a score that belong to no operation."""
+
+
+class Contribution(NamedTuple):
+    """A part of a score: of an operation, or (`edit` is None) a remainder with a name."""
+
+    name: str
+    value: float
+    edit: Edit | None = None
+
+    @property
+    def kind(self) -> str:
+        """As the pictures have colours for it: delete, insert, replace, equal, or remainder."""
+        return "remainder" if self.edit is None else self.edit.tag
+
+    def to_dict(self) -> dict[str, object]:
+        """Plain values, ready for JSON."""
+        return {"name": self.name, "kind": self.kind, "value": self.value}
+
+    @property
+    def meaning(self) -> str:
+        """In words."""
+        if self.edit is None:
+            return REMAINDERS[self.name]
+        source, target = visible(self.edit.source), visible(self.edit.target)
+        words = {"delete": f"delete {source}", "insert": f"insert {target}", "equal": f"keep {source}"}
+        return words.get(self.edit.tag, f"substitute {source} by {target}")
+
+
+def contributions_to_decision(script: EditScript, score: float, decision: Decision) -> tuple[Contribution, ...]:
+    """Parts that add up to the log-odds of a decision."""
+    parts = [Contribution(str(edit), decision.slope * edit.log_weight, edit) for edit in script]
+    ambiguity = decision.slope * (score - _weight(script))
+    return (*parts, Contribution("ambiguity", ambiguity), Contribution("threshold", decision.offset))
+
+
+def contributions_to_score(script: EditScript, score: float, log_alpha: float) -> tuple[Contribution, ...]:
+    """Parts that add up to a log-probability; `log_alpha` is that of all derivations, before the target ends."""
+    parts = [Contribution(str(edit), edit.log_weight, edit) for edit in script]
+    ambiguity, end = log_alpha - _weight(script), score - log_alpha
+    return (*parts, Contribution("ambiguity", ambiguity), Contribution("end", end))
+
+
+def _weight(script: EditScript) -> float:
+    return fsum(edit.log_weight for edit in script)

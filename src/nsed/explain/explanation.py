@@ -1,11 +1,133 @@
-"""The explanation: the evidence about one pair, and its renderings."""
+"""The explanation: all that a model knows about one pair, as plain data, and its renderings."""
 
 import json
 from collections.abc import Callable
-from typing import final
+from dataclasses import dataclass
+from math import exp
+from typing import Any, NamedTuple, final
 
-from nsed.explain.evidence import Evidence, fields_from
+import numpy as np
+from jaxtyping import Float
+
+from nsed.explain.decision import (
+    Contribution,
+    Decision,
+    Output,
+    contributions_to_decision,
+    contributions_to_score,
+    read_decision,
+)
 from nsed.registry import Registry
+from nsed.text import EditScript
+
+
+class Origin(NamedTuple):
+    """How probably a target symbol was inserted, and how probably it stands for each source symbol; all sum to 1."""
+
+    symbol: str
+    inserted: float
+    sources: tuple[float, ...]
+
+    @property
+    def best(self) -> int | None:
+        """The source symbol (from 0) that it most probably stands for; None if it was rather inserted."""
+        place = max(range(len(self.sources)), key=self.sources.__getitem__, default=None)
+        return None if place is None or self.sources[place] < self.inserted else place
+
+
+def origins_of(
+    target: tuple[str, ...], insert: Float[np.ndarray, "src tgt"], substitute: Float[np.ndarray, "src tgt"]
+) -> tuple[Origin, ...]:
+    """The origin of each target symbol, from the posteriors of insertions and substitutions."""
+    inserted = insert.sum(0)
+    return tuple(
+        Origin(symbol, float(inserted[j]), tuple(substitute[1:, j].tolist())) for j, symbol in enumerate(target, 1)
+    )
+
+
+TABLES = ("log_alpha", "log_beta", "delete", "insert", "substitute")
+
+
+@dataclass(frozen=True, eq=False)
+class Evidence:
+    """Why a model gave a pair its score: the best scripts and, in tables, all of them.
+
+    `log_alpha[i, j]` is the log-probability of the first i source and j target symbols, `log_beta[i, j]` that of the
+    rest; -1e30 where there is no way. `delete`, `insert` and `substitute` hold, at the cell an operation leads to, the
+    probability that it was used. `entropy` (nats) says how uncertain the derivation is: 0 means that there is only one.
+    A Matcher gives its `decision`, a Transducer the `outputs` that it finds most probable, best first.
+    """
+
+    source: tuple[str, ...]
+    target: tuple[str, ...]
+    scripts: tuple[EditScript, ...]
+    log_prob: float
+    entropy: float
+    log_alpha: Float[np.ndarray, "src tgt"]
+    log_beta: Float[np.ndarray, "src tgt"]
+    delete: Float[np.ndarray, "src tgt"]
+    insert: Float[np.ndarray, "src tgt"]
+    substitute: Float[np.ndarray, "src tgt"]
+    decision: Decision | None = None
+    outputs: tuple[Output, ...] = ()
+
+    @property
+    def script(self) -> EditScript:
+        """The most probable script."""
+        return self.scripts[0]
+
+    @property
+    def contributions(self) -> tuple[Contribution, ...]:
+        """Parts that add up to `total`: one per operation of the best script, then the remainders, by name."""
+        if self.decision is not None:
+            return contributions_to_decision(self.script, self.log_prob, self.decision)
+        return contributions_to_score(self.script, self.log_prob, float(self.log_alpha[-1, -1]))
+
+    @property
+    def total(self) -> float:
+        """What is explained: the log-odds of a Matcher's decision, otherwise the log-probability."""
+        return self.log_prob if self.decision is None else self.decision.log_odds
+
+    @property
+    def total_name(self) -> str:
+        """What `total` is, in words."""
+        return "log-probability" if self.decision is None else "log-odds"
+
+    @property
+    def origins(self) -> tuple[Origin, ...]:
+        """Per target symbol, the source symbols it came from, with probabilities."""
+        return origins_of(self.target, self.insert, self.substitute)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, ready for JSON; what follows from the rest (contributions, origins) too."""
+        return {
+            "source": list(self.source),
+            "target": list(self.target),
+            "log_prob": self.log_prob,
+            "entropy": self.entropy,
+            "scripts": [script.to_dict() for script in self.scripts],
+            **{name: getattr(self, name).tolist() for name in TABLES},
+            "decision": None if self.decision is None else self.decision._asdict(),
+            "outputs": [output._asdict() for output in self.outputs],
+            "contributions": [part.to_dict() for part in self.contributions],
+            "total": {self.total_name: self.total},
+            "origins": [origin._asdict() for origin in self.origins],
+        }
+
+
+def fields_from(read: dict[str, Any]) -> dict[str, Any]:
+    """The fields of an `Evidence` from what its `to_dict` gave."""
+    return {
+        "source": tuple(read["source"]),
+        "target": tuple(read["target"]),
+        "scripts": tuple(EditScript.from_dict(script) for script in read["scripts"]),
+        "log_prob": read["log_prob"],
+        "entropy": read["entropy"],
+        **{name: np.array(read[name], dtype=float) for name in TABLES},
+        "decision": read_decision(read["decision"]),
+        "outputs": tuple(Output(tuple(one["symbols"]), one["log_prob"]) for one in read["outputs"]),
+    }
+
 
 RENDERINGS: Registry[Callable[..., str]] = Registry("rendering")
 """How explanations are shown, by name; the room `explain` fills it."""
@@ -53,3 +175,24 @@ class Explanation(Evidence):
 
     def __str__(self) -> str:
         return self.to_text()
+
+
+class Outline(NamedTuple):
+    """The best script, the score and how uncertain the derivation is: an `Explanation` without its tables."""
+
+    source: str
+    target: str
+    script: EditScript
+    log_prob: float
+    entropy: float
+    decision: Decision | None = None
+
+    @property
+    def probability(self) -> float:
+        """That the pair matches, of a model that decides; otherwise that of the target, given the source."""
+        return exp(min(0.0, self.log_prob)) if self.decision is None else self.decision.probability
+
+    @property
+    def alternatives(self) -> float:
+        """How many equally probable scripts would leave as much doubt: 1 where there is only one."""
+        return exp(min(700.0, self.entropy))

@@ -17,13 +17,13 @@ from nsed.errors import NotExplainableError
 from nsed.explain.rule_table import Rule, RuleTable
 from nsed.explain.rules import kind_of, separators_of
 from nsed.networks.matcher import MatcherNetwork
-from nsed.networks.op_scores import TargetScores
 from nsed.networks.operation_table import OperationTable
+from nsed.networks.operations import TargetScores
 from nsed.networks.outgoing import leaving_cells
 from nsed.networks.pair_features import Scores, pair_scores
 from nsed.networks.transducer import TransducerNetwork
 from nsed.text import Coders, Vocabulary
-from nsed.text.vocabulary import SPECIALS
+from nsed.text.tokenizer import SPECIALS
 from nsed.types import START
 
 Network: TypeAlias = MatcherNetwork | TransducerNetwork

@@ -1,9 +1,8 @@
 """Jobs: what trained models are used for, over whole data sets."""
 
-from nsed.jobs.cluster_score import ClusterScore, cluster_score
 from nsed.jobs.clustering import CLUSTERERS, cluster, similarity_matrix
-from nsed.jobs.likeness import Levenshtein
-from nsed.jobs.word_clusters import TunedThreshold, cluster_words, tune_threshold
+from nsed.jobs.similarity import Levenshtein
+from nsed.jobs.word_clusters import ClusterScore, TunedThreshold, cluster_score, cluster_words, tune_threshold
 
 __all__ = [
     "CLUSTERERS",

@@ -1,18 +1,108 @@
-"""Cognate sets: the words of each concept in clusters, by what a model thinks of each two."""
+"""Cognate sets: the words of each concept in clusters, and how well these agree with cognate classes."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 
+from nsed.datasets.protocols import numbers, within_concepts
+from nsed.datasets.splits import pairs_of
 from nsed.datasets.word_list import Word
 from nsed.errors import ArgumentError
-from nsed.evaluate import Agreement
+from nsed.evaluate import Agreement, adjusted_rand, b_cubed, pairwise
 from nsed.evaluate.clustering import numbered
-from nsed.jobs.cluster_score import cluster_score
-from nsed.jobs.clustering import cluster
-from nsed.jobs.word_similarities import ConceptWords, compared_words
+from nsed.jobs.clustering import cluster, similarity_matrix
+from nsed.jobs.similarity import both_ways
 from nsed.progress import OnBatch, ignore
+
+
+class ConceptWords(NamedTuple):
+    """The words of a concept by their places in a list, and the similarities of each two that were compared."""
+
+    places: np.ndarray
+    similarities: np.ndarray
+
+
+def compared_words(
+    model: object, words: list[Word], *, same_language: bool = False, on_batch: OnBatch = ignore
+) -> list[ConceptWords]:
+    """The words of each concept, all their pairs scored in one go, both ways round.
+
+    Two words of one language are compared only if `same_language` says so: models seldom learn from such pairs.
+    """
+    rows = compared_pairs(words, same_language=same_language)
+    scores = both_ways(model, pairs_of(words, rows), on_batch=on_batch)
+    concepts = numbers([word.concept for word in words])
+    of_pairs, compared = concepts[rows[:, 0]], []
+    for concept in range(int(concepts.max()) + 1):
+        places, chosen = np.flatnonzero(concepts == concept), of_pairs == concept
+        within = np.searchsorted(places, rows[chosen])
+        compared.append(ConceptWords(places, similarity_matrix(len(places), within, scores[chosen])))
+    return compared
+
+
+def compared_pairs(words: list[Word], *, same_language: bool = False) -> np.ndarray:
+    """The places of each two words that are compared; at least one row."""
+    rows = within_concepts(words, same_language=same_language)
+    if not len(rows):
+        got = f"{len(words)} words of {len({word.concept for word in words})} concepts"
+        expected = "two words of one concept" if same_language else "two words of one concept in two languages"
+        raise ArgumentError("words", got=got, expected=f"at least {expected}, to compare")
+    return rows
+
+
+class ClusterScore(NamedTuple):
+    """Clusters against classes, over all words that have one; a class that spans concepts is one per concept."""
+
+    words: int
+    concepts: int
+    clusters: int
+    classes: int
+    b_cubed: Agreement
+    pairwise: Agreement
+    """Of pairs of words that are in one cluster, or in one class."""
+    adjusted_rand: float
+    """Over all words. Two words of different concepts are apart in both, which is no chance: see the next."""
+    adjusted_rand_within: float
+    """Within each concept, the mean over concepts of at least two words."""
+
+
+def cluster_score(words: Sequence[Word], clusters: np.ndarray) -> ClusterScore:
+    """Figures of clusters that `cluster_words` found.
+
+    >>> words = [Word("A", "hand", "a", "1"), Word("B", "hand", "b", "1"), Word("A", "foot", "c", "2")]
+    >>> cluster_score(words, np.array([0, 0, 1])).b_cubed.f1
+    1.0
+    """
+    places = [place for place, word in enumerate(words) if word.cognate_class]
+    if not places:
+        raise ArgumentError("words", got="none with a cognate class", expected="classes to compare with")
+    found = [int(clusters[place]) for place in places]
+    expected = [(words[place].concept, words[place].cognate_class) for place in places]
+    within = _within(found, expected)
+    return ClusterScore(
+        len(places),
+        len({concept for concept, _ in expected}),
+        len(set(found)),
+        len(set(expected)),
+        b_cubed(found, expected),
+        pairwise(found, expected),
+        adjusted_rand(found, expected),
+        float(np.mean(within)) if within else 1.0,
+    )
+
+
+def _within(found: list[int], expected: list[tuple[str, str]]) -> list[float]:
+    """The adjusted Rand index of each concept that has at least two words."""
+    concepts: dict[str, list[int]] = {}
+    for place, (concept, _) in enumerate(expected):
+        concepts.setdefault(concept, []).append(place)
+    return [
+        adjusted_rand([found[place] for place in places], [expected[place] for place in places])
+        for places in concepts.values()
+        if len(places) > 1
+    ]
+
 
 THRESHOLDS = 99
 
@@ -36,7 +126,7 @@ def cluster_words(
     """The cluster of each word, numbered as they first occur; words of two concepts are never together.
 
     The model is whatever scores pairs: a `Matcher`, whose calibrated probabilities the threshold then is for, another
-    model (see `nsed.jobs.likeness`) or `Levenshtein()`. Pairs are scored both ways round, `on_batch` is told how many.
+    model (see `nsed.jobs.similarity`) or `Levenshtein()`. Pairs are scored both ways; `on_batch` is told how many.
 
     >>> from nsed.jobs import Levenshtein
     >>> words = [Word("Dutch", "hand", "h ɑ n t", ""), Word("German", "hand", "h a n t", ""),

@@ -7,8 +7,7 @@ import numpy as np
 
 from nsed.errors import ArgumentError
 from nsed.explain.decision import Decision, Output
-from nsed.explain.explanation import Explanation
-from nsed.explain.outline import Outline
+from nsed.explain.explanation import Explanation, Outline
 from nsed.explain.reading import read_explanation, read_scripts
 from nsed.lattice import EditLattice
 from nsed.progress import OnBatch, ignore

@@ -13,22 +13,21 @@ from torch import nn
 from nsed.config import from_mapping
 from nsed.errors import ArgumentError
 from nsed.evaluate.calibration import Calibration, fit_calibration
-from nsed.evaluate.threshold import tuned_threshold
+from nsed.evaluate.matching import tuned_threshold
 from nsed.models.labelled_config import LabelledConfig
 from nsed.models.labelled_task import LabelledTask
 from nsed.models.match_data import MatchData, languages_of, match_data
 from nsed.models.matcher_config import MatcherConfig
 from nsed.models.persistence import read_kind
-from nsed.networks.growth import grow_into
-from nsed.networks.weights import put_weights, weights_of
+from nsed.networks.weights import grow_into, put_weights, weights_of
 from nsed.progress import OnBatch, OnStep, OnValidation, ignore
 from nsed.text import Coders, Pairs, Vocabulary
 from nsed.text.pairs import PairsLike
-from nsed.train.crew import crew_of
 from nsed.train.fine_tuning import check_unchanged, fine_tuning_config, hash_of_model
 from nsed.train.fitting import finished, trained
-from nsed.train.preparation import labelled_split
 from nsed.train.saved_model import SavedModel, write_model
+from nsed.train.split import labelled_split
+from nsed.train.strategy import crew_of
 from nsed.train.trainer import Trainer
 
 Model = TypeVar("Model", bound="Decider")

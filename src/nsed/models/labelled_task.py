@@ -12,7 +12,7 @@ from nsed.evaluate import best_threshold
 from nsed.models.labelled_config import LabelledConfig
 from nsed.models.match_data import MatchData
 from nsed.text import PairBatch
-from nsed.text.string_table import PairTable
+from nsed.text.batch import PairTable
 from nsed.train.task import SLICE_CELLS, Batch, Task
 from nsed.types import PerPair
 

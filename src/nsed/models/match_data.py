@@ -8,8 +8,8 @@ import torch
 from jaxtyping import Int
 from torch import Tensor
 
+from nsed.encoders.string_encoder import Side
 from nsed.errors import ArgumentError
-from nsed.networks.sides import Side
 from nsed.progress import OnBatch
 from nsed.text import Coders, EncodedStrings, PairBatch, PairBatches, Pairs, Vocabulary
 from nsed.types import PerPair

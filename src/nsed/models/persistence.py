@@ -1,4 +1,4 @@
-"""Models by their folder, or by their name if they come with the package: a folder each, with a card that says what it is."""
+"""Models by the folder that they are saved in, or by name if they come with the package."""
 
 import errno
 import os
@@ -74,7 +74,7 @@ def shipped_models() -> dict[str, ShippedModel]:
 
 
 def resolved(path: str | Path) -> Path:
-    """A folder: the one that is named, or that of the shipped model of this name. Raises `ModelFileError` for neither."""
+    """The folder that is named, or that of the shipped model of this name. Raises `ModelFileError` for neither."""
     shipped = shipped_models().get(str(path))
     if shipped and not Path(path).exists():
         return shipped.path

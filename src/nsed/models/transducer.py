@@ -13,23 +13,20 @@ from nsed.explain.decision import Output
 from nsed.explain.explanation import Explanation
 from nsed.lattice import EditLattice
 from nsed.models.aligner import Aligner
-from nsed.models.answers import Answers
 from nsed.models.persistence import MODEL_KINDS, read_kind
 from nsed.models.transducer_config import TransducerConfig
 from nsed.models.transducer_task import NORMALISATIONS, TransducerTask
-from nsed.models.transduction import Transduction
-from nsed.networks.decoder import Decoder
-from nsed.networks.growth import grow_into
-from nsed.networks.transducer import TransducerNetwork
-from nsed.networks.weights import put_weights, weights_of
+from nsed.models.transduction import Answers, Transduction
+from nsed.networks.transducer import Decoder, TransducerNetwork
+from nsed.networks.weights import grow_into, put_weights, weights_of
 from nsed.progress import OnBatch, OnStep, OnValidation, ignore
 from nsed.text import Coders, PairBatch, PairBatches, Pairs
 from nsed.text.pairs import PairsLike
-from nsed.train.crew import crew_of
 from nsed.train.fine_tuning import check_unchanged, fine_tuning_config, hash_of_model
 from nsed.train.fitting import finished, trained
-from nsed.train.preparation import transduction_data
 from nsed.train.saved_model import SavedModel, write_model
+from nsed.train.split import transduction_data
+from nsed.train.strategy import crew_of
 from nsed.types import REACHABLE, PerPair
 
 KIND = "transducer"

@@ -8,17 +8,16 @@ from jaxtyping import Int
 from torch import Tensor
 
 from nsed.lattice import EditLattice
-from nsed.models.error_rates import Sides, error_rates
 from nsed.models.transducer_config import TransducerConfig
-from nsed.networks.columns import Normalisation
-from nsed.networks.decoder import Decoder
+from nsed.models.transduction import Sides, error_rates
 from nsed.networks.incoming import Incoming, next_symbol_distribution
 from nsed.networks.losses import distortion_loss, em_loss, likelihood_loss, next_symbol_nll, real_cells
+from nsed.networks.operations import Normalisation
 from nsed.networks.outgoing import Outgoing
-from nsed.networks.transducer import TransducerNetwork
+from nsed.networks.transducer import Decoder, TransducerNetwork
 from nsed.registry import Registry
 from nsed.text import PairBatch
-from nsed.text.string_table import PairTable
+from nsed.text.batch import PairTable
 from nsed.train.task import SLICE_CELLS, Batch, Task
 
 NORMALISATIONS: Registry[Normalisation] = Registry("normalisation")

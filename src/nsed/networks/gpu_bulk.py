@@ -17,7 +17,7 @@ from torch import Tensor
 from nsed.kernels.gpu import launch, runs_triton
 from nsed.kernels.gpu_scores import gpu_scores, scores_of_all
 from nsed.networks.matcher import MatcherNetwork, lattice_of
-from nsed.networks.op_scores import match_scores
+from nsed.networks.operations import match_scores
 from nsed.networks.string_vectors import LARGEST_TABLE, Vectors
 from nsed.progress import OnBatch
 from nsed.text.batch import check_cells

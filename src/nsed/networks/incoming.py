@@ -10,18 +10,20 @@ from torch import Tensor
 from torch.nn import functional
 
 from nsed.encoders.base import inside
-from nsed.networks.columns import (
+from nsed.networks.operations import (
     Column,
     Memory,
     Normalisation,
     Opened,
     Rows,
+    TargetScores,
     Weighed,
+    entered,
     first_column,
     from_above,
+    next_symbol,
     with_deletes,
 )
-from nsed.networks.op_scores import TargetScores, entered, next_symbol
 from nsed.types import NEG, Lengths, Table
 
 

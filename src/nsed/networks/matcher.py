@@ -5,10 +5,10 @@ from torch import Tensor, nn
 
 from nsed.encoders import EncoderConfig, StringEncoder
 from nsed.encoders.base import inside
+from nsed.encoders.string_encoder import Side, read_both, read_by
 from nsed.lattice import EditLattice
-from nsed.networks.op_scores import MatchScores, match_scores
+from nsed.networks.operations import MatchScores, match_scores
 from nsed.networks.pair_features import NormedProjection, PairFeatures, pair_scores
-from nsed.networks.sides import Side, read_both, read_by
 from nsed.types import Lengths
 
 

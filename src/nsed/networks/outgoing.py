@@ -11,18 +11,21 @@ from torch import Tensor
 
 from nsed.kernels import cpu_arcs, gpu_arcs
 from nsed.lattice.arcs import final_cell, unstacked
-from nsed.networks.columns import (
+from nsed.networks.operations import (
     Column,
     Memory,
     Normalisation,
     Opened,
     Rows,
+    TargetScores,
     Weighed,
+    entered,
     first_column,
     from_above,
+    is_last_row,
+    next_symbol,
     with_deletes,
 )
-from nsed.networks.op_scores import TargetScores, entered, is_last_row, next_symbol
 from nsed.types import END, NEG, PAD, START, Lengths
 
 

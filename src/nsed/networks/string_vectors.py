@@ -7,8 +7,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from nsed.encoders.string_encoder import Side
 from nsed.networks.matcher import MatcherNetwork
-from nsed.networks.sides import Side
 from nsed.text import EncodedStrings
 from nsed.types import END
 

@@ -1,4 +1,4 @@
-"""The Transducer's network: from a source and a target to the scores of every operation in every cell."""
+"""The Transducer's network: scores of every operation in every cell, and targets written symbol by symbol."""
 
 from typing import NamedTuple
 
@@ -8,9 +8,10 @@ from torch import Tensor, nn
 
 from nsed.encoders import Attended, EncoderConfig, Prefix, StringEncoder
 from nsed.encoders.base import inside
-from nsed.networks.delimiters import with_end, with_start
-from nsed.networks.op_scores import TargetScores
+from nsed.encoders.string_encoder import with_end, with_start
+from nsed.networks.operations import Memory, Normalisation, Opened, TargetScores
 from nsed.networks.pair_features import NormedProjection, PairFeatures, SourceFactors, pair_scores
+from nsed.networks.search import Rows, writable
 from nsed.types import Lengths
 
 
@@ -84,3 +85,70 @@ class TransducerNetwork(nn.Module):
         """Scores in the cells of these columns."""
         factors = self.features.factors(source.factors, target)
         return TargetScores(pair_scores(self.features, self.projection, self.dropout, factors))
+
+
+class LatticeHypotheses(NamedTuple):
+    """Prefixes under way: encoder states, what the lattice remembers, and the symbols so far; a row each."""
+
+    source: EncodedSource
+    vector: Float[Tensor, "rows dim"]
+    prefix: Prefix
+    memory: Memory
+    symbols: Int[Tensor, "rows length"]
+
+
+class LatticeExpanded(NamedTuple):
+    """Hypotheses with their newest column open: ready to be continued with a symbol."""
+
+    hypotheses: LatticeHypotheses
+    opened: Opened
+
+    @property
+    def written(self) -> Float[Tensor, "rows symbols"]:
+        """See `Expanded.written`."""
+        return writable(self.opened.written)
+
+
+class Decoder:
+    """A network and its normalisation, one symbol at a time; a `Writer`."""
+
+    def __init__(self, network: TransducerNetwork, normalisation: Normalisation) -> None:
+        self.network, self.normalisation = network, normalisation
+
+    @property
+    def device(self) -> torch.device:
+        """See `Writer.device`."""
+        return next(self.network.parameters()).device
+
+    @property
+    def longest(self) -> int | None:
+        """See `Writer.longest`."""
+        return self.network.target_encoder.longest
+
+    def encode(self, source: Int[Tensor, "batch n"], lengths: Lengths) -> EncodedSource:
+        """See `Writer.encode`."""
+        return self.network.encode(source, lengths)
+
+    def begin(self, source: EncodedSource) -> LatticeHypotheses:
+        """See `Writer.begin`."""
+        vector, prefix = self.network.begin(source)
+        symbols = torch.zeros((len(source.lengths), 0), dtype=torch.long, device=vector.device)
+        memory = self.normalisation.begin(source.factors.projected[:, :, 0])
+        return LatticeHypotheses(source, vector, prefix, memory, symbols)
+
+    def expand(self, hypotheses: LatticeHypotheses) -> LatticeExpanded:
+        """See `Writer.expand`: the one new column of each hypothesis."""
+        column = self.network.scores(hypotheses.source, hypotheses.vector[:, None])
+        opened = self.normalisation.open(column, hypotheses.memory, hypotheses.source.lengths)
+        return LatticeExpanded(hypotheses, opened)
+
+    def continued(
+        self, expanded: LatticeExpanded, rows: Rows, symbols: Rows, *, same_sources: bool = False
+    ) -> LatticeHypotheses:
+        """See `Writer.continued`."""
+        before = expanded.hypotheses
+        source = before.source if same_sources else before.source.reordered(rows)
+        memory = self.normalisation.close(expanded.opened, rows, symbols)
+        vector, prefix = self.network.target_encoder.step(symbols, before.prefix.reordered(rows), source.attended)
+        longer = torch.cat([before.symbols[rows], symbols[:, None]], dim=1)
+        return LatticeHypotheses(source, vector, prefix, memory, longer)

@@ -1,15 +1,12 @@
 """Text: from files and strings to numbered symbols in padded batches."""
 
-from nsed.text.alphabet_config import AlphabetConfig
 from nsed.text.batch import EncodedStrings, PairBatch, PairBatches
-from nsed.text.coder import Coders, StringCoder
 from nsed.text.edit_script import Edit, EditScript, Links, pharaoh
 from nsed.text.exceptions import Exceptions
 from nsed.text.pairs import Pairs
 from nsed.text.readers import read_pairs, reader_for
-from nsed.text.string_config import StringConfig
-from nsed.text.symbols import Case, Symboliser, SymbolKind, UnicodeForm
-from nsed.text.vocabulary import Vocabulary
+from nsed.text.symbols import AlphabetConfig, Case, StringConfig, Symboliser, SymbolKind, UnicodeForm
+from nsed.text.tokenizer import Coders, StringCoder, Vocabulary
 
 __all__ = [
     "AlphabetConfig",

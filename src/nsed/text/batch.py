@@ -10,8 +10,6 @@ from jaxtyping import Int
 from torch import Tensor
 
 from nsed.errors import TooLongError
-from nsed.text.symbols import Symboliser
-from nsed.text.vocabulary import Vocabulary
 from nsed.types import PAD, UNKNOWN, Lengths
 
 
@@ -27,11 +25,6 @@ class EncodedStrings:
         self.lengths: np.ndarray = np.diff(self.starts)
         """Symbols in each string."""
         self.longest = int(self.lengths.max(initial=0))
-
-    @classmethod
-    def of(cls, texts: Sequence[str], symboliser: Symboliser, vocabulary: Vocabulary) -> "EncodedStrings":
-        """Cut into symbols and look them up."""
-        return cls(vocabulary.encode(symboliser.split(text)) for text in texts)
 
     def __len__(self) -> int:
         return len(self.starts) - 1
@@ -131,3 +124,47 @@ def check_cells(heights: np.ndarray, widths: np.ndarray, max_cells: int) -> None
         expected=f"at most {max_cells:,} cells",
         advice="Shorten the strings, or raise max_cells: a cell takes about 100 bytes.",
     )
+
+
+class StringTable(NamedTuple):
+    """Many strings as one row of symbol numbers, the places where each starts, and how long each is."""
+
+    flat: Int[Tensor, " symbols"]
+    starts: Int[Tensor, " strings"]
+    lengths: Lengths
+
+    @classmethod
+    def of(cls, strings: EncodedStrings, device: torch.device) -> "StringTable":
+        """The same strings on a device."""
+        flat = strings.flat if len(strings.flat) else np.zeros(1, np.int32)  # so that every place can be looked at
+        parts = (flat, strings.starts[:-1], strings.lengths)
+        return cls(*(torch.from_numpy(np.array(part)).to(device) for part in parts))
+
+    def padded(self, rows: Int[Tensor, " batch"], width: int) -> Int[Tensor, "batch {width}"]:
+        """The chosen strings, filled up with PAD; nothing waits for the device."""
+        places = torch.arange(width, device=rows.device)
+        at = (self.starts[rows][:, None] + places).clamp(max=len(self.flat) - 1)
+        return torch.where(places < self.lengths[rows][:, None], self.flat[at].long(), PAD)
+
+
+class PairTable:
+    """Pairs of strings where a network is, and batches of them."""
+
+    def __init__(self, source: EncodedStrings, target: EncodedStrings, device: torch.device) -> None:
+        self._source, self._target = source, target
+        self._tables = StringTable.of(source, device), StringTable.of(target, device)
+
+    @property
+    def sizes(self) -> np.ndarray:
+        """Symbols of each pair, both strings together."""
+        sizes: np.ndarray = self._source.lengths + self._target.lengths
+        return sizes
+
+    def widths(self, rows: np.ndarray, *, multiple: int = 1) -> tuple[int, int]:
+        """Of a batch of these pairs, see `EncodedStrings.width`."""
+        return self._source.width(rows, multiple=multiple), self._target.width(rows, multiple=multiple)
+
+    def batch(self, rows: Int[Tensor, " batch"], widths: tuple[int, ...]) -> PairBatch:
+        """The chosen pairs, padded to these widths; nothing waits for the device."""
+        source, target = (table.padded(rows, width) for table, width in zip(self._tables, widths, strict=True))
+        return PairBatch(rows, source, target, *(table.lengths[rows] for table in self._tables))

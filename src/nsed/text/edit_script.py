@@ -1,11 +1,12 @@
 """The edit script: how one string becomes another. Every model that can align answers with one."""
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import groupby
 from typing import Any, Literal
 
+from rapidfuzz.distance import Levenshtein
 from rich.text import Text
 
 from nsed.text.visible import in_columns, visible
@@ -160,3 +161,21 @@ class EditScript:
     def __rich__(self) -> Text:
         """The same line in colour, for terminals: `rich.print(script)`."""
         return Text(" ").join(Text(str(edit), style=_COLOURS[edit.tag]) for edit in self.edits)
+
+
+def plain_script(source: Sequence[str], target: Sequence[str]) -> EditScript:
+    """How one string of symbols becomes another with as few edits as can be.
+
+    >>> print(plain_script(["K", "AE", "T"], ["K", "AH", "T", "S"]))
+    K AE→AH T +S
+    """
+    edits: list[Edit] = []
+    for code in Levenshtein.opcodes(source, target):
+        reads, writes = range(code.src_start, code.src_end), range(code.dest_start, code.dest_end)
+        if code.tag == "delete":
+            edits += [Edit("delete", source[i], "", i, code.dest_start) for i in reads]
+        elif code.tag == "insert":
+            edits += [Edit("insert", "", target[j], code.src_start, j) for j in writes]
+        else:
+            edits += [Edit("substitute", source[i], target[j], i, j) for i, j in zip(reads, writes, strict=True)]
+    return EditScript(tuple(edits))

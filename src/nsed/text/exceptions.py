@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from nsed.errors import DataError
-from nsed.text.coder import Coders
 from nsed.text.pairs import Pairs
 from nsed.text.readers import read_pairs
 from nsed.text.readers.lines import STDIN, open_text
+from nsed.text.tokenizer import Coders
 
 _BINARY = (".parquet", ".arrow", ".feather")
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import Literal
 
+from nsed.config import Config, bounded
 from nsed.text.graphemes import split_graphemes
 
 SymbolKind = Literal["graphemes", "tokens", "letters"]
@@ -52,3 +53,28 @@ class Symboliser:
     def join(self, symbols: Iterable[str]) -> str:
         """The string of some symbols; of letters, without the spaces that there may have been."""
         return (" " if self.kind == "tokens" else "").join(symbols)
+
+
+@dataclass(frozen=True)
+class StringConfig(Config):
+    """How strings become symbols, side by side for sources and targets. Abstract: the models' settings add to it."""
+
+    source_symbols: SymbolKind = "graphemes"
+    """What the sources are made of: graphemes, tokens between spaces, or letters, the graphemes of tokens."""
+    target_symbols: SymbolKind = "graphemes"
+    """What the targets are made of: graphemes, tokens between spaces, or letters, the graphemes of tokens."""
+    unicode_form: UnicodeForm = "NFC"
+    """Unicode normalisation of all strings: NFC, NFD or none."""
+    source_case: Case = "keep"
+    """lower: capitals and small letters of sources are the same."""
+    target_case: Case = "keep"
+    """lower: capitals and small letters of targets are the same."""
+
+
+@dataclass(frozen=True)
+class AlphabetConfig(StringConfig):
+    """How an alphabet is learned. Abstract: the models' settings add to it."""
+
+    min_count: int = bounded(1, low=1)
+    """Symbols that are rarer than this in the training pairs are read as <unk>. Above 1 the model is smaller, and it
+    learns what a symbol that it has never seen may stand for."""

@@ -1,12 +1,15 @@
 """A column of strings that knows which of them are the same, as Arrow can tell quickly."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import accumulate, pairwise
 from operator import eq
 from typing import overload
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+import torch
+from torch import Tensor
 
 from nsed.errors import ArgumentError
 
@@ -81,3 +84,29 @@ class Texts(Sequence[str]):
 def _is_text(kind: pa.DataType) -> bool:
     kind = kind.value_type if pa.types.is_dictionary(kind) else kind
     return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
+
+
+def to_tensors(columns: Mapping[str, Texts]) -> dict[str, Tensor]:
+    """Of each column the characters of its different strings, their lengths, and which of them each row is."""
+    return {f"{name}.{part}": tensor for name, texts in columns.items() for part, tensor in _parts(texts).items()}
+
+
+def from_tensors(tensors: Mapping[str, Tensor], name: str) -> Texts:
+    """The column of that name again.
+
+    >>> from_tensors(to_tensors({"word": Texts.of(["naïve", "", "naïve"])}), "word")
+    Texts(3 rows, 2 different)
+    """
+    characters = tensors[f"{name}.characters"].numpy().tobytes().decode("utf-8", "surrogatepass")
+    ends = accumulate(tensors[f"{name}.lengths"].tolist(), initial=0)
+    different = [characters[start:end] for start, end in pairwise(ends)]
+    return Texts(different, tensors[f"{name}.rows"].numpy().astype(np.int64))
+
+
+def _parts(texts: Texts) -> dict[str, Tensor]:
+    characters = bytearray("".join(texts.different).encode("utf-8", "surrogatepass"))
+    return {
+        "characters": torch.tensor(np.frombuffer(characters, dtype=np.uint8)),
+        "lengths": torch.tensor([len(text) for text in texts.different], dtype=torch.int32),
+        "rows": torch.from_numpy(texts.rows.astype(np.int32)),
+    }

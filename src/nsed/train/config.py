@@ -1,12 +1,29 @@
-"""Settings of training."""
+"""Settings of training, and the precision of matrix products while it runs."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Literal
+
+import torch
 
 from nsed.config import Config, bounded
 from nsed.encoders import EncoderConfig
 from nsed.text import AlphabetConfig
-from nsed.train.precision import Precision
+
+Precision = Literal["tf32", "fp32", "bf16"]
+
+
+@contextmanager
+def products_in(precision: Precision, device: torch.device) -> Iterator[None]:
+    """While this lasts, products of fp32 matrices are computed so; afterwards as before."""
+    before = torch.get_float32_matmul_precision()
+    torch.set_float32_matmul_precision("highest" if precision == "fp32" else "high")
+    try:
+        with torch.autocast(device.type, torch.bfloat16, enabled=precision == "bf16", cache_enabled=False):
+            yield
+    finally:
+        torch.set_float32_matmul_precision(before)
 
 
 @dataclass(frozen=True)
@@ -58,7 +75,7 @@ class TrainConfig(Config):
 
 
 class NetworkConfig(AlphabetConfig):
-    """The settings of any model that is trained by gradient descent. Abstract: the models' settings have these fields."""
+    """The settings of any model with a network. Abstract: the models' settings have these fields themselves."""
 
     @property
     def model(self) -> str:

@@ -5,11 +5,10 @@ from typing import Any, Protocol, TypeVar, runtime_checkable
 
 from nsed.progress import OnStep, OnValidation, Validation
 from nsed.text import Pairs
+from nsed.train.checkpoint import identity_of
 from nsed.train.config import NetworkConfig
-from nsed.train.crew import Crew
-from nsed.train.identity import identity_of
-from nsed.train.loggers import LOGGERS
-from nsed.train.run_folder import RunFolder
+from nsed.train.run_folder import LOGGERS, RunFolder
+from nsed.train.strategy import Crew
 from nsed.train.task import Task
 from nsed.train.trainer import Trainer
 

@@ -5,8 +5,10 @@ import io
 import json
 import platform
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -14,10 +16,64 @@ import numpy as np
 import torch
 
 from nsed.config import Config, to_yaml
-from nsed.errors import ModelFileError
+from nsed.errors import ArgumentError, ModelFileError
 from nsed.progress import OnValidation, Validation
-from nsed.train.curves import can_draw, draw_curves
+from nsed.registry import Registry
 from nsed.train.saved_model import replace_file
+
+
+def can_draw() -> bool:
+    """Whether there is something to draw with."""
+    return find_spec("matplotlib") is not None
+
+
+def draw_curves(table: Path, picture: Path) -> None:
+    """One small plot per column of the table, over the steps."""
+    figures = import_module("matplotlib.figure")
+    with table.open(encoding="utf-8") as stream:
+        header, *rows = csv.reader(stream)
+    columns = [[float(cell) for cell in column] for column in zip(*rows, strict=True)]
+    figure = figures.Figure(figsize=(3.2 * (len(header) - 1), 2.6), layout="constrained")
+    for place, axes in enumerate(figure.subplots(1, len(header) - 1, squeeze=False)[0], start=1):
+        axes.plot(columns[0], columns[place], marker=".", color="tab:blue")
+        axes.set(title=header[place], xlabel=header[0])
+        axes.spines[["top", "right"]].set_visible(False)
+    figure.savefig(picture)
+
+
+def tensorboard(folder: Path) -> OnValidation:
+    """Event files in the folder `tensorboard`."""
+    writer = _required("lightning.fabric.loggers", "tensorboard").TensorBoardLogger(folder, name="", version="events")
+
+    def log(validation: Validation) -> None:
+        writer.log_metrics(_numbers(validation), validation.step)
+        writer.save()
+
+    return log
+
+
+def wandb(folder: Path) -> OnValidation:
+    """A run named after the folder."""
+    run = _required("wandb", "wandb").init(project="nsed", name=folder.name, dir=str(folder))
+    return lambda validation: run.log(_numbers(validation), step=validation.step)
+
+
+def _required(module: str, package: str) -> Any:
+    if find_spec(module.partition(".")[0]) is None or find_spec(package) is None:
+        expected = f"none, or the package {package} installed"
+        raise ArgumentError("train.logger", got=package, expected=expected)
+    return import_module(module)
+
+
+def _numbers(validation: Validation) -> dict[str, float]:
+    return {"loss": validation.loss, **validation.metrics}
+
+
+LOGGERS: Registry[Callable[[Path], OnValidation]] = Registry("logger")
+LOGGERS.register("none", lambda folder: lambda validation: None)
+LOGGERS.register("tensorboard", tensorboard)
+LOGGERS.register("wandb", wandb)
+
 
 SETTINGS, FACTS, CURVES, PLOT, CHECKPOINT = "settings.yaml", "run.json", "curves.csv", "curves.svg", "checkpoint"
 

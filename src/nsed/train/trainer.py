@@ -1,4 +1,4 @@
-"""The training loop. It knows tasks, not models."""
+"""The training loop, and the order of its data. It knows tasks, not models."""
 
 import math
 from collections.abc import Mapping
@@ -11,14 +11,29 @@ from torch import Tensor
 
 from nsed.errors import NsedError
 from nsed.progress import OnStep, OnValidation, Validation
-from nsed.train.bucketing import epoch_batches
 from nsed.train.checkpoint import load_checkpoint, save_checkpoint
-from nsed.train.config import TrainConfig
-from nsed.train.crew import Alone, Crew
-from nsed.train.precision import products_in
-from nsed.train.schedule import Schedule
+from nsed.train.config import TrainConfig, products_in
+from nsed.train.optimiser import Schedule, Updates
+from nsed.train.strategy import Alone, Crew
 from nsed.train.task import Task
-from nsed.train.updates import Updates
+
+POOL = 50
+"""Batches whose pairs are sorted by length together."""
+
+
+def epoch_batches(sizes: np.ndarray, *, batch_pairs: int, seed: int, epoch: int) -> list[np.ndarray]:
+    """The batches of an epoch, as rows of the data: the same for the same seed and epoch, whenever they are asked for.
+
+    Every row comes once; `sizes` says how long each pair is.
+    """
+    random = np.random.default_rng([seed, epoch])
+    order = random.permutation(len(sizes))
+    batches: list[np.ndarray] = []
+    for start in range(0, len(order), POOL * batch_pairs):
+        pool = order[start : start + POOL * batch_pairs]
+        pool = pool[np.argsort(sizes[pool], kind="stable")]
+        batches += [pool[first : first + batch_pairs] for first in range(0, len(pool), batch_pairs)]
+    return [batches[place] for place in random.permutation(len(batches))]
 
 
 class Trainer:

@@ -7,9 +7,8 @@ from typing import Any
 from fastapi import APIRouter
 
 from nsed.web import service
-from nsed.web.corrections import Corrections
-from nsed.web.gallery import Gallery, ServedModel
 from nsed.web.limits import Limits
+from nsed.web.request_batching import Together, Workers
 from nsed.web.schemas import (
     AlignResponse,
     Answers,
@@ -27,8 +26,7 @@ from nsed.web.schemas import (
     TransduceRequest,
     TransduceResponse,
 )
-from nsed.web.together import Together
-from nsed.web.workers import Workers
+from nsed.web.served_models import Corrections, Gallery, ServedModel
 
 FAILURES: dict[int | str, dict[str, Any]] = {
     400: {"model": ErrorBody, "description": "The body is no JSON."},

@@ -1,22 +1,147 @@
 """The application: the page, the API, and what surrounds them."""
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from importlib.resources import files
+from typing import Any
 
-from fastapi import FastAPI
+from fastapi import APIRouter, FastAPI, Response
+from starlette.datastructures import MutableHeaders
+from starlette.exceptions import HTTPException
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from nsed import __version__
+from nsed.explain.render.html import STYLE
 from nsed.text import Exceptions
 from nsed.web.api import Api
-from nsed.web.corrections import Corrections
-from nsed.web.description import tell_limits
-from nsed.web.errors import add_handlers
-from nsed.web.gallery import NO_EXCEPTIONS, Gallery, ServedModel
-from nsed.web.limits import Limits
-from nsed.web.page import page_router
-from nsed.web.protection import Protection
+from nsed.web.errors import add_handlers, answer
+from nsed.web.limits import ApiError, Limits
+from nsed.web.request_batching import Workers
 from nsed.web.schemas import Health
-from nsed.web.workers import Workers
+from nsed.web.served_models import NO_EXCEPTIONS, Corrections, Gallery, ServedModel
+
+TYPES = {"html": "text/html", "css": "text/css", "js": "text/javascript", "svg": "image/svg+xml"}
+
+
+def page_router() -> APIRouter:
+    """The page at `/`, its files below `/static`."""
+    contents, router = _contents(), APIRouter(include_in_schema=False)
+
+    @router.get("/")
+    async def page() -> Response:
+        return _file(contents, "page.html")
+
+    @router.get("/static/{name}")
+    async def file(name: str) -> Response:
+        return _file(contents, name)
+
+    return router
+
+
+def _contents() -> Mapping[str, str]:
+    """The files of the page by name, and the style of explanations."""
+    folder = files("nsed.web") / "static"
+    written = {file.name: file.read_text(encoding="utf-8") for file in folder.iterdir() if file.is_file()}
+    return {**written, "explain.css": STYLE}
+
+
+def _file(contents: Mapping[str, str], name: str) -> Response:
+    if name not in contents:
+        raise HTTPException(404, "there is no such file")
+    return Response(contents[name], media_type=TYPES[name.rpartition(".")[2]])
+
+
+REQUESTS = ("TransduceRequest", "PairsRequest", "ExplainRequest", "RulesRequest")
+
+
+def tell_limits(schema: dict[str, Any], names: Iterable[str], limits: Limits) -> None:
+    """Add to a description which models there are, and how long and how many strings may be."""
+    records, served = schema["components"]["schemas"], list(names)
+    for name in (*REQUESTS, "AskedPair"):
+        for field, told in records[name]["properties"].items():
+            for part in _alternatives(told):
+                _limit(part, field, limits)
+    for name in REQUESTS:
+        records[name]["properties"]["model"]["enum"] = served
+
+
+def _alternatives(told: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """What a field may be: of one that may be left out, the other."""
+    yield from told.get("anyOf", [told])
+
+
+def _limit(part: dict[str, Any], field: str, limits: Limits) -> None:
+    if field in ("source", "target") and part["type"] == "string":
+        part["maxLength"] = limits.length
+    if field in ("sources", "pairs") and part["type"] == "array":
+        part |= {"minItems": 1, "maxItems": limits.items}
+    if field == "sources":
+        part["items"]["maxLength"] = limits.length
+    if field in ("nbest", "beam") and part["type"] == "integer":
+        part["maximum"] = getattr(limits, field)
+
+
+HEADERS = {
+    "Content-Security-Policy": "default-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'; "
+    "object-src 'none'",
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Cache-Control": "no-cache",
+}
+
+
+class Protection:
+    """An application with another one inside."""
+
+    def __init__(self, app: ASGIApp, largest: int) -> None:
+        self._app, self._largest = app, largest
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """See ASGI."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        body = await self._read(receive)
+        inner = self._app if body is not None else answer(self._too_large())
+        await inner(scope, _again(body or b"", receive), _with_headers(send))
+
+    async def _read(self, receive: Receive) -> bytes | None:
+        """The body, as far as it may be long; None if it is longer, or if the client went away."""
+        parts, size, more = [], 0, True
+        while more:
+            message = await receive()
+            parts.append(message.get("body", b""))
+            size += len(parts[-1])
+            if size > self._largest or message["type"] == "http.disconnect":
+                return None
+            more = message.get("more_body", False)
+        return b"".join(parts)
+
+    def _too_large(self) -> ApiError:
+        return ApiError(413, "too_large", f"the body is larger than {self._largest} bytes, the most that is taken")
+
+
+def _again(body: bytes, receive: Receive) -> Receive:
+    """What was read can be read again, once."""
+    unread = True
+
+    async def read() -> Message:
+        nonlocal unread
+        if unread:
+            unread = False
+            return {"type": "http.request", "body": body, "more_body": False}
+        return await receive()
+
+    return read
+
+
+def _with_headers(send: Send) -> Send:
+    async def write(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            MutableHeaders(scope=message).update(HEADERS)
+        await send(message)
+
+    return write
 
 
 def make_app(

@@ -13,8 +13,8 @@ from nsed.cli.console import err, progress_bar
 from nsed.errors import ArgumentError, CutOutputWarning, MissingExtraError, UnknownSymbolWarning
 from nsed.models.persistence import shipped_models
 from nsed.text import Exceptions, read_pairs
-from nsed.web.gallery import NO_EXCEPTIONS, ServedModel
 from nsed.web.limits import Limits
+from nsed.web.served_models import NO_EXCEPTIONS, ServedModel
 
 
 def serve(

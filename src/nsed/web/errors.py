@@ -1,4 +1,4 @@
-"""What the server answers when it cannot: always `{"error": {"code", "message", "field"}}`, never a trace."""
+"""What the server answers when it cannot: always an `error` with a code and a message."""
 
 from collections.abc import Mapping
 from http import HTTPStatus
@@ -9,7 +9,7 @@ from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
 
 from nsed.errors import ArgumentError, NotExplainableError, NsedError
-from nsed.web.problems import ApiError
+from nsed.web.limits import ApiError
 
 
 def answer(error: ApiError) -> JSONResponse:

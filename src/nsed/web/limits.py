@@ -3,9 +3,20 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from nsed.web.problems import ApiError
+from nsed.errors import NsedError
 
 _UNWRITABLE = frozenset("\0") | frozenset(map(chr, range(0xD800, 0xE000)))
+
+
+class ApiError(NsedError):
+    """Why not: the status of HTTP, a word for programs, a sentence for people, and the field of the request."""
+
+    def __init__(
+        self, status: int, code: str, message: str, *, field: str | None = None, retry_after: int | None = None
+    ) -> None:
+        self.status, self.code, self.message, self.field = status, code, message, field
+        self.headers = {} if retry_after is None else {"Retry-After": str(retry_after)}
+        super().__init__(message)
 
 
 @dataclass(frozen=True)
@@ -14,7 +25,7 @@ class Limits:
 
     >>> Limits(length=5).check_texts("sources", ["short", "longer"])
     Traceback (most recent call last):
-    nsed.web.problems.ApiError: a string has 6 characters, at most 5 are taken
+    nsed.web.limits.ApiError: a string has 6 characters, at most 5 are taken
     """
 
     items: int = 100

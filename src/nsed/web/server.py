@@ -8,8 +8,8 @@ import uvicorn
 from nsed.errors import ArgumentError
 from nsed.text import Exceptions
 from nsed.web.app import make_app
-from nsed.web.gallery import ServedModel
 from nsed.web.limits import Limits
+from nsed.web.served_models import ServedModel
 
 BACKLOG = 2048
 """Connections that may wait to be taken."""

@@ -10,9 +10,9 @@ from nsed.explain.rules import rules as rules_in
 from nsed.models.corrected import transduce_with_exceptions
 from nsed.models.transduction import Transduction
 from nsed.text import EditScript, Exceptions, Pairs, StringCoder
-from nsed.web.gallery import ServedModel
 from nsed.web.limits import Limits
 from nsed.web.schemas import Aligned, Answer, Answers, Decided, ExplainRequest, ExplainResponse, RulesResponse, Script
+from nsed.web.served_models import ServedModel
 
 Transducing = Callable[[Sequence[str]], list[Answers]]
 

@@ -1,7 +1,7 @@
 """Report: a model and pairs in; figures, curves, groups and mistakes out, as data and as a page."""
 
 from nsed.evaluate.report.build import NamedModel, Wishes, evaluate
-from nsed.evaluate.report.html.page import to_html
+from nsed.evaluate.report.html import to_html
 from nsed.evaluate.report.links import read_reference
 from nsed.evaluate.report.records import Caution, Figure, Report
 

@@ -1,10 +1,13 @@
-"""From a model and pairs to a report."""
+"""From a model and pairs to a report; compared with another model, whether one is better or only lucky."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Generic, NamedTuple, TypeVar
 
+import numpy as np
+
 from nsed.errors import ArgumentError
+from nsed.evaluate.matching import f1_of_totals
 from nsed.evaluate.report.answers import (
     Answers,
     answer,
@@ -12,14 +15,43 @@ from nsed.evaluate.report.answers import (
     transduction_curves,
     transduction_figures,
 )
-from nsed.evaluate.report.comparison import compare_answers, compare_decisions
 from nsed.evaluate.report.decisions import Decisions, decide, matching_breakdowns, matching_curves, matching_figures
 from nsed.evaluate.report.links import alignment_figures
 from nsed.evaluate.report.mistakes import false_decisions, wrong_answers
 from nsed.evaluate.report.protocols import Scores, Searches, Transduces
 from nsed.evaluate.report.records import Breakdown, Comparison, Curve, Difference, Figure, Mistake, Report, TaskKind
+from nsed.evaluate.significance import difference_interval, paired_statistic_test, paired_test
 from nsed.progress import Progress, silent
 from nsed.text import Links, Pairs
+
+
+def compare_answers(ours: Answers, theirs: Answers) -> tuple[Difference, ...]:
+    """Of error rates: below zero, ours are fewer."""
+    values = {
+        "cer": (ours.errors.rates, theirs.errors.rates),
+        "wer": (ours.errors.wrong.astype(float), theirs.errors.wrong.astype(float)),
+    }
+    return tuple(
+        Difference(name, test.difference, difference_interval(*both, statistic=_mean), test.p_value)
+        for name, both in values.items()
+        for test in [paired_test(*both)]
+    )
+
+
+def compare_decisions(ours: Decisions, theirs: Decisions) -> tuple[Difference, ...]:
+    """Of F1, each at its own threshold: above zero, ours is higher."""
+    both = ours.rows, theirs.rows
+    test = paired_statistic_test(*both, statistic=_f1)
+    return (Difference("f1", test.difference, difference_interval(*both, statistic=_f1), test.p_value),)
+
+
+def _mean(values: np.ndarray) -> float:
+    return float(values.mean())
+
+
+def _f1(rows: np.ndarray) -> float:
+    return f1_of_totals(rows.sum(axis=0))
+
 
 Done = TypeVar("Done")
 

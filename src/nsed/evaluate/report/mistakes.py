@@ -12,7 +12,7 @@ from nsed.evaluate.report.decisions import Decisions
 from nsed.evaluate.report.protocols import Aligns, Scores
 from nsed.evaluate.report.records import Figure, Mistake, NamedScript
 from nsed.text import Pairs
-from nsed.text.plain_script import plain_script
+from nsed.text.edit_script import plain_script
 
 
 def false_decisions(model: object, done: Decisions, count: int) -> tuple[Mistake, ...]:

@@ -1,11 +1,11 @@
 """What a report consists of, as plain data: figures, curves, groups, mistakes."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, is_dataclass
+from math import isfinite
 from typing import Any, Literal, NamedTuple
 
-from nsed.evaluate import Interval
-from nsed.evaluate.report.plain import plain
+from nsed.evaluate.significance import Interval
 from nsed.text import EditScript
 
 FigureKind = Literal["share", "number", "count"]
@@ -182,3 +182,28 @@ def by_name(figures: tuple[Figure, ...]) -> dict[str, Any]:
         if figure.interval is not None:
             named[f"{figure.name}_interval"] = plain(list(figure.interval))
     return named
+
+
+def plain(value: Any) -> Any:
+    """Records as dictionaries and tuples as lists, all the way down; numbers that JSON does not have are None.
+
+    >>> from nsed.evaluate.report.records import Line, Point
+    >>> plain(Line("f1", (Point(0.5, float("-inf")),)))
+    {'name': 'f1', 'points': [{'x': 0.5, 'y': None, 'items': None, 'name': ''}]}
+    """
+    if isinstance(value, EditScript):
+        return plain(value.to_dict())
+    if is_dataclass(value):
+        return {field.name: plain(getattr(value, field.name)) for field in fields(value)}
+    if isinstance(value, dict):
+        return {key: plain(one) for key, one in value.items()}
+    if isinstance(value, (list, tuple)):
+        return _plain_sequence(value)
+    return None if isinstance(value, float) and not isfinite(value) else value
+
+
+def _plain_sequence(values: Any) -> Any:
+    names = getattr(values, "_fields", None)
+    if names is None:
+        return [plain(value) for value in values]
+    return {name: plain(value) for name, value in zip(names, values, strict=True)}

@@ -7,8 +7,8 @@ from typing import NamedTuple
 from nsed.errors import ArgumentError, DataError
 from nsed.registry import Registry
 from nsed.text.pairs import Pairs
-from nsed.text.readers.cmudict import read_cmudict
 from nsed.text.readers.delimited import read_csv, read_tsv
+from nsed.text.readers.dictionaries import read_cmudict
 from nsed.text.readers.lines import STDIN
 from nsed.text.readers.parquet import read_arrow, read_parquet
 from nsed.text.symbols import SymbolKind

@@ -8,8 +8,7 @@ import pyarrow.feather
 import pyarrow.parquet
 
 from nsed.errors import ArgumentError, DataError
-from nsed.text.labels import LABELS, parse_label
-from nsed.text.pairs import Pairs, present
+from nsed.text.pairs import LABELS, Pairs, parse_label, present
 from nsed.text.texts import Texts
 
 

@@ -1,0 +1,236 @@
+"""SCA and LexStat (List 2012), by the package `lingpy` (extra `cognates`).
+
+SCA compares sounds by their classes; LexStat learns what corresponds to what in two languages.
+"""
+
+import io
+import logging
+import random
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, redirect_stderr
+from dataclasses import asdict, dataclass
+from importlib import import_module
+from importlib.util import find_spec
+from itertools import combinations, repeat
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+import torch
+
+from nsed.baselines.pair_scorer import UNCALIBRATED, Criterion, PairScorer, labels_of, plain_coders
+from nsed.baselines.similarity import Similarity
+from nsed.config import bounded, from_mapping
+from nsed.errors import ArgumentError, MissingExtraError
+from nsed.models.persistence import MODEL_KINDS, read_kind
+from nsed.progress import OnBatch, ignore
+from nsed.text import Pairs, StringConfig
+from nsed.text.pairs import PairsLike
+from nsed.text.texts import Texts, from_tensors, to_tensors
+from nsed.train.saved_model import SavedModel, write_model
+
+
+@contextmanager
+def quietly() -> Iterator[None]:
+    """While this lasts, LingPy shows no log and no progress bars; afterwards the root logger is as it was before."""
+    root, disabled = logging.getLogger(), logging.root.manager.disable
+    handlers, level = root.handlers[:], root.level
+    logging.disable(logging.ERROR)
+    try:
+        with redirect_stderr(io.StringIO()):
+            yield
+    finally:
+        logging.disable(disabled)
+        root.handlers[:] = handlers
+        root.setLevel(level)
+
+
+def lingpy_module(name: str) -> Any:
+    """A module of LingPy. Raises `MissingExtraError` where it is not installed."""
+    if find_spec("lingpy") is None:
+        raise MissingExtraError("lingpy", extra="cognates")
+    with quietly():
+        return import_module(f"lingpy.{name}")
+
+
+ALIGNED_AT_ONCE = 1000
+Sounds = tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class ScaConfig(StringConfig):
+    """How LingPy aligns; symbols are sounds, mostly `tokens`."""
+
+    model: Literal["sca"] = "sca"
+    """The kind of model that these settings are for."""
+    mode: Literal["global", "overlap"] = "overlap"
+    """overlap: what hangs over at either end costs nothing, as in LingPy's search for cognates."""
+    gap: float = -2.0
+    """What opening a gap costs, as in LingPy's search for cognates."""
+
+
+class Sca(Similarity):
+    """1 - LingPy's distance of sound-class alignments; only the threshold is learned."""
+
+    kind = "sca"
+    settings = ScaConfig
+
+    def score(self, pairs: PairsLike, *, on_batch: OnBatch = ignore) -> np.ndarray:
+        """See `Similarity.score`; of two empty strings 1, of one 0."""
+        pairs = Pairs.of(pairs)
+        rows = [(self.coders.source.split(one), self.coders.target.split(other)) for one, other in pairs]
+        distances: dict[tuple[Sounds, Sounds], float] = {row: float(row[0] != row[1]) for row in rows if not all(row)}
+        different = [row for row in dict.fromkeys(rows) if all(row)]
+        for start in range(0, len(different), ALIGNED_AT_ONCE):
+            some = different[start : start + ALIGNED_AT_ONCE]
+            distances.update(zip(some, self._distances(some), strict=True))
+            on_batch(len(some) * len(rows) // len(different))
+        return 1 - np.array([distances[row] for row in rows], dtype=float)
+
+    def _distances(self, rows: list[tuple[Sounds, Sounds]]) -> list[float]:
+        assert isinstance(self.config, ScaConfig)
+        pairwise = lingpy_module("align.pairwise")
+        with quietly():
+            aligned = pairwise.Pairwise([(list(one), list(other)) for one, other in rows])
+            aligned.align(distance=True, mode=self.config.mode, gop=self.config.gap)
+        return [float(distance) for _, _, distance in aligned.alignments]
+
+
+MODEL_KINDS.register(Sca.kind, Sca.from_saved)
+
+
+COLUMNS = ("one_language", "one", "other_language", "other")
+
+
+class Entry(NamedTuple):
+    """A word of a list, without its class."""
+
+    language: str
+    concept: str
+    tokens: str
+    """Its sounds, with spaces between them."""
+
+
+@dataclass(frozen=True)
+class LexStatConfig(StringConfig):
+    """How LexStat learns; symbols are always tokens."""
+
+    model: Literal["lexstat"] = "lexstat"
+    """The kind of model that these settings are for."""
+    word_list: str = ""
+    """File of the word list to learn from: languages, concepts and sounds are read, cognate classes are not."""
+    runs: int = bounded(1000, low=1)
+    """Random alignments per pair of languages, with which the attested ones are compared."""
+    seed: int = 0
+    """Another number gives other random alignments."""
+
+
+Key = tuple[str, str, str, str]
+"""Language and sounds of one word, then of the other."""
+
+
+class LexStat(PairScorer):
+    """1 - LexStat's distance of each pair of words that have one concept in its list."""
+
+    kind = "lexstat"
+
+    def __init__(self, distances: dict[Key, float], config: LexStatConfig, criterion: Criterion) -> None:
+        self.distances, self.config, self.criterion = distances, config, criterion
+        self.coders = plain_coders(config)
+
+    @classmethod
+    def fit(
+        cls,
+        pairs: PairsLike,
+        labels: Iterable[object] | None = None,
+        *,
+        words: Iterable[Entry],
+        validation: Pairs | None = None,
+        config: LexStatConfig | None = None,
+    ) -> "LexStat":
+        """Learn from the word list; tune the threshold on the validation pairs, without any on the pairs."""
+        config, tuning = config or LexStatConfig(), validation or Pairs.of(pairs, labels)
+        known = labels_of(tuning)
+        distances = lexstat_distances(words, runs=config.runs, seed=config.seed)
+        undecided = cls(distances, config, Criterion(0.5, UNCALIBRATED))
+        return cls(distances, config, Criterion.tuned(undecided.score(tuning), known))
+
+    def score(self, pairs: PairsLike, *, on_batch: OnBatch = ignore) -> np.ndarray:
+        """The similarity of each pair. Raises `ArgumentError` for words that have no concept in common in the list."""
+        pairs = Pairs.of(pairs)
+        on_batch(len(pairs))
+        return 1 - np.array([self._distance(key) for key in _keys(pairs)], dtype=float)
+
+    def save(self, path: str | Path) -> None:
+        """Write all distances to a folder."""
+        turned = zip(COLUMNS, zip(*self.distances, strict=True), strict=True)
+        columns = {name: Texts.of(column) for name, column in turned}
+        tensors = {**to_tensors(columns), "distances": torch.tensor(list(self.distances.values()), dtype=torch.float64)}
+        record = {"criterion": self.criterion.record()}
+        write_model(path, SavedModel(self.kind, asdict(self.config), {}, tensors, record))
+
+    @classmethod
+    def load(cls, path: str | Path) -> "LexStat":
+        """Read what `save` wrote."""
+        return cls.from_saved(read_kind(path, cls.kind))
+
+    @classmethod
+    def from_saved(cls, saved: SavedModel) -> "LexStat":
+        """The distances again, from what is on disk."""
+        config = from_mapping(LexStatConfig, saved.config, where="saved config")
+        one_language, one, other_language, other = (from_tensors(saved.tensors, name) for name in COLUMNS)
+        keys = zip(one_language, one, other_language, other, strict=True)
+        distances = dict(zip(keys, saved.tensors["distances"].tolist(), strict=True))
+        return cls(distances, config, Criterion.of_record(*saved.record["criterion"]))
+
+    def _distance(self, key: Key) -> float:
+        turned = (*key[2:], *key[:2])
+        found = self.distances.get(key, self.distances.get(turned))
+        if found is None:
+            got = f"{key[1]!r} ({key[0] or 'no language'}) and {key[3]!r} ({key[2] or 'no language'})"
+            expected = "two words of one concept of the word list that LexStat learned from, with their languages"
+            raise ArgumentError("pairs", got=got, expected=expected)
+        return found
+
+
+def lexstat_distances(words: Iterable[Entry], *, runs: int = 1000, seed: int = 0) -> dict[Key, float]:
+    """LexStat's distance of every two words that have a concept in common; the smaller one where they have several."""
+    entries = list(dict.fromkeys(Entry(*word) for word in words))
+    table: dict[int, list[object]] = {0: ["doculect", "concept", "tokens"]}
+    table |= {row: [e.language, e.concept, e.tokens.split()] for row, e in enumerate(entries, start=1)}
+    state, lexstat = random.getstate(), lingpy_module("compare.lexstat")
+    try:
+        with quietly():
+            model = lexstat.LexStat(table)
+            random.seed(seed)  # LingPy draws from the global generator
+            model.get_scorer(runs=runs)
+            found = [(key, _distance_of(model, *rows)) for key, rows in _within_concepts(entries)]
+    finally:
+        random.setstate(state)
+    distances: dict[Key, float] = {}
+    for key, distance in found:
+        distances[key] = min(distance, distances.get(key, distance))
+    return distances
+
+
+def _distance_of(model: object, one: int, other: int) -> float:
+    return float(model.align_pairs(one, other, return_distance=True, pprint=False))  # type: ignore[attr-defined]  # made at run time
+
+
+def _within_concepts(entries: list[Entry]) -> Iterator[tuple[Key, tuple[int, int]]]:
+    concepts: dict[str, list[int]] = {}
+    for row, entry in enumerate(entries, start=1):
+        concepts.setdefault(entry.concept, []).append(row)
+    for rows in concepts.values():
+        for one, other in combinations(rows, 2):
+            first, second = entries[one - 1], entries[other - 1]
+            yield (first.language, first.tokens, second.language, second.tokens), (one, other)
+
+
+def _keys(pairs: Pairs) -> Iterator[Key]:
+    one_languages = repeat("") if pairs.source_languages is None else pairs.source_languages
+    other_languages = repeat("") if pairs.target_languages is None else pairs.target_languages
+    return zip(one_languages, pairs.sources, other_languages, pairs.targets, strict=False)
+
+
+MODEL_KINDS.register(LexStat.kind, LexStat.from_saved)

@@ -1,1 +1,0 @@
-"""HTML: a report as one page that needs nothing else."""

@@ -1,0 +1,64 @@
+"""An explanation for terminals."""
+
+from collections.abc import Iterator
+
+from nsed.explain.explanation import Evidence, Origin
+from nsed.explain.render.numbers import nats, percent, signed
+from nsed.text.visible import visible
+
+
+def to_text(evidence: Evidence) -> str:
+    """The script and how sure it is, operation by operation, with what each adds; then the alternatives."""
+    return "\n".join([*_summary(evidence), *_parts(evidence), *_others(evidence), *_outputs(evidence)])
+
+
+def word(symbols: tuple[str, ...]) -> str:
+    """A string, symbol by symbol; `∅` if it is empty.
+
+    >>> word(("AE", " ")), word(())
+    ('AE ␣', '∅')
+    """
+    return " ".join(map(visible, symbols)) or "∅"
+
+
+def _summary(evidence: Evidence) -> Iterator[str]:
+    script, decision = evidence.script, evidence.decision
+    yield f"pair            {word(evidence.source)} ⇒ {word(evidence.target)}"
+    yield f"log-probability {nats(evidence.log_prob)}"
+    if decision is not None:
+        side = "reaches" if decision.match else "is below"
+        yield f"decision        {decision.word}, probability {percent(decision.probability)}"
+        yield f"                the log-probability {side} the threshold {nats(decision.threshold)}"
+    yield f"script          {script.to_text() or 'nothing to do'}"
+    yield f"its share       {percent(script.share)} of all derivations, entropy {nats(evidence.entropy)} nats"
+
+
+def _parts(evidence: Evidence) -> Iterator[str]:
+    yield "    adds  probability"
+    for part in evidence.contributions:
+        probability = "      " if part.edit is None else f"{percent(part.edit.probability):>6}"
+        meaning = f": {part.meaning}" if part.edit is None else ""
+        yield f"{signed(part.value):>8}  {probability}  {part.name}{meaning}"
+    yield f"{signed(evidence.total):>8}  in all  {evidence.total_name}"
+
+
+def _others(evidence: Evidence) -> Iterator[str]:
+    if len(evidence.scripts) > 1:
+        yield "other scripts"
+    yield from (f"{percent(script.share):>8}  {script}" for script in evidence.scripts[1:])
+
+
+def _outputs(evidence: Evidence) -> Iterator[str]:
+    if not evidence.outputs:
+        return
+    yield "most probable outputs"
+    yield from (f"{percent(output.probability):>8}  {word(output.symbols)}" for output in evidence.outputs)
+    yield "where each symbol came from"
+    yield from (f"{visible(one.symbol):>8}  {_sources(one, evidence.source)}" for one in evidence.origins)
+
+
+def _sources(origin: Origin, source: tuple[str, ...]) -> str:
+    """The likely sources, best first, each with its place (from 1)."""
+    ways = [(share, f"{visible(source[i])} ({i + 1})") for i, share in enumerate(origin.sources)]
+    likely = sorted([*ways, (origin.inserted, "inserted")], reverse=True)
+    return ", ".join(f"{name} {percent(share)}" for share, name in likely if share >= 0.01)

@@ -1,0 +1,100 @@
+"""The waterfall: how the parts of a score add up to it."""
+
+from collections.abc import Iterator
+from itertools import accumulate
+from typing import NamedTuple
+
+from nsed.explain.decision import Contribution
+from nsed.explain.explanation import Evidence
+from nsed.explain.render.numbers import percent, signed
+from nsed.explain.render.svg import COLOURS, FONT, picture, tag, width_of, words, write
+from nsed.explain.render.text import word
+
+ROW, BARS = 22.0, 320.0
+"""Height of a row and width of the room for bars."""
+LEAST = 0.1
+"""Nats that the width stands for at least: what is all but certain looks so."""
+
+
+class Bar(NamedTuple):
+    """One step of the waterfall, from the sum before it to the sum after it."""
+
+    label: str
+    kind: str
+    value: float
+    start: float
+    meaning: str
+
+
+def bars_of(evidence: Evidence) -> list[Bar]:
+    """The parts in order, then the total from zero."""
+    parts = evidence.contributions
+    starts = accumulate((part.value for part in parts), initial=0.0)
+    bars = [
+        Bar(part.name, part.kind, part.value, start, _meaning(part)) for part, start in zip(parts, starts, strict=False)
+    ]
+    return [*bars, Bar(evidence.total_name, "total", evidence.total, 0.0, f"the sum, {evidence.total_name}")]
+
+
+class Scale(NamedTuple):
+    """Where a value stands on the picture."""
+
+    left: float
+    low: float
+    unit: float
+
+    def at(self, value: float) -> float:
+        """Its x."""
+        return self.left + (value - self.low) * self.unit
+
+
+def waterfall_svg(evidence: Evidence) -> str:
+    """The waterfall as a picture; for a Matcher, a line shows from where on pairs match."""
+    bars = bars_of(evidence)
+    scale = _scale(evidence, bars)
+    rows = [part for row, bar in enumerate(bars) for part in _row(bar, row, scale)]
+    size = scale.left + BARS + 78, ROW * len(bars) + (30 if evidence.decision else 12)
+    described = ", ".join(f"{bar.label} {signed(bar.value)}" for bar in bars[:-1])
+    description = f"{described}; in all {evidence.total_name} {signed(evidence.total)}."
+    title = f"what adds up to the {evidence.total_name} of {word(evidence.source)} and {word(evidence.target)}"
+    return picture(*size, *_marks(evidence, len(bars), scale), *rows, title=title, description=description)
+
+
+def _scale(evidence: Evidence, bars: list[Bar]) -> Scale:
+    """Room for all sums, for zero, and for the border of the decision."""
+    needed = [] if evidence.decision is None else [evidence.decision.needed]
+    sums = [0.0, *needed, *(bar.start for bar in bars), *(bar.start + bar.value for bar in bars)]
+    left = max(width_of(bar.label) for bar in bars) + 12
+    low = min(*sums, max(sums) - LEAST)
+    return Scale(left, low, BARS / (max(sums) - low))
+
+
+def _row(bar: Bar, row: int, scale: Scale) -> Iterator[str]:
+    ends = sorted([scale.at(bar.start), scale.at(bar.start + bar.value)])
+    top, base = 4 + row * ROW, 4 + row * ROW + 0.5 * ROW + FONT / 3
+    shape = {"x": ends[0], "y": top + 3, "width": max(1.0, ends[1] - ends[0]), "height": ROW - 6}
+    named = {"class": "nsed-part", "data-name": bar.label, "data-kind": bar.kind, "data-value": repr(bar.value)}
+    paint = {"fill": COLOURS.get(bar.kind, "currentColor"), "fill-opacity": 0.8}
+    yield write(scale.left - 8, base, bar.label, anchor="end")
+    yield tag("rect", {**shape, **named, **paint}, tag("title", {}, words(f"{bar.meaning}: {signed(bar.value)}")))
+    yield write(scale.left + BARS + 70, base, signed(bar.value), anchor="end", size=12)
+
+
+def _marks(evidence: Evidence, rows: int, scale: Scale) -> Iterator[str]:
+    """Lines at zero and, for a Matcher, where matches begin."""
+    bottom = 6 + rows * ROW
+    yield _line(scale.at(0.0), bottom, dashed=False)
+    if evidence.decision is not None:
+        x = scale.at(evidence.decision.needed)
+        yield _line(x, bottom, dashed=True)
+        anchor = "start" if x < scale.left + 0.25 * BARS else "end" if x > scale.left + 0.75 * BARS else "middle"
+        yield write(x, bottom + 15, f"match from {signed(evidence.decision.needed)}", size=11, anchor=anchor)
+
+
+def _line(x: float, bottom: float, *, dashed: bool) -> str:
+    shape = {"x1": x, "x2": x, "y1": 2, "y2": bottom, "stroke": "currentColor", "stroke-opacity": 0.6}
+    return tag("line", {**shape, "stroke-dasharray": "4 3"} if dashed else shape)
+
+
+def _meaning(part: Contribution) -> str:
+    return part.meaning if part.edit is None else f"{part.meaning}, probability {percent(part.edit.probability)}"

@@ -1,0 +1,196 @@
+"""From similarities of pairs to groups of items, by several methods. A new one is one function and one line below."""
+
+import math
+from collections.abc import Callable
+from importlib import import_module
+from importlib.util import find_spec
+
+import numpy as np
+
+from nsed.errors import ArgumentError, ShapeError
+from nsed.evaluate.clustering import numbered
+from nsed.registry import Registry
+
+
+def similarity_matrix(count: int, pairs: np.ndarray, scores: np.ndarray) -> np.ndarray:
+    """The symmetric matrix of a list of pairs of places with a score each; what is not in the list is not a number.
+
+    >>> similarity_matrix(3, np.array([[0, 1], [2, 1]]), np.array([0.9, 0.2]))
+    array([[nan, 0.9, nan],
+           [0.9, nan, 0.2],
+           [nan, 0.2, nan]])
+    """
+    if np.shape(pairs) != (len(scores), 2):
+        raise ShapeError("pairs", got=np.shape(pairs), expected=f"({len(scores)}, 2), a row per score")
+    matrix = np.full((count, count), np.nan)
+    one, other = pairs.T
+    matrix[one, other] = matrix[other, one] = scores
+    return matrix
+
+
+def checked_similarities(similarities: np.ndarray) -> np.ndarray:
+    """The matrix in double precision, where it is one of similarities: square, symmetric, without infinities."""
+    matrix = np.asarray(similarities, dtype=float)
+    if matrix.ndim != 2 or len(set(matrix.shape)) != 1:
+        raise ShapeError("similarities", got=matrix.shape, expected="a square matrix, a row and a column per item")
+    if np.isinf(matrix).any():
+        raise ArgumentError("similarities", got="infinite ones", expected="numbers, or NaN for what is not known")
+    if not np.array_equal(matrix, matrix.T, equal_nan=True):
+        advice = "Use the mean of both directions: (s + s.T) / 2."
+        raise ArgumentError("similarities", got="a lopsided matrix", expected="a symmetric one", advice=advice)
+    return matrix
+
+
+def links(similarities: np.ndarray, threshold: float) -> np.ndarray:
+    """Which two items are at least as similar as the threshold; none is linked with itself."""
+    linked: np.ndarray = similarities >= threshold  # what is not a number is not linked
+    np.fill_diagonal(linked, False)
+    return linked
+
+
+Clusterer = Callable[[np.ndarray, float], np.ndarray]
+"""From a symmetric matrix of similarities, its diagonal not looked at, and a threshold to a number for each item, equal
+for items of one cluster. A similarity that is not a number is one that nobody knows."""
+
+CLUSTERERS: Registry[Clusterer] = Registry("method")
+
+
+def average_linkage(similarities: np.ndarray, threshold: float) -> np.ndarray:
+    """Clusters whose mean similarity is at least the threshold are joined, the most similar ones first (UPGMA).
+
+    The mean is over the pairs of items that were compared; clusters without such a pair stay apart.
+    """
+    known = ~np.isnan(similarities)
+    np.fill_diagonal(known, False)
+    sums, counts = np.where(known, similarities, 0.0), known.astype(float)
+    means = _mean(sums, counts)
+    groups = np.arange(len(similarities))
+    while means.size and means.max() >= threshold:
+        kept, joined = sorted(divmod(int(means.argmax()), len(means)))
+        groups[groups == joined] = kept
+        _join(sums, kept, joined)
+        _join(counts, kept, joined)
+        means[kept] = means[:, kept] = _mean(sums[kept], counts[kept])
+        means[joined] = means[:, joined] = -np.inf
+    return groups
+
+
+def _join(table: np.ndarray, kept: int, joined: int) -> None:
+    """Add up what two clusters have with others; nothing is left of the second, nor within the first."""
+    table[kept] += table[joined]
+    table[:, kept] = table[kept]
+    table[joined] = table[:, joined] = table[kept, kept] = 0.0
+
+
+def _mean(sums: np.ndarray, counts: np.ndarray) -> np.ndarray:
+    return np.where(counts > 0, sums / np.maximum(counts, 1), -np.inf)
+
+
+def connected_components(similarities: np.ndarray, threshold: float) -> np.ndarray:
+    """Items are together where a chain of pairs, all at least as similar as the threshold, leads from one to another.
+
+    Union-find: each item points to one above it, the top of which stands for all of its cluster.
+    """
+    above = list(range(len(similarities)))
+    for one, other in np.argwhere(np.triu(links(similarities, threshold))).tolist():
+        above[_top(one, above)] = _top(other, above)
+    return np.array([_top(item, above) for item in above], dtype=np.int64)
+
+
+def _top(item: int, above: list[int]) -> int:
+    """The item that stands for all those connected with this one; the way there is halved for the next time."""
+    while above[item] != item:
+        above[item] = item = above[above[item]]
+    return item
+
+
+SEED, TRIALS = 1, 3
+
+
+def has_infomap() -> bool:
+    """Whether the `infomap` package is installed."""
+    return find_spec("infomap") is not None
+
+
+def infomap_modules(similarities: np.ndarray, threshold: float) -> np.ndarray:
+    """The modules of a network that links what is at least as similar as the threshold, with the similarity as weight.
+
+    A walker needs positive weights: similarities are probabilities, or at least not negative. Raises `ArgumentError`
+    where one of them is, or where the package is not installed.
+    """
+    if not has_infomap():
+        expected = "another method, or the package infomap: pip install 'neural-string-edit-distance[cognates]'"
+        raise ArgumentError("method", got="infomap", expected=expected)
+    pairs = np.argwhere(np.triu(links(similarities, threshold)))
+    weights = similarities[tuple(pairs.T)]
+    if not len(pairs):
+        return np.arange(len(similarities))  # Infomap wants a network that is not empty
+    if (weights < 0).any():
+        raise ArgumentError("similarities", got=weights.min(), expected="no negative ones with the method infomap")
+    modules = _modules(len(similarities), pairs, weights)
+    # Infomap puts items without a link into modules of others, with which they have nothing in common
+    apart: np.ndarray = modules * len(similarities) + connected_components(similarities, threshold)
+    return apart
+
+
+def _modules(count: int, pairs: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    network = import_module("infomap").Network()
+    network.add_nodes(range(count))
+    network.add_links(list(zip(*pairs.T.tolist(), weights.tolist(), strict=True)))
+    modules = network.run(two_level=True, seed=SEED, num_trials=TRIALS).modules()
+    return np.array([modules[item] for item in range(count)], dtype=np.int64)
+
+
+PROPAGATION_SEED = 0
+MOST_ROUNDS = 100
+
+
+def label_propagation(similarities: np.ndarray, threshold: float) -> np.ndarray:
+    """Items ask in a random order, always the same, until nobody moves; pairs below the threshold do not count.
+
+    What weighs is how far a pair is above the threshold. Of clusters of the same weight an item prefers its own.
+    """
+    linked = links(similarities, threshold)
+    weights = np.where(linked, similarities - threshold, 0.0) + 1e-6 * linked  # a pair at the threshold counts, too
+    random, groups = np.random.default_rng(PROPAGATION_SEED), np.arange(len(weights))
+    for _ in range(MOST_ROUNDS):
+        before = groups.copy()
+        for item in random.permutation(len(groups)).tolist():
+            groups[item] = _preferred(weights[item], groups, item)
+        if np.array_equal(groups, before):
+            break
+    return groups
+
+
+def _preferred(weights: np.ndarray, groups: np.ndarray, item: int) -> int:
+    """The cluster with the largest weight for an item."""
+    votes = np.bincount(groups, weights=weights, minlength=len(groups))
+    best, own = int(votes.argmax()), int(groups[item])
+    return best if votes[best] > votes[own] + 1e-12 else own
+
+
+CLUSTERERS.register("average", average_linkage)
+CLUSTERERS.register("components", connected_components)
+CLUSTERERS.register("labels", label_propagation)
+CLUSTERERS.register("infomap", infomap_modules)
+
+__all__ = ["CLUSTERERS"]
+
+
+def cluster(similarities: np.ndarray, *, threshold: float, method: str = "average") -> np.ndarray:
+    """The cluster of each item, as a number from 0 in the order in which clusters first occur.
+
+    `similarities` is a symmetric matrix; NaN stands for pairs that were not compared, and the diagonal for nothing.
+    What the threshold means is the method's business; the higher, the more clusters.
+
+    >>> similarities = np.array([[1, 0.9, 0.2], [0.9, 1, 0.6], [0.2, 0.6, 1]])
+    >>> cluster(similarities, threshold=0.5), cluster(similarities, threshold=0.5, method="components")
+    (array([0, 0, 1]), array([0, 0, 0]))
+    >>> cluster(similarities, threshold=0.5, method="averge")
+    Traceback (most recent call last):
+    nsed.errors.UnknownNameError: method: got 'averge', expected one of: average, ... Did you mean 'average'?
+    """
+    if not math.isfinite(threshold):
+        raise ArgumentError("threshold", got=threshold, expected="a finite number")
+    groups = CLUSTERERS[method](checked_similarities(similarities), threshold)
+    return numbered(groups.tolist())

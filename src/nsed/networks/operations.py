@@ -1,0 +1,183 @@
+"""Operations: from scores in the cells that arcs leave to log-probabilities of the arcs.
+
+Two normalisations. `incoming` (the paper, Equation 3): the arcs that enter a cell compete, and the Matcher's non-match
+class with them. `outgoing`: the operations that leave a cell compete, which makes exact conditional probabilities.
+Both work on whole tables and, as decoding needs it, column by column: a step costs a column, never the whole table.
+"""
+
+from abc import ABC, abstractmethod
+from typing import NamedTuple
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor
+from torch.nn import functional
+
+from nsed.kernels import cpu_arcs, gpu_arcs
+from nsed.kernels.cpu_match import compiled_match
+from nsed.lattice import Arcs
+from nsed.lattice.arcs import batch_first
+from nsed.types import NEG, Lengths, PerPair, Table
+
+ClassScores = Float[Tensor, "batch src tgt classes"]
+
+
+def entered(delete: Table, insert: Table, substitute: Table) -> Arcs:
+    """Scores in the cells that arcs leave, moved to the cells that they enter; NEG where no arc enters."""
+    return Arcs(
+        functional.pad(delete[:, :-1], (0, 0, 1, 0), value=NEG),
+        functional.pad(insert[:, :, :-1], (1, 0), value=NEG),
+        functional.pad(substitute[:, :-1, :-1], (1, 0, 1, 0), value=NEG),
+    )
+
+
+class MatchScores(NamedTuple):
+    """Log-probabilities of the arcs into each cell, and of the class that says that the strings do not match."""
+
+    arcs: Arcs
+    non_match: Table
+
+
+def match_scores(scores: ClassScores) -> MatchScores:
+    """The inventory `shared`: four classes (delete, insert, substitute, non-match), normalised over incoming arcs.
+
+    The non-match class of a cell is scored where its substitution starts, on the borders where its only arc starts.
+
+    Paper: Equation 3 and section 3.1.
+    """
+    if gpu_arcs.can_run(scores):
+        delete, insert, substitute, non_match = map(batch_first, gpu_arcs.match_arcs(scores))
+    elif cpu_arcs.can_run(scores):
+        delete, insert, substitute, non_match = compiled_match(scores)
+    else:
+        return competing(scores)
+    return MatchScores(Arcs(delete, insert, substitute), non_match)
+
+
+def competing(scores: ClassScores) -> MatchScores:
+    """The same, operation by operation, on any device."""
+    delete, insert, substitute, non_match = scores.unbind(-1)
+    arcs = entered(delete, insert, substitute)
+    rows, columns = (torch.arange(size, device=scores.device).sub(1).clamp(min=0) for size in scores.shape[1:3])
+    everything = torch.stack([*arcs, non_match[:, rows[:, None], columns]])
+    probabilities = everything - everything.logsumexp(0)
+    return MatchScores(Arcs(*probabilities[:3]), probabilities[3])
+
+
+class TargetScores(NamedTuple):
+    """The inventory `per_target`: one delete class, and one insert and one substitute class per target symbol."""
+
+    classes: ClassScores
+    """In this order: delete, inserts, substitutes."""
+
+    @property
+    def symbols(self) -> int:
+        """How many target symbols there are."""
+        return (self.classes.shape[-1] - 1) // 2
+
+    @property
+    def delete(self) -> Table:
+        """Of deleting the next source symbol."""
+        return self.classes[..., 0]
+
+    @property
+    def insert(self) -> ClassScores:
+        """Of inserting each target symbol."""
+        return self.classes[..., 1 : 1 + self.symbols]
+
+    @property
+    def substitute(self) -> ClassScores:
+        """Of writing each target symbol for the next source symbol."""
+        return self.classes[..., 1 + self.symbols :]
+
+
+def next_symbol(scores: ClassScores, target: Int[Tensor, "batch m"]) -> Table:
+    """In each cell (i, j), the score of the class of the next target symbol, t_{j+1}; NEG in the last column."""
+    labels = functional.pad(target, (0, 1))[:, None, :, None].expand(-1, scores.shape[1], -1, 1)
+    chosen = scores.gather(-1, labels)[..., 0]
+    return functional.pad(chosen[:, :, :-1], (0, 1), value=NEG)
+
+
+def is_last_row(source_lengths: Lengths, rows: int) -> Bool[Tensor, "batch rows"]:
+    """True where all source symbols are consumed, i = n."""
+    return torch.arange(rows, device=source_lengths.device) == source_lengths[:, None]
+
+
+Column = Float[Tensor, "batch src"]
+Written = Float[Tensor, "batch symbols"]
+Rows = Int[Tensor, " rows"]
+Memory = tuple[Tensor, ...]
+"""What a column hands on to the next: tensors whose first axis is the batch of hypotheses."""
+
+
+class Opened(NamedTuple):
+    """A column when its prefix is known."""
+
+    log_alpha: Column
+    """Log-probability of having written the prefix with i source symbols consumed."""
+    written: Written
+    """Log-probability of the prefix and each next symbol; with `</s>`, that of the prefix as a whole target."""
+    scores: TargetScores
+    """Of the column's cells, as `close` needs them."""
+
+    def of_symbols(self, rows: Rows, symbols: Rows) -> tuple[Column, Column]:
+        """Insert and substitute scores of one symbol each of chosen hypotheses, in every cell of the column."""
+        return self.scores.insert[rows, :, 0, symbols], self.scores.substitute[rows, :, 0, symbols]
+
+
+class Weighed(NamedTuple):
+    """Lattices of given targets, with what happens after their last cell."""
+
+    arcs: Arcs
+    """Log-probabilities."""
+    end: PerPair
+    """Log-probability of the target's end when all is consumed and written."""
+
+
+class Normalisation(ABC):
+    """Which operations compete with each other: how scores become arcs, for whole targets or column by column."""
+
+    @abstractmethod
+    def weigh(self, scores: TargetScores, target: Int[Tensor, "batch m"], lengths: tuple[Lengths, Lengths]) -> Weighed:
+        """The lattices of given targets."""
+
+    @abstractmethod
+    def begin(self, like: Column) -> Memory:
+        """What the first column starts from."""
+
+    @abstractmethod
+    def open(self, column: TargetScores, memory: Memory, source_lengths: Lengths) -> Opened:
+        """A column, from the scores of its cells and what the one before handed on."""
+
+    @abstractmethod
+    def close(self, opened: Opened, rows: Rows, symbols: Rows) -> Memory:
+        """What to hand on when chosen hypotheses go on with a known symbol each."""
+
+
+def first_column(like: Column) -> Column:
+    """Before anything is written: all probability at i = 0."""
+    column = torch.full_like(like, NEG)
+    column[:, 0] = 0.0
+    return column
+
+
+def from_above(column: Column) -> Column:
+    """Each row's value moved one row down; NEG in row 0."""
+    return functional.pad(column[:, :-1], (1, 0), value=NEG)
+
+
+def with_deletes(entering: Column, delete: Column) -> Column:
+    """alpha[i] = log(exp(entering[i]) + exp(alpha[i-1] + delete[i])), for all rows in log2(rows) steps.
+
+    `delete[i]` is the arc from row i-1 to row i. Doubling only ever adds log-weights, so nothing cancels.
+    """
+    reached, weight, reach = entering, delete.clamp(min=NEG), 1
+    while reach < entering.shape[1]:
+        reached = torch.logaddexp(reached, _moved(reached, reach) + weight)
+        weight = (weight + _moved(weight, reach)).clamp(min=NEG)
+        reach *= 2
+    return reached.clamp(min=NEG)
+
+
+def _moved(column: Column, rows: int) -> Column:
+    return functional.pad(column[:, :-rows], (rows, 0), value=NEG)

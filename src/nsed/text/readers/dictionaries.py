@@ -1,0 +1,59 @@
+"""Pronouncing dictionaries: in the format of CMUdict, and as SIGMORPHON's tasks and WikiPron have them."""
+
+import re
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from nsed.errors import ArgumentError, DataError
+from nsed.text.pairs import Pairs
+from nsed.text.readers.delimited import TAB, Row, wrong_width
+from nsed.text.readers.lines import open_text
+
+_VARIANT = re.compile(r"\(\d+\)$")
+
+
+def read_cmudict(path: Path, columns: Sequence[str] | None = None) -> Pairs:
+    """`WORD  PH ON ES` lines; `WORD(2)` is another pronunciation of WORD; `;;;` lines and ` #` are comments."""
+    if columns is not None:
+        raise ArgumentError("columns", got=list(columns), expected="nothing: a pronouncing dictionary has no header")
+    words, phones = [], []
+    with open_text(path) as stream:
+        for number, line in enumerate(stream, start=1):
+            content = "" if line.startswith(";;;") else line.split(" #")[0].strip()
+            if content:
+                word, *rest = content.split(maxsplit=1)
+                if not rest:
+                    raise DataError(path, f"expected a word and its phones, found {content[:60]!r}", line=number)
+                words.append(_VARIANT.sub("", word))
+                phones.append(rest[0])
+    if not words:
+        raise DataError(path, "the file is empty; expected lines with a word and its phones")
+    return Pairs(words, phones)
+
+
+def read_pronunciations(path: str | Path) -> Pairs:
+    """Words and their sounds, which are tokens, in the order of the file.
+
+    There is no header. A word with several pronunciations has as many lines; lines that say the same twice are kept
+    once. Tones and stress stay as they are. Raises `DataError`, with file and line.
+    """
+    path = Path(path)
+    with open_text(path) as stream:
+        rows = (Row(number, line.rstrip("\r\n").split("\t")) for number, line in enumerate(stream, start=1))
+        pairs = dict.fromkeys(_checked(path, rows))
+    if not pairs:
+        raise DataError(path, "the file is empty; expected lines with a word, a tab and its sounds")
+    return Pairs.of(pairs)
+
+
+def _checked(path: Path, rows: Iterable[Row]) -> Iterable[tuple[str, str]]:
+    for row in rows:
+        if row.cells == [""]:
+            continue
+        if len(row.cells) != 2:
+            raise wrong_width(path, row, "2", TAB)
+        word, sounds = row.cells[0].strip(), " ".join(row.cells[1].split())
+        if not word or not sounds:
+            message = f"expected a word and its sounds, found {TAB.character.join(row.cells)[:60]!r}"
+            raise DataError(path, message, line=row.line)
+        yield word, sounds

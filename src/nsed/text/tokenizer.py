@@ -1,0 +1,168 @@
+"""Tokenizers: how the strings of pairs become symbols, and symbols numbers."""
+
+import warnings
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import chain
+
+from nsed.errors import ArgumentError, UnknownSymbolWarning
+from nsed.text.batch import EncodedStrings
+from nsed.text.pairs import Pairs
+from nsed.text.symbols import StringConfig, Symboliser
+from nsed.text.visible import visible
+from nsed.types import UNKNOWN
+
+SPECIALS = ("<pad>", "<unk>", "<s>", "</s>")
+"""The names of the first four numbers. A symbol of the text may look like one of them and still be another symbol."""
+
+
+@dataclass(frozen=True)
+class Vocabulary:
+    """The symbols of one side. Numbers 0 to 3 are padding, unknown, start and end; symbols follow.
+
+    They are in sorted order; those that a vocabulary is extended by come last.
+
+    >>> vocabulary = Vocabulary.of(["b", "a", "b"])
+    >>> vocabulary.encode(["a", "b", "z"])
+    [4, 5, 1]
+    >>> vocabulary.names[4], vocabulary.names[1]
+    ('a', '<unk>')
+    """
+
+    symbols: tuple[str, ...]
+
+    @classmethod
+    def of(cls, symbols: Iterable[str], *, min_count: int = 1) -> "Vocabulary":
+        """The vocabulary of all symbols given at least so often, each once."""
+        return cls(tuple(sorted(_frequent(symbols, min_count))))
+
+    def extended(self, symbols: Iterable[str], *, min_count: int = 1) -> "Vocabulary":
+        """With the symbols that are new and given at least so often, after those that have their numbers already.
+
+        >>> Vocabulary.of("bc").extended("bacd").symbols
+        ('b', 'c', 'a', 'd')
+        """
+        return Vocabulary((*self.symbols, *sorted(_frequent(symbols, min_count) - set(self.symbols))))
+
+    def __len__(self) -> int:
+        return len(SPECIALS) + len(self.symbols)
+
+    def __contains__(self, symbol: str) -> bool:
+        return symbol in self._numbers
+
+    def encode(self, symbols: Iterable[str]) -> list[int]:
+        """Numbers of symbols; those never seen get the number of `<unk>`."""
+        numbers = self._numbers
+        return [numbers.get(symbol, UNKNOWN) for symbol in symbols]
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """The symbol of each number, or the name of a special one."""
+        return (*SPECIALS, *self.symbols)
+
+    @cached_property
+    def _numbers(self) -> dict[str, int]:
+        return {symbol: number for number, symbol in enumerate(self.symbols, start=len(SPECIALS))}
+
+
+def _frequent(symbols: Iterable[str], min_count: int) -> set[str]:
+    if min_count == 1:
+        return set(symbols)
+    return {symbol for symbol, count in Counter(symbols).items() if count >= min_count}
+
+
+@dataclass(frozen=True)
+class StringCoder:
+    """Cuts strings into symbols and looks them up; `side` is its name in warnings."""
+
+    side: str
+    symboliser: Symboliser
+    vocabulary: Vocabulary
+
+    @classmethod
+    def learned(cls, side: str, symboliser: Symboliser, texts: Sequence[str], *, min_count: int = 1) -> "StringCoder":
+        """With the vocabulary of the symbols of some texts, without those that are rarer than `min_count`.
+
+        Raises `ArgumentError` where all of them are.
+        """
+        vocabulary = Vocabulary.of(chain.from_iterable(map(symboliser.split, texts)), min_count=min_count)
+        if not vocabulary.symbols and any(map(symboliser.split, texts)):
+            raise ArgumentError("min_count", got=f"{min_count:,}", expected=f"less: no {side} symbol is that frequent")
+        return cls(side, symboliser, vocabulary)
+
+    def extended(self, texts: Iterable[str], *, min_count: int = 1) -> "StringCoder":
+        """With the new symbols of some texts too, without those that are rarer than `min_count`."""
+        new = chain.from_iterable(map(self.split, texts))
+        return replace(self, vocabulary=self.vocabulary.extended(new, min_count=min_count))
+
+    def split(self, text: str) -> tuple[str, ...]:
+        """The symbols of a string."""
+        return self.symboliser.split(text)
+
+    def encode(self, texts: Sequence[str]) -> EncodedStrings:
+        """The numbers of strings; one warning names all symbols that are new."""
+        encoded = EncodedStrings(map(self.vocabulary.encode, map(self.split, texts)))
+        if encoded.has_unknown:
+            self._warn(set(chain.from_iterable(map(self.split, texts))))
+        return encoded
+
+    def _warn(self, symbols: set[str]) -> None:
+        unknown = sorted(symbol for symbol in symbols if symbol not in self.vocabulary)
+        count = f"1 {self.side} symbol is" if len(unknown) == 1 else f"{len(unknown)} {self.side} symbols are"
+        shown = " ".join(map(visible, unknown[:20])) + (" ..." if len(unknown) > 20 else "")
+        message = f"{count} unknown to the model, which reads <unk>: {shown}"
+        warnings.warn(message, UnknownSymbolWarning, stacklevel=6)  # whoever called the verb
+
+
+@dataclass(frozen=True)
+class Coders:
+    """Both sides of the pairs."""
+
+    source: StringCoder
+    target: StringCoder
+
+    @classmethod
+    def of(cls, config: StringConfig, vocabularies: Mapping[str, Vocabulary]) -> "Coders":
+        """With given vocabularies, `source` and `target`."""
+        of_source, of_target = _symbolisers(config)
+        source, target = vocabularies["source"], vocabularies["target"]
+        return cls(StringCoder("source", of_source, source), StringCoder("target", of_target, target))
+
+    @classmethod
+    def learned(cls, config: StringConfig, pairs: Pairs, *, min_count: int = 1) -> "Coders":
+        """With the symbols that one side of some pairs has at least so often."""
+        of_source, of_target = _symbolisers(config)
+        source = StringCoder.learned("source", of_source, pairs.sources, min_count=min_count)
+        return cls(source, StringCoder.learned("target", of_target, pairs.targets, min_count=min_count))
+
+    def shared(self) -> "Coders":
+        """With one vocabulary for both sides."""
+        together = Vocabulary.of([*self.source.vocabulary.symbols, *self.target.vocabulary.symbols])
+        return Coders(replace(self.source, vocabulary=together), replace(self.target, vocabulary=together))
+
+    def extended(self, pairs: Pairs, *, shared: bool = False, min_count: int = 1) -> "Coders":
+        """With the new symbols of some pairs too; those that had numbers keep them. A shared vocabulary stays so."""
+        source = self.source.extended(pairs.sources, min_count=min_count)
+        target = self.target.extended(pairs.targets, min_count=min_count)
+        if not shared:
+            return Coders(source, target)
+        both = source.vocabulary.extended(target.vocabulary.symbols)
+        return Coders(replace(source, vocabulary=both), replace(target, vocabulary=both))
+
+    @property
+    def vocabularies(self) -> dict[str, Vocabulary]:
+        """As `of` takes them."""
+        return {"source": self.source.vocabulary, "target": self.target.vocabulary}
+
+    def encode(self, pairs: Pairs) -> tuple[EncodedStrings, EncodedStrings]:
+        """The numbers of both sides."""
+        return self.source.encode(pairs.sources), self.target.encode(pairs.targets)
+
+
+def _symbolisers(config: StringConfig) -> tuple[Symboliser, Symboliser]:
+    return (
+        Symboliser(config.source_symbols, config.unicode_form, config.source_case),
+        Symboliser(config.target_symbols, config.unicode_form, config.target_case),
+    )

@@ -1,0 +1,122 @@
+"""The optimiser: what becomes of a gradient, at which learning rate, and a running average of the weights."""
+
+import math
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
+
+import torch
+from torch import Tensor, nn
+
+from nsed.train.config import TrainConfig
+from nsed.train.gradients import Recorder
+
+
+class Schedule:
+    """The factor on the learning rate at each step; it listens to validations and can be saved in three numbers."""
+
+    def __init__(self, config: TrainConfig) -> None:
+        self._config = config
+        self._warmup = min(config.warmup, config.steps // 4)
+        self.decays, self.waiting = 0, 0
+
+    def factor(self, step: int) -> float:
+        """For step 1, 2, ..."""
+        config = self._config
+        rising = min(1.0, step / self._warmup) if self._warmup else 1.0
+        if config.schedule == "cosine":
+            left = max(config.steps - self._warmup, 1)
+            done = min(max(step - self._warmup, 0) / left, 1.0)
+            return rising * 0.5 * (1 + math.cos(math.pi * done))
+        return rising * config.decay**self.decays
+
+    def observe(self, *, improved: bool) -> None:
+        """A validation: on a plateau, every `decay_patience` validations without improvement are a decay."""
+        self.waiting = 0 if improved else self.waiting + 1
+        if self._config.schedule == "plateau" and self.waiting and self.waiting % self._config.decay_patience == 0:
+            self.decays += 1
+
+    @property
+    def exhausted(self) -> bool:
+        """Whether nothing more is to be expected."""
+        if self._config.schedule == "plateau":
+            return self.decays >= self._config.most_decays
+        return self.waiting >= self._config.patience
+
+
+class WeightAverage:
+    """`average = decay * average + (1 - decay) * weights` after every step, warming up as 1 - 1/steps.
+
+    A decay of 0 follows the weights themselves.
+    """
+
+    def __init__(self, network: nn.Module, decay: float) -> None:
+        self._network, self._decay = network, decay
+        self._share = next(network.parameters()).new_ones(())
+        self.weights: dict[str, Tensor] = {}
+        if decay:
+            self.weights = {name: value.detach().clone() for name, value in network.state_dict().items()}
+
+    def now(self, step: int) -> None:
+        """The next update is number 1, 2, ..."""
+        self._share.fill_(max(1 - self._decay, 1 / step))
+
+    @torch.no_grad()
+    def update(self) -> None:
+        """After every step; the same kernels whatever its number."""
+        if self.weights:
+            current, averaged = self._network.state_dict(), list(self.weights.values())
+            change = torch._foreach_sub([current[name] for name in self.weights], averaged)
+            torch._foreach_mul_(change, self._share)
+            torch._foreach_add_(averaged, change)
+
+    @contextmanager
+    def in_use(self) -> Iterator[None]:
+        """While this lasts, the network has the averaged weights."""
+        if not self.weights:
+            yield
+            return
+        own = {name: value.detach().clone() for name, value in self._network.state_dict().items()}
+        self._network.load_state_dict(self.weights)
+        try:
+            yield
+        finally:
+            self._network.load_state_dict(own)
+
+
+class Updates:
+    """The optimiser of a network and the running average of its weights; recorded as a CUDA graph, or not."""
+
+    def __init__(self, network: nn.Module, config: TrainConfig, recorder: Recorder | None = None) -> None:
+        parameters = list(network.parameters())
+        self.optimiser, self.average = _optimiser(parameters, config), WeightAverage(network, config.average)
+        work = partial(_apply, parameters, config.clip, self.optimiser, self.average)
+        self._work = work if recorder is None else recorder.recorded(work)
+
+    def apply(self, rate: float, step: int) -> None:
+        """Update number 1, 2, ... with this learning rate; afterwards the gradients are zero."""
+        for group in self.optimiser.param_groups:
+            if isinstance(group["lr"], Tensor):
+                group["lr"].fill_(rate)
+            else:
+                group["lr"] = rate
+        self.average.now(step)
+        self._work()
+
+
+def _apply(
+    parameters: list[nn.Parameter], clip: float, optimiser: torch.optim.Optimizer, average: WeightAverage
+) -> Tensor:
+    norm = nn.utils.clip_grad_norm_(parameters, clip)
+    optimiser.step()
+    average.update()
+    optimiser.zero_grad(set_to_none=False)
+    return norm
+
+
+def _optimiser(parameters: list[nn.Parameter], config: TrainConfig) -> torch.optim.Optimizer:
+    there = parameters[0].is_cuda  # one kernel for all parameters, and a rate that a recording can read
+    rate = torch.tensor(config.learning_rate, device=parameters[0].device) if there else config.learning_rate
+    if config.optimiser == "adam":
+        return torch.optim.Adam(parameters, lr=rate, fused=there, capturable=there)
+    return torch.optim.AdamW(parameters, lr=rate, weight_decay=config.weight_decay, fused=there, capturable=there)

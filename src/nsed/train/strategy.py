@@ -1,0 +1,133 @@
+"""The strategy of a training: one process, or several that share every batch (Lightning Fabric, extra `train`)."""
+
+import os
+from abc import ABC, abstractmethod
+from importlib import import_module
+from importlib.util import find_spec
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from nsed.errors import ArgumentError
+from nsed.train.config import TrainConfig
+from nsed.train.gradients import Eager, Gradients, Graphed, Recorder, batch_of
+from nsed.train.task import Task
+
+
+def chosen_device(config: TrainConfig) -> torch.device:
+    """The device that the settings name; auto is a GPU if there is one."""
+    if config.device == "auto":
+        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    try:
+        return torch.zeros(0, device=config.device).device
+    except (RuntimeError, AssertionError):
+        expected = "auto, cpu, or a device that torch has here"
+        raise ArgumentError("train.device", got=repr(config.device), expected=expected) from None
+
+
+class Crew(ABC):
+    """The processes that train together: all have the same weights, each works on its own rows of a batch."""
+
+    device: torch.device
+    rank: int
+    """The number of this process; only the first, 0, writes and talks."""
+    count: int
+
+    recorder: Recorder | None = None
+    """Makes CUDA graphs, where they are wanted."""
+
+    @abstractmethod
+    def gradients(self, task: Task) -> Gradients:
+        """How this process gets the gradient of the whole batch."""
+
+    @abstractmethod
+    def wait(self) -> None:
+        """Until all have come here."""
+
+    @property
+    def is_first(self) -> bool:
+        """Whether this process writes and talks."""
+        return self.rank == 0
+
+    def own(self, rows: np.ndarray) -> tuple[np.ndarray, float]:
+        """This process' rows of a batch, and the weight of their mean loss in the mean over all processes."""
+        mine = rows[self.rank :: self.count]
+        return (mine, len(mine) * self.count / len(rows)) if len(mine) else (rows[:1], 0.0)
+
+
+class Alone(Crew):
+    """A single process on a single device."""
+
+    rank, count = 0, 1
+
+    def __init__(self, config: TrainConfig) -> None:
+        self.device = chosen_device(config)
+        if config.cuda_graph and self.device.type == "cuda":
+            self.recorder = Recorder(self.device)
+
+    def gradients(self, task: Task) -> Gradients:
+        """See `Crew.gradients`."""
+        return Eager(task, self.device) if self.recorder is None else Graphed(task, self.recorder)
+
+    def wait(self) -> None:
+        """See `Crew.wait`."""
+
+
+class Together(Crew):
+    """One process per device, started here or by `torchrun`."""
+
+    def __init__(self, config: TrainConfig) -> None:
+        if find_spec("lightning") is None:
+            expected = "1; more need Lightning Fabric: pip install 'neural-string-edit-distance[train]'"
+            raise ArgumentError("train.devices", got=config.devices, expected=expected)
+        accelerator = chosen_device(config).type
+        fabric = import_module("lightning.fabric").Fabric
+        self._fabric = fabric(accelerator=accelerator, devices=config.devices, strategy="ddp")
+        self._fabric.launch()
+        self.device, self.rank, self.count = self._fabric.device, self._fabric.global_rank, self._fabric.world_size
+
+    def gradients(self, task: Task) -> Gradients:
+        """See `Crew.gradients`."""
+        return Averaged(task, self._fabric)
+
+    def wait(self) -> None:
+        """See `Crew.wait`."""
+        self._fabric.barrier()
+
+
+class Objective(nn.Module):
+    """A task's loss as a module, which is what Fabric can share among processes."""
+
+    def __init__(self, task: Task) -> None:
+        super().__init__()
+        self.network = task.network
+        self._loss = task.loss
+
+    def forward(self, *batch: Tensor) -> Tensor:
+        """See `Task.loss`."""
+        return self._loss(batch)
+
+
+class Averaged(Gradients):
+    """The gradient of each process' rows, averaged over the processes while it is computed."""
+
+    def __init__(self, task: Task, fabric: Any) -> None:
+        self._task, self._fabric, self._objective = task, fabric, fabric.setup_module(Objective(task))
+
+    def add(self, rows: np.ndarray, share: float) -> Tensor:
+        """See `Gradients.add`."""
+        loss: Tensor = self._objective(*batch_of(self._task, rows, self._fabric.device))
+        self._fabric.backward(loss * share)
+        return loss.detach()
+
+
+def is_first_process() -> bool:
+    """Whether this process writes and talks; known before there is a crew, from whoever started the processes."""
+    return int(os.environ.get("RANK", os.environ.get("LOCAL_RANK", "0"))) == 0
+
+
+def crew_of(config: TrainConfig) -> Crew:
+    """As many processes as the settings say."""
+    return Alone(config) if config.devices == 1 else Together(config)

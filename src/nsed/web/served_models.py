@@ -1,0 +1,146 @@
+"""The models that are served: their names, what they can do, what there is to try, and their overrides."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Literal
+
+from nsed.baselines.pair_scorer import PairScorer
+from nsed.errors import ArgumentError, NotExplainableError
+from nsed.explain.rule_table import RuleTable
+from nsed.explain.rules import rules
+from nsed.explain.weight_rules import table_rules, weight_rules
+from nsed.models.aligner import Aligner
+from nsed.models.corrected import CanTransduce
+from nsed.models.decider import Decider
+from nsed.models.edit_distance import LearnableEditDistance
+from nsed.models.matcher import Matcher
+from nsed.models.persistence import load, shipped_models
+from nsed.models.transducer import Transducer
+from nsed.progress import OnBatch, ignore
+from nsed.registry import Registry
+from nsed.text import Exceptions, Pairs
+
+NO_EXCEPTIONS = Exceptions(Pairs((), ()))
+SHOWN_PAIRS = 5
+"""Pairs of a file that are shown as examples."""
+Ability = Literal["transduce", "match", "align", "explain", "rules"]
+
+EXAMPLES: Mapping[str, tuple[str, ...]] = {
+    "g2p-en": ("flagships", "thought", "colonel", "read", "supercalifragilistic"),
+    "translit-ar-en": ("محمد", "القاهرة", "شكسبير", "نيويورك"),
+}
+"""Sources worth a look, of the models that come with the package."""
+
+
+@dataclass(frozen=True)
+class ServedModel:
+    """A model under the name it is asked by."""
+
+    name: str
+    model: Any
+    title: str = ""
+    table: RuleTable | None = None
+    """Rules that were counted beforehand."""
+    examples: tuple[tuple[str, str | None], ...] = ()
+
+    @classmethod
+    def read(cls, path: str | Path) -> "ServedModel":
+        """From a folder or the name of a shipped model; the folder's name becomes the model's."""
+        shipped = shipped_models().get(str(path))
+        name, model = (shipped.name if shipped else Path(path).resolve().name), load(path)
+        examples = tuple((source, None) for source in EXAMPLES.get(name, ()))
+        return cls(name, model, shipped.title if shipped else name, _own_rules(model), examples)
+
+    def with_rules(self, pairs: Pairs, *, on_batch: OnBatch = ignore) -> "ServedModel":
+        """The same model with the rules in these pairs; some of which become examples, if there are none."""
+        shown = tuple(pairs.positives())[:SHOWN_PAIRS]
+        return replace(self, table=rules(self.model, pairs, on_batch=on_batch), examples=self.examples or shown)
+
+    def warm_up(self) -> None:
+        """Answer once, so that what compiles at first use is compiled before anybody waits."""
+        source = self.examples[0][0] if self.examples else "a"
+        if "transduce" in self.abilities:
+            self.model.transduce([source])
+        if "explain" in self.abilities:
+            self.model.explain(source, source)
+
+    @property
+    def kind(self) -> str:
+        """Which class of model it is."""
+        return type(self.model).__name__
+
+    @property
+    def abilities(self) -> list[Ability]:
+        """What may be asked of it."""
+        return list(_abilities(self.model))
+
+    def check(self, ability: Ability) -> None:
+        """Raise `ArgumentError` if it cannot do this."""
+        if ability not in self.abilities:
+            able = ", ".join(self.abilities) or "nothing"
+            raise ArgumentError("model", got=f"{self.name}, which can {able}", expected=f"a model that can {ability}")
+
+
+class Gallery:
+    """All models that are served, by name."""
+
+    def __init__(self, models: Iterable[ServedModel]) -> None:
+        self._registry: Registry[ServedModel] = Registry("model")
+        self._all = tuple(models)
+        for one in self._all:
+            if one.name in self._registry:
+                raise ArgumentError("models", got=f"two models named {one.name}", expected="different names")
+            self._registry.register(one.name, one)
+
+    def __iter__(self) -> Iterator[ServedModel]:
+        return iter(self._all)
+
+    def able(self, name: str, ability: Ability) -> ServedModel:
+        """The model of this name, which can do this; raises `ArgumentError` otherwise."""
+        found = self._registry[name]
+        found.check(ability)
+        return found
+
+
+def _abilities(model: object) -> Iterator[Ability]:
+    if isinstance(model, CanTransduce):
+        yield "transduce"
+    if isinstance(model, Decider | PairScorer):
+        yield "match"
+    if isinstance(model, Aligner):
+        yield from ("align", "explain", "rules")
+
+
+def _own_rules(model: object) -> RuleTable | None:
+    """Rules that need no data, if the model has such."""
+    if isinstance(model, LearnableEditDistance):
+        return table_rules(model.table, model.coders)
+    if not isinstance(model, Matcher | Transducer):
+        return None
+    try:
+        return weight_rules(model.network, model.coders)
+    except NotExplainableError:
+        return None
+
+
+class Corrections:
+    """Which exceptions each model has, by the symbols that it reads.
+
+    Raises `DataError`, with file and line, where a source has a target twice.
+    """
+
+    def __init__(self, exceptions: Exceptions, models: Iterable[ServedModel]) -> None:
+        self._exceptions = exceptions
+        self._settled = {one.name: exceptions.by_source(one.model.coders) for one in models}
+
+    def __len__(self) -> int:
+        return len(self._exceptions)
+
+    def of(self, served: ServedModel, sources: Sequence[str]) -> Exceptions:
+        """Those of some sources."""
+        settled, split = self._settled[served.name], served.model.coders.source.split
+        different = {split(source): source for source in sources}
+        return Exceptions(
+            Pairs.of([(source, target) for key, source in different.items() for target in settled.get(key, [])])
+        )
