@@ -53,7 +53,7 @@ def _figures(setting: Setting, length: int) -> dict[str, Figure]:
     gradients = {name: torch.autograd.grad(run().sum(), arcs) for name, run in candidates.items()}
     for name in fast:
         torch.testing.assert_close(gradients[name], gradients[LOOP], rtol=1e-3, atol=1e-4)
-    both_ways = {f"{size} {name}": setting.recorded(partial(_both_ways, run, arcs)) for name, run in candidates.items()}
+    both_ways = {f"{size} {name}": setting.record(partial(_both_ways, run, arcs)) for name, run in candidates.items()}
     times = compare(both_ways, setting, rounds=setting.pick(cpu=7, cuda=15, quick=2))
     ours, *others = both_ways
     return compared(times, ours, dict.fromkeys(others, (SLOWER, None)))
@@ -63,7 +63,7 @@ def _alone(setting: Setting, batch: int, length: int) -> dict[str, float]:
     arcs = random_arcs(batch, length, setting.device)
     run = partial(lattice_log_prob, arcs, fastest_backend(setting.device))
     times = compare(
-        {"": setting.recorded(partial(_both_ways, run, arcs))}, setting, rounds=setting.pick(cpu=7, cuda=15, quick=2)
+        {"": setting.record(partial(_both_ways, run, arcs))}, setting, rounds=setting.pick(cpu=7, cuda=15, quick=2)
     )
     return quantiles(times[""])
 

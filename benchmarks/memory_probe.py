@@ -25,7 +25,7 @@ from benchmarks.tasks import (
     twin_task,
 )
 from benchmarks.transducer_update import published_task
-from nsed.models.matcher_task import MatcherTask
+from nsed.models.matcher import MatcherTask
 from nsed.networks.matcher import MatcherNetwork
 from nsed.text import PairBatch
 from nsed.train.config import TrainConfig, products_in

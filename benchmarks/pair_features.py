@@ -107,7 +107,7 @@ def measure(setting: Setting) -> Report:
         results = [ways[name].run().detach() for name in same]
         torch.testing.assert_close(results, results[:1] * len(results), rtol=1e-4, atol=1e-2)
     count, bar = setting.pick(cpu=5, cuda=1, quick=1), setting.bar(cpu=at_least(BAR))
-    both_ways = {name: repeated(setting.recorded(way.both_ways), count) for name, way in ways.items()}
+    both_ways = {name: repeated(setting.record(way.both_ways), count) for name, way in ways.items()}
     times = compare(both_ways, setting, rounds=setting.pick(cpu=7, cuda=30, quick=2))
     figures = compared(times, OURS, {EAGER: (SLOWER, bar), LOOP: (SLOWER, None)}, count=count)
     figures |= compared(times, OURS_REST, {EAGER_REST: (SLOWER, bar)}, count=count)

@@ -12,8 +12,7 @@ from benchmarks.figures import Bar, Figure, Report, at_least, figure
 from benchmarks.setting import Setting
 from benchmarks.tasks import matcher_config, matcher_task, numbers_of
 from benchmarks.timing import rates, seconds
-from nsed.models.matcher import Matcher
-from nsed.models.matcher_task import match_log_probs
+from nsed.models.matcher import Matcher, match_log_probs
 from nsed.networks.bulk_scores import bulk_scores, can_score_in_bulk
 from nsed.networks.gpu_bulk import Places, scorer
 from nsed.networks.string_vectors import Strings, vectors_of
@@ -79,7 +78,7 @@ def affordable(setting: Setting, matcher: Matcher, count: int) -> int:
 def _figures(setting: Setting, kind: str, matcher: Matcher, table: pa.Table) -> dict[str, Figure]:
     """From strings, in the kernel where there is one, and batch by batch; all must agree."""
     few = table.slice(0, FEW)
-    data = matcher._data(Pairs.of(few))
+    data = matcher.encoded(Pairs.of(few))
     plainly = partial(match_log_probs, matcher.network, data, matcher.device)
     tolerance = 2e-2 if setting.on_gpu else 1e-3  # a GPU's recurrent networks round to tf32
     np.testing.assert_allclose(matcher.score(few), plainly(), rtol=tolerance, atol=tolerance)

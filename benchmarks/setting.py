@@ -11,7 +11,7 @@ from torch import Tensor
 
 from benchmarks.figures import Bar
 from nsed.encoders import EncoderConfig
-from nsed.train.gradients import Recorder
+from nsed.train.gradients import GraphRecorder
 
 T = TypeVar("T")
 
@@ -44,11 +44,11 @@ class Setting:
         size = {"dim": 32 if self.quick else 256, "layers": 1 if self.quick or kind == "cnn" else 2}
         return EncoderConfig(kind=kind, **{**size, **others})
 
-    def recorded(self, work: Callable[[], Tensor]) -> Callable[[], Tensor]:
+    def record(self, work: Callable[[], Tensor]) -> Callable[[], Tensor]:
         """The same work; on a GPU as a CUDA graph, as in training, so that kernels are measured and not launches."""
         if not self.on_gpu:
             return work
-        recording = Recorder(self.device).recorded(work)
+        recording = GraphRecorder(self.device).record(work)
         recording()
         return recording
 

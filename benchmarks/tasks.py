@@ -12,14 +12,12 @@ from torch import Tensor
 from benchmarks.data import POSITIVES, random_strings
 from benchmarks.setting import Setting
 from benchmarks.twin import TwinNetwork, TwinTask
-from nsed.models.match_data import MatchData
-from nsed.models.matcher_config import MatcherConfig
-from nsed.models.matcher_task import MatcherTask
-from nsed.models.transducer_config import TransducerConfig
-from nsed.models.transducer_task import TransducerTask
+from nsed.models.matcher import MatcherConfig, MatcherTask
+from nsed.models.transducer import TransducerConfig, TransducerTask
 from nsed.networks.matcher import MatcherNetwork
 from nsed.networks.transducer import TransducerNetwork
 from nsed.text import Coders, EncodedStrings, Pairs
+from nsed.text.batch import EncodedPairs
 from nsed.train.task import Batch, Task
 
 Symbols = Literal["graphemes", "tokens"]
@@ -72,7 +70,8 @@ def transducer_task(setting: Setting, config: TransducerConfig, data: Numbers) -
     network = TransducerNetwork(
         config.encoder, source_symbols=source, target_symbols=target, feature_dropout=config.feature_dropout
     )
-    return TransducerTask(network.to(setting.device), config, data.sides, data.sides, setting.device)
+    known = EncodedPairs(*data.sides)
+    return TransducerTask(network.to(setting.device), config, known, known, setting.device)
 
 
 def matcher_task(setting: Setting, config: MatcherConfig, data: Numbers) -> MatcherTask:
@@ -86,7 +85,7 @@ def matcher_task(setting: Setting, config: MatcherConfig, data: Numbers) -> Matc
         shared=config.shared_alphabet,
         feature_dropout=config.feature_dropout,
     )
-    known = MatchData(*data.sides, data.labels, np.zeros((len(data.labels), 0), dtype=np.int64))
+    known = EncodedPairs(*data.sides, labels=data.labels)
     return MatcherTask(network.to(setting.device), config, known, known, setting.device)
 
 
@@ -95,7 +94,8 @@ def twin_task(setting: Setting, config: TransducerConfig, data: Numbers) -> Twin
     torch.manual_seed(0)
     source, target = data.symbols
     network = TwinNetwork(config.encoder, source_symbols=source, target_symbols=target)
-    return TwinTask(network.to(setting.device), data.sides, data.sides, setting.device)
+    known = EncodedPairs(*data.sides)
+    return TwinTask(network.to(setting.device), known, known, setting.device)
 
 
 class OtherLoss(Task):

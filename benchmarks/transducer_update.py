@@ -11,7 +11,7 @@ from benchmarks.setting import Setting
 from benchmarks.tasks import OtherLoss, numbers_of, paper_config, transducer_config, transducer_task, twin_task
 from benchmarks.timing import OURS_OVER_IT, SLOWER, compare, compared
 from benchmarks.updates import Updates, same_loss
-from nsed.models.transducer_task import TransducerTask
+from nsed.models.transducer import TransducerTask
 from nsed.text import PairBatch
 from nsed.train.task import Task
 

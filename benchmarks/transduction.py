@@ -10,8 +10,7 @@ from benchmarks.setting import Setting
 from benchmarks.timing import rates
 from nsed.datasets.rule_language import transduction_pairs
 from nsed.models.persistence import load
-from nsed.models.transducer import Transducer
-from nsed.models.transducer_config import TransducerConfig
+from nsed.models.transducer import Transducer, TransducerConfig
 from nsed.train.config import TrainConfig
 
 GREEDY, BEAM, SMALL = "g2p-en, greedy", "g2p-en, beam 5", "small, greedy"

@@ -15,7 +15,7 @@ from nsed.encoders import EncoderConfig, StringEncoder
 from nsed.encoders.base import inside
 from nsed.encoders.string_encoder import with_end, with_start
 from nsed.text import EncodedStrings, PairBatch
-from nsed.text.batch import PairTable, batch_of
+from nsed.text.batch import EncodedPairs, PairTable
 from nsed.train.task import Batch, Task
 from nsed.types import PAD
 
@@ -56,14 +56,16 @@ class TwinTask(Task):
     network: TwinNetwork
     metric, higher_is_better = "loss", False
 
-    def __init__(self, network: TwinNetwork, training: Sides, validation: Sides, device: torch.device) -> None:
+    def __init__(
+        self, network: TwinNetwork, training: EncodedPairs, validation: EncodedPairs, device: torch.device
+    ) -> None:
         self.network, self.training, self.validation, self.device = network, training, validation, device
-        self._pairs = PairTable(*training, device)
+        self._pairs = PairTable(training, device)
 
     @property
     def sizes(self) -> np.ndarray:
         """See `Task.sizes`."""
-        return self._pairs.sizes
+        return self.training.sizes
 
     def widths(self, rows: np.ndarray, *, multiple: int = 1) -> tuple[int, int]:
         """See `Task.widths`."""
@@ -79,5 +81,5 @@ class TwinTask(Task):
 
     def validate(self) -> Mapping[str, float]:
         """The loss of the validation pairs."""
-        every = batch_of(*self.validation, np.arange(len(self.validation[0]))).to(self.device)
+        every = self.validation.batch(np.arange(len(self.validation))).to(self.device)
         return {"loss": twin_loss(self.network, every).item()}

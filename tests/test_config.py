@@ -10,7 +10,7 @@ import yaml
 from nsed.config import Config, bounded, field_help, from_mapping, merged, parse_overrides, read_yaml, to_yaml
 from nsed.errors import ConfigError
 from nsed.models.edit_distance import EditDistanceConfig
-from nsed.models.transducer_config import TransducerConfig
+from nsed.models.transducer import TransducerConfig
 
 
 @dataclass(frozen=True)

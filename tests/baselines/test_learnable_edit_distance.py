@@ -23,7 +23,7 @@ from nsed.models.edit_distance import EditDistanceConfig, LearnableEditDistance
 from nsed.networks.expectation_maximization import expect
 from nsed.networks.operation_table import OperationTable
 from nsed.progress import ignore
-from nsed.text import Coders, EncodedStrings, PairBatches, Symboliser, Vocabulary
+from nsed.text import Coders, EncodedPairs, EncodedStrings, Symboliser, Vocabulary
 
 CONFIGS = Path(__file__).parents[2] / "configs"
 LETTERS = Vocabulary.of("ab"), Vocabulary.of("xyz")
@@ -42,7 +42,7 @@ def batches_of(pairs, batch_cells=64):
         EncodedStrings(vocabulary.encode(Symboliser().split(pair[side])) for pair in pairs)
         for side, vocabulary in enumerate(LETTERS)
     )
-    return PairBatches(*encoded, batch_cells=batch_cells, max_cells=1000)
+    return EncodedPairs(*encoded).batches(batch_cells=batch_cells, max_cells=1000)
 
 
 def random_pairs(count, seed, longest=3):

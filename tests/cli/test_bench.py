@@ -14,9 +14,8 @@ from nsed.cli import bench
 from nsed.datasets.rule_language import transduction_pairs
 from nsed.encoders import EncoderConfig
 from nsed.errors import NsedError, UnknownNameError
-from nsed.models.transducer_config import TransducerConfig
+from nsed.models.transducer import TransducerConfig
 from nsed.text import Coders, PairBatch
-from nsed.text.batch import batch_of
 from nsed.train.config import TrainConfig
 from nsed.train.trainer import Trainer
 
@@ -99,5 +98,5 @@ def test_padding_does_not_change_the_twin(twin):
         PairBatch(*twin.batch(torch.from_numpy(rows), twin.widths(rows, multiple=size))) for size in (32, 1)
     )
     assert wide.target.shape[1] > narrow.target.shape[1]
-    alone = [twin_loss(twin.network, batch_of(*twin.training, rows[row : row + 1])) for row in rows]
+    alone = [twin_loss(twin.network, twin.training.batch(rows[row : row + 1])) for row in rows]
     assert twin_loss(twin.network, wide).item() == pytest.approx(torch.stack(alone).mean().item(), rel=1e-4)

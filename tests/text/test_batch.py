@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nsed.errors import TooLongError
-from nsed.text import EncodedStrings, PairBatches
+from nsed.text import EncodedPairs, EncodedStrings
 from nsed.types import PAD
 
 numbers = st.lists(st.integers(4, 9), max_size=7)
@@ -15,7 +15,7 @@ numbers = st.lists(st.integers(4, 9), max_size=7)
 @given(st.lists(st.tuples(numbers, numbers), max_size=20), st.integers(1, 200))
 def test_every_pair_comes_once_as_it_was(pairs, batch_cells):
     source, target = (EncodedStrings([pair[side] for pair in pairs]) for side in (0, 1))
-    batches = PairBatches(source, target, batch_cells=batch_cells, max_cells=64)
+    batches = EncodedPairs(source, target).batches(batch_cells=batch_cells, max_cells=64)
     seen = []
     for batch in batches:
         cells = len(batch.rows) * (batch.source.shape[1] + 1) * (batch.target.shape[1] + 1)
@@ -35,4 +35,4 @@ def test_a_pair_that_is_too_long_is_pointed_at():
         r"pairs: got 10,000 x 10,000 symbols at place 1, a table of 100,020,001 cells, expected at most 33,554,432"
     )
     with pytest.raises(TooLongError, match=message):
-        PairBatches(strings, strings, batch_cells=2**17, max_cells=2**25)
+        EncodedPairs(strings, strings).batches(batch_cells=2**17, max_cells=2**25)

@@ -1,4 +1,4 @@
-"""Exceptions go over what a model says, and are told from it."""
+"""Overrides go over what a model says, and are told from it."""
 
 import math
 
@@ -6,8 +6,8 @@ import pytest
 
 import nsed
 from nsed.errors import DataError
-from nsed.models.corrected import transduce_with_exceptions
-from nsed.text import Exceptions, Pairs
+from nsed.models.transduction import Overrides
+from nsed.text import Pairs
 
 FIXES = Pairs.of(
     [
@@ -25,15 +25,15 @@ def model():
 
 
 def answers(model, sources, **options):
-    return transduce_with_exceptions(model, sources, Exceptions(FIXES), **options)
+    return model.transduce(sources, overrides=Overrides(FIXES), **options)
 
 
 def test_listed_sources_have_the_targets_of_the_file_whatever_their_case(model):
     (fanshaw,), (flags,), (read,) = answers(model, ["FEATHERSTONEHAUGH", "flags", "Read"])
-    assert (fanshaw.text, fanshaw.exception) == ("F AE N SH AO", True)
-    assert (read.text, read.exception) == ("R IY D", True)
+    assert (fanshaw.text, fanshaw.override) == ("F AE N SH AO", True)
+    assert (read.text, read.override) == ("R IY D", True)
     assert flags == model.transduce(["flags"])[0][0]
-    assert not flags.exception
+    assert not flags.override
 
 
 def test_log_probabilities_are_the_models_own(model):
@@ -46,7 +46,7 @@ def test_log_probabilities_are_the_models_own(model):
 def test_the_models_answers_follow_without_those_that_are_listed(model):
     (found,) = answers(model, ["read"], nbest=4)
     assert [one.text for one in found[:2]] == ["R IY D", "R EH D"]
-    assert [one.exception for one in found] == [True, True, False, False]
+    assert [one.override for one in found] == [True, True, False, False]
     assert len({one.symbols for one in found}) == 4
     assert [one for one in model.transduce(["read"], nbest=4)[0] if one.text not in ("R IY D", "R EH D")] == found[2:]
 
@@ -65,11 +65,11 @@ def test_the_models_answers_follow_without_those_that_are_listed(model):
 )
 def test_a_target_that_is_listed_twice_is_named_with_its_lines(model, tmp_path, name, text, place):
     (tmp_path / name).write_text(text)
-    exceptions = nsed.Exceptions.read(tmp_path / name)
+    exceptions = nsed.Overrides.read(tmp_path / name)
     with pytest.raises(DataError, match=place):
-        nsed.transduce_with_exceptions(model, ["x"], exceptions)
+        model.transduce(["x"], overrides=exceptions)
 
 
 def test_of_labelled_pairs_those_that_match_are_exceptions(model):
-    labelled = Exceptions(Pairs(["read", "read"], ["R IY D", "X"], [True, False]))
+    labelled = Overrides(Pairs(["read", "read"], ["R IY D", "X"], [True, False]))
     assert labelled.by_source(model.coders) == {tuple("read"): ["R IY D"]}

@@ -10,7 +10,7 @@ import pytest
 import nsed
 from nsed.datasets.rule_language import transduction_pairs
 from nsed.errors import ArgumentError
-from nsed.train import strategy as crew
+from nsed.train import strategy as strategy
 from nsed.train.config import TrainConfig
 
 SETTINGS = """
@@ -54,7 +54,7 @@ def test_two_processes_learn_what_one_learns(files):
 
 
 def test_every_row_belongs_to_one_process_with_its_weight():
-    class Fake(crew.Alone):
+    class Fake(strategy.SingleDevice):
         def __init__(self, rank, count):
             self.rank, self.count = rank, count
 
@@ -66,6 +66,6 @@ def test_every_row_belongs_to_one_process_with_its_weight():
 
 
 def test_several_devices_need_fabric(monkeypatch):
-    monkeypatch.setattr(crew, "find_spec", lambda name: None)
+    monkeypatch.setattr(strategy, "find_spec", lambda name: None)
     with pytest.raises(ArgumentError, match=r"train.devices: got 2, expected 1; more need Lightning Fabric"):
-        crew.crew_of(TrainConfig(devices=2, device="cpu"))
+        strategy.strategy_for(TrainConfig(devices=2, device="cpu"))

@@ -5,16 +5,12 @@ from dataclasses import asdict
 import pytest
 import torch
 
-from nsed.baselines.classifier import PairClassifier
-from nsed.baselines.classifier_config import CrossEncoderConfig, StanceConfig
-from nsed.baselines.seq2seq import Seq2Seq
-from nsed.baselines.seq2seq_config import Seq2SeqConfig
+from nsed.baselines.classifier import CrossEncoderConfig, PairClassifier, StanceConfig
+from nsed.baselines.seq2seq import Seq2Seq, Seq2SeqConfig
 from nsed.datasets.rule_language import matching_pairs, transduction_pairs
 from nsed.encoders import ENCODERS, EncoderConfig, TransformerConfig
-from nsed.models.matcher import Matcher
-from nsed.models.matcher_config import MatcherConfig
-from nsed.models.transducer import Transducer
-from nsed.models.transducer_config import TransducerConfig
+from nsed.models.matcher import Matcher, MatcherConfig
+from nsed.models.transducer import Transducer, TransducerConfig
 from nsed.train.config import TrainConfig
 
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")

@@ -10,11 +10,9 @@ import nsed
 from nsed.config import from_mapping
 from nsed.datasets.rule_language import matching_pairs, transduction_pairs
 from nsed.errors import ArgumentError, ConfigError, ModelFileError, UnknownSymbolWarning
-from nsed.models.matcher import Matcher
-from nsed.models.matcher_config import MatcherConfig
-from nsed.models.transducer import Transducer
-from nsed.models.transducer_config import TransducerConfig
-from nsed.train.fine_tuning import fine_tuning_config
+from nsed.models.matcher import Matcher, MatcherConfig
+from nsed.models.settings import fine_tuning_config
+from nsed.models.transducer import Transducer, TransducerConfig
 
 ENCODER = {"kind": "cnn", "dim": 32, "layers": 1, "dropout": 0.0, "max_length": 32}
 TRAIN = {"steps": 100, "batch_pairs": 64, "validate_every": 50, "warmup": 20, "learning_rate": 5e-3, "device": "cpu"}

@@ -6,12 +6,8 @@ import torch
 
 from nsed.datasets.rule_language import matching_pairs, transduction_pairs
 from nsed.encoders import EncoderConfig
-from nsed.models.matcher import Matcher
-from nsed.models.matcher_config import MatcherConfig
-from nsed.models.matcher_task import MatcherTask
-from nsed.models.transducer import Transducer
-from nsed.models.transducer_config import TransducerConfig
-from nsed.models.transducer_task import TransducerTask
+from nsed.models.matcher import Matcher, MatcherConfig, MatcherTask
+from nsed.models.transducer import Transducer, TransducerConfig, TransducerTask
 from nsed.train.gradients import Eager, slices_of
 
 CPU, ENCODER = torch.device("cpu"), EncoderConfig(kind="cnn", dim=16, layers=1, dropout=0.0)
@@ -20,7 +16,7 @@ CPU, ENCODER = torch.device("cpu"), EncoderConfig(kind="cnn", dim=16, layers=1, 
 def matcher_task():
     config, pairs = MatcherConfig(encoder=ENCODER, feature_dropout=0.0), matching_pairs(60, seed=1)
     model = Matcher._untrained(pairs, config)
-    return MatcherTask(model.network.requires_grad_(True), config, *[model._data(pairs)] * 2, CPU)
+    return MatcherTask(model.network.requires_grad_(True), config, *[model.encoded(pairs)] * 2, CPU)
 
 
 def transducer_task():

@@ -8,9 +8,7 @@ from nsed.config import from_mapping
 from nsed.datasets.rule_language import matching_pairs
 from nsed.errors import ArgumentError
 from nsed.evaluate import matching_score
-from nsed.models.matcher import Matcher
-from nsed.models.matcher_config import MatcherConfig
-from nsed.models.matcher_task import match_log_probs
+from nsed.models.matcher import Matcher, MatcherConfig, match_log_probs
 from nsed.networks.matcher import MatcherNetwork
 from nsed.text import Pairs
 
@@ -86,7 +84,7 @@ def test_scores_too_small_for_a_double_are_right_too(model):
     scores = strange.score(unlike)
     assert scores[0] < -1000
     assert scores[0] == pytest.approx(strange.explain(*unlike[0]).log_prob)
-    assert scores[0] == pytest.approx(match_log_probs(long, strange._data(Pairs.of(unlike)), strange.device)[0])
+    assert scores[0] == pytest.approx(match_log_probs(long, strange.encoded(Pairs.of(unlike)), strange.device)[0])
 
 
 def test_matches_come_with_their_operations(model):

@@ -10,8 +10,7 @@ from nsed.config import from_mapping
 from nsed.datasets.rule_language import matching_pairs
 from nsed.errors import ArgumentError
 from nsed.jobs.review import Order, review_pairs, review_words
-from nsed.models.matcher import Matcher
-from nsed.models.matcher_config import MatcherConfig
+from nsed.models.matcher import Matcher, MatcherConfig
 from nsed.text import Pairs
 
 WORDS = ["flagships", "read", "nguyen", "leicester", "the", "worcestershire"]

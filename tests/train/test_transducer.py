@@ -11,8 +11,7 @@ import nsed
 from nsed.config import from_mapping
 from nsed.datasets.rule_language import transduction_pairs
 from nsed.errors import ArgumentError, ConfigError, CutOutputWarning, ModelFileError, TooLongError, UnknownSymbolWarning
-from nsed.models.transducer import Transducer
-from nsed.models.transducer_config import TransducerConfig
+from nsed.models.transducer import Transducer, TransducerConfig
 
 PAIRS = list(transduction_pairs(2600, seed=1))
 TRAINING, TEST = PAIRS[:2300], PAIRS[2300:]

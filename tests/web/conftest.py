@@ -53,7 +53,7 @@ def served(matcher):
 
 @pytest.fixture(scope="session")
 def exceptions():
-    return nsed.Exceptions(nsed.Pairs.of([("nsed", "EH N Z EH D"), ("read", "R IY D"), ("read", "R EH D")]))
+    return nsed.Overrides(nsed.Pairs.of([("nsed", "EH N Z EH D"), ("read", "R IY D"), ("read", "R EH D")]))
 
 
 @pytest.fixture(scope="session")

@@ -8,13 +8,13 @@ from nsed.errors import NotExplainableError
 from nsed.web import service
 from nsed.web.limits import Limits
 from nsed.web.schemas import ExplainRequest
-from nsed.web.served_models import NO_EXCEPTIONS, Gallery, ServedModel
+from nsed.web.served_models import NO_OVERRIDES, Gallery, ServedModel
 
 pytestmark = pytest.mark.filterwarnings("ignore::nsed.errors.UnknownSymbolWarning")
 
 
 def excepted(*pairs):
-    return nsed.Exceptions(nsed.Pairs.of(pairs))
+    return nsed.Overrides(nsed.Pairs.of(pairs))
 
 
 @pytest.fixture(scope="module")
@@ -35,7 +35,7 @@ def test_what_a_model_cannot_write_it_cannot_explain():
         "strict", nsed.LearnableEditDistance.fit([("colour", "color"), ("grey", "gray")], config=config)
     )
     with pytest.raises(NotExplainableError, match="no operations of probability above zero"):
-        service.explain(strict, ExplainRequest(model="strict", source="c", target="g"), NO_EXCEPTIONS, Limits())
+        service.explain(strict, ExplainRequest(model="strict", source="c", target="g"), NO_OVERRIDES, Limits())
 
 
 def test_exceptions_hold_for_the_case_and_form_that_the_model_reads(g2p):
@@ -48,7 +48,7 @@ def test_abilities_follow_from_the_kind_of_model(served, g2p):
     able = {one.name: one.abilities for one in Gallery([*served, majority])}
     assert able["spelling"] == ["align", "explain", "rules"]
     assert "transduce" in able["majority"]
-    (found,) = service.transduce(majority, ["x"], NO_EXCEPTIONS, scripts=True)
+    (found,) = service.transduce(majority, ["x"], NO_OVERRIDES, scripts=True)
     assert (found.answers[0].target, found.answers[0].script) == ("b", None)
 
 

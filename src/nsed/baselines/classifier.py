@@ -1,87 +1,152 @@
-"""Baselines that classify pairs behind the Matcher's verbs: the cross-encoder and STANCE."""
+"""Pair classifiers behind the Matcher's verbs: the cross-encoder and STANCE."""
 
-from collections.abc import Iterator, Mapping
-from typing import ClassVar, NoReturn
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import ClassVar, Literal, NoReturn
 
 import numpy as np
 import torch
+from torch.nn import functional
 
-from nsed.baselines.classifier_config import ClassifierConfig, CrossEncoderConfig, StanceConfig
-from nsed.baselines.classifier_task import ClassifierTask, classifier_log_probs
 from nsed.baselines.cross_encoder import CrossEncoder
 from nsed.baselines.pair_network import Alphabets, PairNetwork
 from nsed.baselines.stance import Stance
+from nsed.capabilities import Capability
+from nsed.config import bounded
+from nsed.encoders import EncoderConfig, TransformerConfig
 from nsed.errors import NotExplainableError
-from nsed.models.decider import Decider
-from nsed.models.labelled_config import LabelledConfig
-from nsed.models.match_data import MatchData, batches_of
-from nsed.models.persistence import MODEL_KINDS
+from nsed.models.pair_model import LabelledConfig, LabelledTask, PairModel, in_order
 from nsed.progress import OnBatch, ignore
-from nsed.text import Coders, Links, Pairs, Vocabulary
+from nsed.text import Coders, Links, PairBatch, Pairs, Vocabulary
+from nsed.text.batch import EncodedPairs
 from nsed.text.pairs import PairsLike
-from nsed.types import Table
+from nsed.train.config import TrainConfig
+from nsed.types import PerPair, Table
 
 
-class PairClassifier(Decider):
+@dataclass(frozen=True)
+class CrossEncoderConfig(LabelledConfig):
+    """What a cross-encoder is made of and how it is trained."""
+
+    model: Literal["cross-encoder"] = "cross-encoder"
+    """The kind of model that these settings are for."""
+    encoder: TransformerConfig = TransformerConfig()
+    """The Transformer that reads both strings at once."""
+    train: TrainConfig = TrainConfig()
+    """How the network is trained."""
+
+
+@dataclass(frozen=True)
+class StanceConfig(LabelledConfig):
+    """What STANCE is made of and how it is trained."""
+
+    model: Literal["stance"] = "stance"
+    """The kind of model that these settings are for."""
+    encoder: EncoderConfig = EncoderConfig()
+    """How much of its string a symbol knows."""
+    temperature: float = bounded(1.0, low=1e-3)
+    """Of the transport plan: the lower, the closer to one symbol for one symbol."""
+    iterations: int = bounded(20, low=1)
+    """Sinkhorn iterations, always as many."""
+    channels: int = bounded(64, low=1)
+    """Of the CNN that reads the aligned similarities."""
+    convolutions: int = bounded(3, low=1)
+    """Layers of that CNN, 3 x 3 cells each."""
+    train: TrainConfig = TrainConfig()
+    """How the network is trained."""
+
+
+ClassifierConfig = CrossEncoderConfig | StanceConfig
+
+
+class ClassifierTask(LabelledTask):
+    """Binary cross-entropy of the logits."""
+
+    network: PairNetwork
+
+    def pair_losses(self, batch: PairBatch) -> PerPair:
+        """See `PairTask.pair_losses`."""
+        logits = self.network(*batch.sides).float()
+        return functional.binary_cross_entropy_with_logits(logits, batch.labels.to(logits.dtype), reduction="none")
+
+    def validation_scores(self) -> np.ndarray:
+        """See `LabelledTask.validation_scores`."""
+        return classifier_log_probs(self.network, self.validation, self.device)
+
+
+@torch.no_grad()
+def classifier_log_probs(
+    network: PairNetwork, pairs: EncodedPairs, device: torch.device, *, on_batch: OnBatch = ignore
+) -> np.ndarray:
+    """Log sigmoid of each pair's logit, in order."""
+    return in_order(_log_probs(network, pairs, device), len(pairs), on_batch=on_batch)
+
+
+def _log_probs(network: PairNetwork, pairs: EncodedPairs, device: torch.device) -> Iterator[tuple[PairBatch, PerPair]]:
+    for batch in pairs.batches():
+        here = batch.to(device)
+        yield here, functional.logsigmoid(network(*here.sides).double())  # doubles tell certain pairs apart
+
+
+class PairClassifier(PairModel):
     """A network that gives pairs a logit, by the settings a cross-encoder or STANCE.
 
     The score of a pair is log sigmoid of its logit, to be compared with the Matcher's log alpha; the verbs are the
     Matcher's, but there are no edit operations to show: `align` and `explain` raise `NotExplainableError`.
     """
 
-    configs: ClassVar[Mapping[str, type[LabelledConfig]]] = {
+    configs: ClassVar[Mapping[str, type[ClassifierConfig]]] = {
         "cross-encoder": CrossEncoderConfig,
         "stance": StanceConfig,
     }
     network: PairNetwork
     config: ClassifierConfig
 
-    def score(self, pairs: PairsLike, *, on_batch: OnBatch = ignore) -> np.ndarray:
-        """The log-probability that each pair matches, in the order given: 0 is certain to."""
-        return classifier_log_probs(self.network, self._data(Pairs.of(pairs)), self.device, on_batch=on_batch)
+    @property
+    def capabilities(self) -> frozenset[Capability]:  # type: ignore[override]  # of STANCE one more
+        """See `Model.capabilities`: STANCE aligns softly, a cross-encoder not at all."""
+        aligns = {Capability.LINKS} if isinstance(self.network, Stance) else set()
+        return frozenset({Capability.SCORE, Capability.MATCH, *aligns})
 
-    def links(self, pairs: PairsLike, *, on_batch: OnBatch = ignore) -> list[Links]:
+    def score(
+        self, pairs: PairsLike, targets: Iterable[str] | None = None, *, on_batch: OnBatch = ignore
+    ) -> np.ndarray:
+        """The log-probability that each pair matches, in the order given: 0 is certain to."""
+        encoded = self.encoded(Pairs.given(pairs, targets))
+        return classifier_log_probs(self.network, encoded, self.device, on_batch=on_batch)
+
+    def links(
+        self, pairs: PairsLike, targets: Iterable[str] | None = None, *, on_batch: OnBatch = ignore
+    ) -> list[Links]:
         """For each target symbol the place of the source symbol that gives it most, as (source, target) from 0.
 
         STANCE only; others raise `NotExplainableError`. An empty string has no links.
         """
-        pairs = Pairs.of(pairs)
+        pairs = Pairs.given(pairs, targets)
         found: dict[int, Links] = {}
-        for row, plan in self._plans(self._data(pairs)):
+        for row, plan in self._plans(self.encoded(pairs)):
             found[row] = _links(plan)
             on_batch(1)
         return [found[row] for row in range(len(pairs))]
 
-    def align(self, source: str, target: str) -> NoReturn:
-        """Raises `NotExplainableError`: there are no edit operations."""
-        self.align_all([(source, target)])
-
-    def align_all(self, pairs: PairsLike, *, on_batch: OnBatch = ignore) -> NoReturn:
-        """Raises `NotExplainableError`: there are no edit operations."""
-        self._refuse("edit operations")
-
-    def explain(self, source: str, target: str) -> NoReturn:
-        """Raises `NotExplainableError`: there are no edit operations."""
-        self._refuse("edit operations")
-
     def _refuse(self, what: str) -> NoReturn:
         soft = "; its soft alignment is in `links`" if isinstance(self.network, Stance) else ""
         advice = "a matcher, trained on the same pairs, has them"
-        raise NotExplainableError(f"a model of kind {self.config.model!r} has no {what} to show{soft}; {advice}")
+        raise NotExplainableError(f"a model of kind {self.kind!r} has no {what} to show{soft}; {advice}")
 
     @torch.no_grad()
-    def _plans(self, data: MatchData) -> Iterator[tuple[int, np.ndarray]]:
+    def _plans(self, pairs: EncodedPairs) -> Iterator[tuple[int, np.ndarray]]:
         """Each pair's transport plan without `</s>`, as its own small table."""
         if not isinstance(self.network, Stance):
             self._refuse("alignments")
-        for batch, sides in batches_of(data, self.device):
-            plans: Table = self.network.soft_alignment(*sides).plan
+        for batch in pairs.batches():
+            plans: Table = self.network.soft_alignment(*batch.to(self.device).sides).plan
             sizes = zip(batch.rows.tolist(), batch.source_lengths.tolist(), batch.target_lengths.tolist(), strict=True)
             for plan, (row, height, width) in zip(plans.cpu().numpy(), sizes, strict=True):
                 yield row, plan[:height, :width]
 
     @staticmethod
-    def _network(config: LabelledConfig, coders: Coders, languages: Vocabulary | None) -> PairNetwork:
+    def _network(config: ClassifierConfig, coders: Coders, languages: Vocabulary | None) -> PairNetwork:
         sizes = len(coders.source.vocabulary), len(coders.target.vocabulary)
         alphabets = Alphabets(*sizes, config.shared_alphabet, 0 if languages is None else len(languages))
         if isinstance(config, StanceConfig):
@@ -93,18 +158,13 @@ class PairClassifier(Decider):
                 temperature=config.temperature,
                 iterations=config.iterations,
             )
-        assert isinstance(config, CrossEncoderConfig)
         return CrossEncoder(config.encoder, alphabets)
 
-    def _task(self, training: MatchData, validation: MatchData, device: torch.device) -> ClassifierTask:
-        return ClassifierTask(self.network, self.config, training, validation, device=device)
+    def _task(self, training: EncodedPairs, validation: EncodedPairs, device: torch.device) -> ClassifierTask:
+        return ClassifierTask(self.network, self.config, training, validation, device)
 
 
 def _links(plan: np.ndarray) -> Links:
     if not plan.size:
         return frozenset()
     return frozenset((int(best), place) for place, best in enumerate(plan.argmax(axis=0)))
-
-
-for kind in PairClassifier.configs:
-    MODEL_KINDS.register(kind, PairClassifier.from_saved)

@@ -6,28 +6,28 @@ SCA compares sounds by their classes; LexStat learns what corresponds to what in
 import io
 import logging
 import random
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, redirect_stderr
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from importlib import import_module
 from importlib.util import find_spec
 from itertools import combinations, repeat
-from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 import torch
 
 from nsed.baselines.pair_scorer import UNCALIBRATED, Criterion, PairScorer, labels_of, plain_coders
 from nsed.baselines.similarity import Similarity
-from nsed.config import bounded, from_mapping
+from nsed.config import bounded
 from nsed.errors import ArgumentError, MissingExtraError
-from nsed.models.persistence import MODEL_KINDS, read_kind
+from nsed.models.base import Contents
+from nsed.models.settings import ConfigLike, resolve_settings
 from nsed.progress import OnBatch, ignore
 from nsed.text import Pairs, StringConfig
 from nsed.text.pairs import PairsLike
 from nsed.text.texts import Texts, from_tensors, to_tensors
-from nsed.train.saved_model import SavedModel, write_model
+from nsed.train.saved_model import SavedModel
 
 
 @contextmanager
@@ -72,12 +72,13 @@ class ScaConfig(StringConfig):
 class Sca(Similarity):
     """1 - LingPy's distance of sound-class alignments; only the threshold is learned."""
 
-    kind = "sca"
-    settings = ScaConfig
+    configs: ClassVar[Mapping[str, type[StringConfig]]] = {"sca": ScaConfig}
 
-    def score(self, pairs: PairsLike, *, on_batch: OnBatch = ignore) -> np.ndarray:
+    def score(
+        self, pairs: PairsLike, targets: Iterable[str] | None = None, *, on_batch: OnBatch = ignore
+    ) -> np.ndarray:
         """See `Similarity.score`; of two empty strings 1, of one 0."""
-        pairs = Pairs.of(pairs)
+        pairs = Pairs.given(pairs, targets)
         rows = [(self.coders.source.split(one), self.coders.target.split(other)) for one, other in pairs]
         distances: dict[tuple[Sounds, Sounds], float] = {row: float(row[0] != row[1]) for row in rows if not all(row)}
         different = [row for row in dict.fromkeys(rows) if all(row)]
@@ -94,9 +95,6 @@ class Sca(Similarity):
             aligned = pairwise.Pairwise([(list(one), list(other)) for one, other in rows])
             aligned.align(distance=True, mode=self.config.mode, gop=self.config.gap)
         return [float(distance) for _, _, distance in aligned.alignments]
-
-
-MODEL_KINDS.register(Sca.kind, Sca.from_saved)
 
 
 COLUMNS = ("one_language", "one", "other_language", "other")
@@ -132,7 +130,8 @@ Key = tuple[str, str, str, str]
 class LexStat(PairScorer):
     """1 - LexStat's distance of each pair of words that have one concept in its list."""
 
-    kind = "lexstat"
+    configs: ClassVar[Mapping[str, type[LexStatConfig]]] = {"lexstat": LexStatConfig}
+    config: LexStatConfig
 
     def __init__(self, distances: dict[Key, float], config: LexStatConfig, criterion: Criterion) -> None:
         self.distances, self.config, self.criterion = distances, config, criterion
@@ -146,38 +145,37 @@ class LexStat(PairScorer):
         *,
         words: Iterable[Entry],
         validation: Pairs | None = None,
-        config: LexStatConfig | None = None,
+        config: ConfigLike | None = None,
+        **settings: Any,
     ) -> "LexStat":
         """Learn from the word list; tune the threshold on the validation pairs, without any on the pairs."""
-        config, tuning = config or LexStatConfig(), validation or Pairs.of(pairs, labels)
+        resolved, tuning = resolve_settings(cls.configs, config, settings), validation or Pairs.of(pairs, labels)
+        assert isinstance(resolved, LexStatConfig)
         known = labels_of(tuning)
-        distances = lexstat_distances(words, runs=config.runs, seed=config.seed)
-        undecided = cls(distances, config, Criterion(0.5, UNCALIBRATED))
-        return cls(distances, config, Criterion.tuned(undecided.score(tuning), known))
+        distances = lexstat_distances(words, runs=resolved.runs, seed=resolved.seed)
+        undecided = cls(distances, resolved, Criterion(0.5, UNCALIBRATED))
+        return cls(distances, resolved, Criterion.tuned(undecided.score(tuning), known))
 
-    def score(self, pairs: PairsLike, *, on_batch: OnBatch = ignore) -> np.ndarray:
+    def score(
+        self, pairs: PairsLike, targets: Iterable[str] | None = None, *, on_batch: OnBatch = ignore
+    ) -> np.ndarray:
         """The similarity of each pair. Raises `ArgumentError` for words that have no concept in common in the list."""
-        pairs = Pairs.of(pairs)
+        pairs = Pairs.given(pairs, targets)
         on_batch(len(pairs))
         return 1 - np.array([self._distance(key) for key in _keys(pairs)], dtype=float)
 
-    def save(self, path: str | Path) -> None:
-        """Write all distances to a folder."""
+    def contents(self, *, half: bool = False) -> Contents:
+        """See `Model.contents`: all distances."""
         turned = zip(COLUMNS, zip(*self.distances, strict=True), strict=True)
         columns = {name: Texts.of(column) for name, column in turned}
         tensors = {**to_tensors(columns), "distances": torch.tensor(list(self.distances.values()), dtype=torch.float64)}
-        record = {"criterion": self.criterion.record()}
-        write_model(path, SavedModel(self.kind, asdict(self.config), {}, tensors, record))
-
-    @classmethod
-    def load(cls, path: str | Path) -> "LexStat":
-        """Read what `save` wrote."""
-        return cls.from_saved(read_kind(path, cls.kind))
+        return Contents(tensors=tensors, record={"criterion": self.criterion.record()})
 
     @classmethod
     def from_saved(cls, saved: SavedModel) -> "LexStat":
-        """The distances again, from what is on disk."""
-        config = from_mapping(LexStatConfig, saved.config, where="saved config")
+        """See `Model.from_saved`."""
+        config = cls.saved_config(saved)
+        assert isinstance(config, LexStatConfig)
         one_language, one, other_language, other = (from_tensors(saved.tensors, name) for name in COLUMNS)
         keys = zip(one_language, one, other_language, other, strict=True)
         distances = dict(zip(keys, saved.tensors["distances"].tolist(), strict=True))
@@ -231,6 +229,3 @@ def _keys(pairs: Pairs) -> Iterator[Key]:
     one_languages = repeat("") if pairs.source_languages is None else pairs.source_languages
     other_languages = repeat("") if pairs.target_languages is None else pairs.target_languages
     return zip(one_languages, pairs.sources, other_languages, pairs.targets, strict=False)
-
-
-MODEL_KINDS.register(LexStat.kind, LexStat.from_saved)

@@ -5,27 +5,27 @@ What it finds in test data, nobody needs to learn.
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import repeat
-from pathlib import Path
-from typing import Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import torch
 
 from nsed.baselines.pair_scorer import UNCALIBRATED, Criterion, PairScorer, labels_of, plain_coders
 from nsed.baselines.similarity import StringCodes, nearest
-from nsed.config import from_mapping
+from nsed.capabilities import Capability
 from nsed.errors import ArgumentError
 from nsed.evaluate.calibration import fit_calibration
-from nsed.models.persistence import MODEL_KINDS, read_kind
-from nsed.models.transduction import Transduction, checked_sources, ranked
+from nsed.models.base import Contents
+from nsed.models.settings import ConfigLike, resolve_settings
+from nsed.models.transduction import TransducingModel, Transduction, ranked
 from nsed.progress import OnBatch, ignore
 from nsed.text import Pairs, StringConfig
 from nsed.text.pairs import PairsLike
 from nsed.text.texts import Texts, from_tensors, to_tensors
-from nsed.train.saved_model import SavedModel, write_model
+from nsed.train.saved_model import SavedModel
 
 Word = tuple[str, str]
 """A language and a string."""
@@ -84,7 +84,7 @@ class LookupConfig(StringConfig):
     """Transduction: a source that is not in the table gets the targets of the most similar one, else none."""
 
 
-class Lookup(PairScorer):
+class Lookup(PairScorer, TransducingModel):
     """The positive pairs of the training data, and how often each occurred.
 
     The score of a pair is 1 if it is in the table, either way round, else 0.
@@ -94,7 +94,9 @@ class Lookup(PairScorer):
     array([ True, False])
     """
 
-    kind = "lookup"
+    configs: ClassVar[Mapping[str, type[LookupConfig]]] = {"lookup": LookupConfig}
+    config: LookupConfig
+    capabilities = PairScorer.capabilities | {Capability.TRANSDUCE}
 
     def __init__(
         self, known: Pairs, counts: np.ndarray, config: LookupConfig, *, criterion: Criterion | None = None
@@ -110,57 +112,55 @@ class Lookup(PairScorer):
         labels: Iterable[object] | None = None,
         *,
         validation: Pairs | None = None,
-        config: LookupConfig | None = None,
+        config: ConfigLike | None = None,
+        **settings: Any,
     ) -> "Lookup":
         """Remember the pairs, with labels the positive ones. Probabilities are those of the validation pairs.
 
         Without validation pairs, probabilities are those of the training pairs, of which the table knows too much.
         """
-        config, given = config or LookupConfig(), Pairs.of(pairs, labels)
-        table = cls(*_counted(_normal(given.positives(), config)), config)
+        resolved, given = resolve_settings(cls.configs, config, settings), Pairs.of(pairs, labels)
+        assert isinstance(resolved, LookupConfig)
+        table = cls(*_counted(_normal(given.positives(), resolved)), resolved)
         seen = given if validation is None else validation
         if len(set(seen.labels or ())) < 2:
             return table
         calibration = fit_calibration(table.score(seen), labels_of(seen))
-        return cls(table.known, table.counts, config, criterion=Criterion(FOUND, calibration))
+        return cls(table.known, table.counts, resolved, criterion=Criterion(FOUND, calibration))
 
-    def score(self, pairs: PairsLike, *, on_batch: OnBatch = ignore) -> np.ndarray:
+    def score(
+        self, pairs: PairsLike, targets: Iterable[str] | None = None, *, on_batch: OnBatch = ignore
+    ) -> np.ndarray:
         """1 for each pair that is in the table, either way round, or that is connected; 0 for the others."""
-        asked = _normal(Pairs.of(pairs), self.config)
+        asked = _normal(Pairs.given(pairs, targets), self.config)
         found = self._chains.connect(asked) if self.config.chains else self._has(asked)
         on_batch(len(asked))
         return found.astype(float)
 
-    def transduce(
-        self, sources: Iterable[str], *, nbest: int = 1, beam: int | None = None, on_batch: OnBatch = ignore
+    def _transduce(
+        self, sources: list[str], *, nbest: int, beam: int | None, on_batch: OnBatch
     ) -> list[list[Transduction]]:
         """The targets that each source had in training, most frequent first; none for a new source.
 
         Nothing is searched for, so that `beam` changes nothing.
         """
-        asked = list(map(self.coders.source.symboliser.normal, checked_sources(sources, nbest=nbest, beam=beam)))
+        asked = list(map(self.coders.source.symboliser.normal, sources))
         similar = self._similar(asked) if self.config.nearest else {}
         found = [self._targets.get(similar.get(source, source), Counter()) for source in asked]
         on_batch(len(asked))
         return [ranked(targets, self.coders.target, nbest) for targets in found]
 
-    def save(self, path: str | Path) -> None:
-        """Write the table to a folder."""
+    def contents(self, *, half: bool = False) -> Contents:
+        """See `Model.contents`: the table."""
         columns = {name: Texts.of(column) for name, column in vars(self.known).items() if column is not None}
         tensors = {**to_tensors(columns), "counts": torch.from_numpy(self.counts)}
-        record = {"criterion": self.criterion.record(), "pairs": len(self.known)}
-        write_model(path, SavedModel(self.kind, asdict(self.config), {}, tensors, record))
-
-    @classmethod
-    def load(cls, path: str | Path) -> "Lookup":
-        """Read a table from the folder that `save` wrote."""
-        return cls.from_saved(read_kind(path, cls.kind))
+        return Contents(tensors=tensors, record={"criterion": self.criterion.record(), "pairs": len(self.known)})
 
     @classmethod
     def from_saved(cls, saved: SavedModel) -> "Lookup":
-        """The table again, from what is on disk."""
-        config = from_mapping(LookupConfig, saved.config, where="saved config")
-        criterion = Criterion.of_record(*saved.record["criterion"])
+        """See `Model.from_saved`."""
+        config, criterion = cls.saved_config(saved), Criterion.of_record(*saved.record["criterion"])
+        assert isinstance(config, LookupConfig)
         names = [name.removesuffix(".rows") for name in saved.tensors if name.endswith(".rows")]
         known = _pairs({name: from_tensors(saved.tensors, name) for name in names})
         return cls(known, saved.tensors["counts"].numpy(), config, criterion=criterion)
@@ -213,6 +213,3 @@ def _counted(pairs: Pairs) -> tuple[Pairs, np.ndarray]:
 def _pairs(columns: Mapping[str, Texts]) -> Pairs:
     languages = (columns.get(name) for name in ("source_languages", "target_languages"))
     return Pairs(columns["sources"], columns["targets"], None, *languages)
-
-
-MODEL_KINDS.register(Lookup.kind, Lookup.from_saved)

@@ -2,23 +2,23 @@
 
 import math
 from collections import Counter
-from collections.abc import Iterable
-from dataclasses import asdict, dataclass
-from pathlib import Path
-from typing import Literal
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
 from nsed.baselines.pair_scorer import Criterion, PairScorer, plain_coders
-from nsed.config import from_mapping
+from nsed.capabilities import Capability
 from nsed.errors import ArgumentError
 from nsed.evaluate.calibration import Calibration
-from nsed.models.persistence import MODEL_KINDS, read_kind
-from nsed.models.transduction import Transduction, checked_sources, ranked
+from nsed.models.base import Contents
+from nsed.models.settings import ConfigLike, resolve_settings
+from nsed.models.transduction import TransducingModel, Transduction, ranked
 from nsed.progress import OnBatch, ignore
 from nsed.text import Pairs, StringConfig
 from nsed.text.pairs import PairsLike
-from nsed.train.saved_model import SavedModel, write_model
+from nsed.train.saved_model import SavedModel
 
 KEPT = 1000
 """Targets that are saved; more are hardly asked for."""
@@ -34,7 +34,7 @@ class MajorityConfig(StringConfig):
     """Call every pair a match, the floor of F1, even where most pairs are none."""
 
 
-class Majority(PairScorer):
+class Majority(PairScorer, TransducingModel):
     """The share of positives among the training pairs, and the most frequent targets of the positive ones.
 
     The score of every pair is that share, which is its probability too; it matches if most training pairs did.
@@ -44,7 +44,9 @@ class Majority(PairScorer):
     (array([ True]), 'x')
     """
 
-    kind = "majority"
+    configs: ClassVar[Mapping[str, type[MajorityConfig]]] = {"majority": MajorityConfig}
+    config: MajorityConfig
+    capabilities = PairScorer.capabilities | {Capability.TRANSDUCE}
 
     def __init__(self, share: float, targets: dict[str, int], config: MajorityConfig, *, total: int) -> None:
         self.share, self.targets, self.config, self.total = share, targets, config, total
@@ -58,54 +60,50 @@ class Majority(PairScorer):
         labels: Iterable[object] | None = None,
         *,
         validation: Pairs | None = None,
-        config: MajorityConfig | None = None,
+        config: ConfigLike | None = None,
+        **settings: Any,
     ) -> "Majority":
         """Count labels and targets; there is nothing to validate."""
-        config, given = config or MajorityConfig(), Pairs.of(pairs, labels)
+        resolved, given = resolve_settings(cls.configs, config, settings), Pairs.of(pairs, labels)
+        assert isinstance(resolved, MajorityConfig)
         if not len(given):
             raise ArgumentError("pairs", got="none", expected="at least one to count")
         positives = given.positives()
-        normal = plain_coders(config).target.symboliser.normal
+        normal = plain_coders(resolved).target.symboliser.normal
         targets = Counter(map(normal, positives.targets))
         share = len(positives) / len(given)
-        return cls(share, dict(targets.most_common(KEPT)), config, total=len(positives))
+        return cls(share, dict(targets.most_common(KEPT)), resolved, total=len(positives))
 
-    def score(self, pairs: PairsLike, *, on_batch: OnBatch = ignore) -> np.ndarray:
+    def score(
+        self, pairs: PairsLike, targets: Iterable[str] | None = None, *, on_batch: OnBatch = ignore
+    ) -> np.ndarray:
         """The share of positives in training, for each pair."""
-        count = len(Pairs.of(pairs))
+        count = len(Pairs.given(pairs, targets))
         on_batch(count)
         return np.full(count, self.share)
 
-    def transduce(
-        self, sources: Iterable[str], *, nbest: int = 1, beam: int | None = None, on_batch: OnBatch = ignore
+    def _transduce(
+        self, sources: list[str], *, nbest: int, beam: int | None, on_batch: OnBatch
     ) -> list[list[Transduction]]:
         """The most frequent targets of training, for each source; `beam` changes nothing."""
-        count = len(checked_sources(sources, nbest=nbest, beam=beam))
+        count = len(sources)
         rest = math.log(sum(self.targets.values()) / max(self.total, 1)) if self.targets else 0.0
         best = [one._replace(log_prob=one.log_prob + rest) for one in ranked(self.targets, self.coders.target, nbest)]
         on_batch(count)
         return [list(best) for _ in range(count)]
 
-    def save(self, path: str | Path) -> None:
-        """Write the counts to a folder."""
-        record = {"share": self.share, "targets": self.targets, "total": self.total}
-        write_model(path, SavedModel(self.kind, asdict(self.config), {}, {}, record))
-
-    @classmethod
-    def load(cls, path: str | Path) -> "Majority":
-        """Read what `save` wrote."""
-        return cls.from_saved(read_kind(path, cls.kind))
+    def contents(self, *, half: bool = False) -> Contents:
+        """See `Model.contents`: the counts."""
+        return Contents(record={"share": self.share, "targets": self.targets, "total": self.total})
 
     @classmethod
     def from_saved(cls, saved: SavedModel) -> "Majority":
-        """The counts again, from what is on disk."""
-        config = from_mapping(MajorityConfig, saved.config, where="saved config")
+        """See `Model.from_saved`."""
+        config = cls.saved_config(saved)
+        assert isinstance(config, MajorityConfig)
         return cls(saved.record["share"], dict(saved.record["targets"]), config, total=saved.record["total"])
 
 
 def _logit(share: float) -> float:
     share = min(max(share, 1e-9), 1 - 1e-9)
     return math.log(share / (1 - share))
-
-
-MODEL_KINDS.register(Majority.kind, Majority.from_saved)

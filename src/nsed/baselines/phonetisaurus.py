@@ -4,23 +4,25 @@ import os
 import platform
 import subprocess
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Literal, NamedTuple, NoReturn
+from typing import Any, ClassVar, Literal, NamedTuple, NoReturn
 
 import numpy as np
 import torch
 
-from nsed.config import bounded, from_mapping
+from nsed.capabilities import Capability
+from nsed.config import bounded
 from nsed.errors import ArgumentError, MissingExtraError, NotExplainableError, NsedError
-from nsed.models.persistence import MODEL_KINDS, read_kind
-from nsed.models.transduction import Transduction, checked_sources
+from nsed.models.base import Contents
+from nsed.models.settings import ConfigLike, resolve_settings
+from nsed.models.transduction import TransducingModel, Transduction
 from nsed.progress import OnBatch, ignore
 from nsed.text import Coders, Pairs, StringCoder, StringConfig
 from nsed.text.pairs import PairsLike
-from nsed.train.saved_model import SavedModel, write_model
+from nsed.train.saved_model import SavedModel
 from nsed.types import UNKNOWN
 
 Numbers = Sequence[int]
@@ -99,9 +101,6 @@ def _home() -> Path:
     return Path(found.submodule_search_locations[0])
 
 
-KIND = "phonetisaurus"
-
-
 @dataclass(frozen=True)
 class PhonetisaurusConfig(StringConfig):
     """What Phonetisaurus is trained with; the defaults are its own."""
@@ -118,11 +117,15 @@ class PhonetisaurusConfig(StringConfig):
     """How many states are followed at once, where nobody asks for another number."""
 
 
-class Phonetisaurus:
+class Phonetisaurus(TransducingModel):
     """A transducer made by the programs of the package `phonetisaurus` (extra `align`).
 
     Log-probabilities are joint, of source and target along their best path, as the programs give them.
     """
+
+    configs: ClassVar[Mapping[str, type[PhonetisaurusConfig]]] = {"phonetisaurus": PhonetisaurusConfig}
+    config: PhonetisaurusConfig
+    capabilities = frozenset({Capability.TRANSDUCE})
 
     def __init__(self, fst: bytes, coders: Coders, config: PhonetisaurusConfig) -> None:
         self.fst, self.coders, self.config = fst, coders, config
@@ -134,61 +137,47 @@ class Phonetisaurus:
         labels: Iterable[object] | None = None,
         *,
         validation: Pairs | None = None,
-        config: PhonetisaurusConfig | None = None,
+        config: ConfigLike | None = None,
+        **settings: Any,
     ) -> "Phonetisaurus":
         """Learn from pairs, with labels from the positive ones; there is nothing to validate."""
-        config, positives = config or PhonetisaurusConfig(), Pairs.of(pairs, labels).positives()
-        coders = Coders.learned(config, positives)
+        resolved, positives = resolve_settings(cls.configs, config, settings), Pairs.of(pairs, labels).positives()
+        assert isinstance(resolved, PhonetisaurusConfig)
+        coders = Coders.learned(resolved, positives)
         rows = [_numbered(coders, source, target) for source, target in positives]
         full = [row for row in rows if all(row)]
         if not full:
             raise ArgumentError("pairs", got="no pair with symbols on both sides", expected="at least one")
-        sizes = {"longest_source": config.longest_source, "longest_target": config.longest_target}
-        return cls(train_fst(full, order=config.order, **sizes), coders, config)
+        sizes = {"longest_source": resolved.longest_source, "longest_target": resolved.longest_target}
+        return cls(train_fst(full, order=resolved.order, **sizes), coders, resolved)
 
-    def transduce(
-        self, sources: Iterable[str], *, nbest: int = 1, beam: int | None = None, on_batch: OnBatch = ignore
+    def _transduce(
+        self, sources: list[str], *, nbest: int, beam: int | None, on_batch: OnBatch
     ) -> list[list[Transduction]]:
         """The most probable targets of each source, best first; none for a source without a known symbol."""
-        strings = checked_sources(sources, nbest=nbest, beam=beam)
-        asked = [tuple(number for number in row if number != UNKNOWN) for row in self._numbers(strings)]
+        asked = [tuple(number for number in row if number != UNKNOWN) for row in self._numbers(sources)]
         found: dict[tuple[int, ...], list[Transduction]] = {}
         different = [row for row in dict.fromkeys(asked) if row]
         for answer in apply_fst(self.fst, different, nbest=nbest, beam=beam or self.config.beam) if different else ():
             found.setdefault(answer.source, []).append(self._read(answer.target, answer.log_prob))
-        on_batch(len(strings))
+        on_batch(len(sources))
         return [list(found.get(row, ())) for row in asked]
 
-    def score(self, pairs: PairsLike, *, on_batch: OnBatch = ignore) -> np.ndarray:
+    def score(
+        self, pairs: PairsLike, targets: Iterable[str] | None = None, *, on_batch: OnBatch = ignore
+    ) -> np.ndarray:
         """Raises `NotExplainableError`: the programs find targets, they do not weigh given ones."""
         self._refuse("score")
 
-    def align_all(self, pairs: PairsLike, *, on_batch: OnBatch = ignore) -> NoReturn:
-        """Raises `NotExplainableError`: what is aligned are chunks, not symbols."""
-        self._refuse("edit operations")
-
-    def links(self, pairs: PairsLike, *, on_batch: OnBatch = ignore) -> NoReturn:
-        """Raises `NotExplainableError`: what is aligned are chunks, not symbols."""
-        self._refuse("links")
-
-    def explain(self, source: str, target: str) -> NoReturn:
-        """Raises `NotExplainableError`: what is aligned are chunks, not symbols."""
-        self._refuse("edit operations")
-
-    def save(self, path: str | Path) -> None:
-        """Write the model to a folder."""
-        tensors = {"fst": torch.tensor(np.frombuffer(self.fst, dtype=np.uint8))}
-        write_model(path, SavedModel(KIND, asdict(self.config), self.coders.vocabularies, tensors))
-
-    @classmethod
-    def load(cls, path: str | Path) -> "Phonetisaurus":
-        """Read a model from the folder that `save` wrote."""
-        return cls.from_saved(read_kind(path, KIND))
+    def contents(self, *, half: bool = False) -> Contents:
+        """See `Model.contents`: the automaton."""
+        return Contents(self.coders.vocabularies, {"fst": torch.tensor(np.frombuffer(self.fst, dtype=np.uint8))})
 
     @classmethod
     def from_saved(cls, saved: SavedModel) -> "Phonetisaurus":
-        """The model again, from what is on disk."""
-        config = from_mapping(PhonetisaurusConfig, saved.config, where="saved config")
+        """See `Model.from_saved`."""
+        config = cls.saved_config(saved)
+        assert isinstance(config, PhonetisaurusConfig)
         return cls(saved.tensors["fst"].numpy().tobytes(), Coders.of(config, saved.vocabularies), config)
 
     def _numbers(self, sources: list[str]) -> list[list[int]]:
@@ -202,13 +191,10 @@ class Phonetisaurus:
         return Transduction(coder.symboliser.join(symbols), symbols, log_prob)
 
     def _refuse(self, what: str) -> NoReturn:
-        raise NotExplainableError(f"{KIND}: this baseline writes targets; it has no {what} of given pairs")
+        raise NotExplainableError(f"{self.kind}: this baseline writes targets; it has no {what} of given pairs")
 
 
 def _numbered(coders: Coders, source: str, target: str) -> tuple[list[int], list[int]]:
     sides = (coders.source, source), (coders.target, target)
     one, other = (coder.vocabulary.encode(coder.split(text)) for coder, text in sides)
     return one, other
-
-
-MODEL_KINDS.register(KIND, Phonetisaurus.from_saved)

@@ -1,88 +1,87 @@
 """Sequence to sequence: the black box to compare the Transducer with, behind the same verbs."""
 
-from collections.abc import Iterable, Iterator
-from dataclasses import asdict
-from pathlib import Path
-from typing import NoReturn
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import ClassVar, Literal, NoReturn
 
 import numpy as np
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from nsed.baselines.seq2seq_config import Seq2SeqConfig
-from nsed.baselines.seq2seq_network import AttendedSource, Seq2SeqNetwork, target_log_prob
-from nsed.baselines.seq2seq_task import Seq2SeqTask
-from nsed.config import from_mapping
+from nsed.baselines.seq2seq_network import AttendedSource, Seq2SeqNetwork, smoothed_loss, target_log_prob
+from nsed.capabilities import Capability
+from nsed.config import bounded
+from nsed.encoders import EncoderConfig, attending_kinds
 from nsed.encoders.base import inside
-from nsed.errors import NotExplainableError
-from nsed.models.persistence import MODEL_KINDS, read_kind
-from nsed.models.transduction import Answers, Transduction
-from nsed.networks.weights import put_weights, weights_of
-from nsed.progress import OnBatch, OnStep, OnValidation, ignore
-from nsed.text import Coders, Links, PairBatch, PairBatches, Pairs
+from nsed.errors import ConfigError, NotExplainableError
+from nsed.models.decoding import DecodingModel, DecodingTask, SearchConfig
+from nsed.progress import OnBatch, ignore
+from nsed.text import Coders, Links, PairBatch, Pairs, Vocabulary
+from nsed.text.batch import EncodedPairs
 from nsed.text.pairs import PairsLike
-from nsed.train.fitting import finished, trained
-from nsed.train.saved_model import SavedModel, write_model
-from nsed.train.split import transduction_data
-from nsed.train.strategy import crew_of
-
-KIND = "seq2seq"
-BATCH_CELLS, MAX_CELLS = 2**17, 2**22
+from nsed.train.config import TrainConfig
+from nsed.types import PerPair
 
 
-class Seq2Seq:
+@dataclass(frozen=True)
+class Seq2SeqConfig(SearchConfig):
+    """What a sequence-to-sequence model is made of, how it is trained and how it decodes."""
+
+    model: Literal["seq2seq"] = "seq2seq"
+    """The kind of model that these settings are for."""
+    encoder: EncoderConfig = EncoderConfig()
+    """Of the source, and of the target, which looks at the source in every layer: rnn or transformer."""
+    label_smoothing: float = bounded(0.0, low=0, high=1)
+    """Share of each target symbol that is spread over all symbols in training; above 0, scores are too modest."""
+    train: TrainConfig = TrainConfig()
+    """How the network is trained."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        faults, encoder = [], self.encoder
+        if encoder.kind not in attending_kinds():
+            able = " or ".join(attending_kinds())
+            faults.append(f"encoder.kind: got {encoder.kind!r}, expected one that can look at the source: {able}")
+        if encoder.dim % encoder.heads:
+            faults.append(f"encoder.heads: got {encoder.heads}, expected a divisor of encoder.dim ({encoder.dim})")
+        if faults:
+            raise ConfigError("Seq2SeqConfig", faults)
+
+
+class Seq2SeqTask(DecodingTask):
+    """Cross-entropy of the target's symbols."""
+
+    network: Seq2SeqNetwork
+    config: Seq2SeqConfig
+    in_slices = False
+
+    def pair_losses(self, batch: PairBatch) -> PerPair:
+        """See `PairTask.pair_losses`."""
+        following = self.network(
+            self.network.encode(batch.source, batch.source_lengths), batch.target, batch.target_lengths
+        )
+        return smoothed_loss(following, batch.target, batch.target_lengths, smoothing=self.config.label_smoothing)
+
+    @property
+    def decoder(self) -> Seq2SeqNetwork:
+        """See `DecodingTask.decoder`."""
+        return self.network
+
+
+class Seq2Seq(DecodingModel):
     """A trained network with its vocabularies. Scores are exact; there are no edit operations, only `links`."""
 
-    def __init__(
-        self,
-        network: Seq2SeqNetwork,
-        coders: Coders,
-        config: Seq2SeqConfig,
-        *,
-        record: dict[str, object] | None = None,
-    ) -> None:
-        self.network = network.eval().requires_grad_(False)
-        self.coders, self.config = coders, config
-        self.record = record or {}
-        """What training has to tell: steps, scores."""
+    configs: ClassVar[Mapping[str, type[Seq2SeqConfig]]] = {"seq2seq": Seq2SeqConfig}
+    capabilities = frozenset({Capability.SCORE, Capability.TRANSDUCE, Capability.SAMPLE, Capability.LINKS})
+    network: Seq2SeqNetwork
+    config: Seq2SeqConfig
 
-    @classmethod
-    def fit(
-        cls,
-        pairs: PairsLike,
-        *,
-        validation: Pairs | Iterable[Iterable[str]] | None = None,
-        config: Seq2SeqConfig | None = None,
-        folder: str | Path | None = None,
-        on_step: OnStep = ignore,
-        on_validation: OnValidation = ignore,
-    ) -> "Seq2Seq":
-        """Learn from pairs; validation, folder and resumption are those of `Transducer.fit`."""
-        config = config or Seq2SeqConfig()
-        data = transduction_data(pairs, validation, seed=config.train.seed)
-        model, crew = cls._untrained(data[0], config), crew_of(config.train)
-        network = model.network.to(crew.device).requires_grad_(True)
-        sides = model.coders.encode(data[0]), model.coders.encode(data[1])
-        task = Seq2SeqTask(network, config, *sides, crew.device)
-        trainer = trained(task, config, data, crew, folder=folder, on_step=on_step, on_validation=on_validation)
-        return finished(cls(network, model.coders, config, record=trainer.record), folder, crew)
-
-    def transduce(
-        self, sources: Iterable[str], *, nbest: int = 1, beam: int | None = None, on_batch: OnBatch = ignore
-    ) -> list[list[Transduction]]:
-        """The most probable targets of each source, best first; a wider beam finds better ones, slower; 1 is greedy."""
-        return self._answers.transduce(sources, nbest=nbest, beam=beam, on_batch=on_batch)
-
-    def sample(
-        self, sources: Iterable[str], *, count: int = 1, seed: int = 0, on_batch: OnBatch = ignore
-    ) -> list[list[Transduction]]:
-        """Targets of each source, drawn with their probabilities; the same ones for the same sources and seed."""
-        return self._answers.sample(sources, count=count, seed=seed, on_batch=on_batch)
-
-    def score(self, pairs: PairsLike, *, on_batch: OnBatch = ignore) -> np.ndarray:
+    def score(
+        self, pairs: PairsLike, targets: Iterable[str] | None = None, *, on_batch: OnBatch = ignore
+    ) -> np.ndarray:
         """Log p(target | source) of each pair, in the order given."""
-        pairs = Pairs.of(pairs)
+        pairs = Pairs.given(pairs, targets)
         scores = np.empty(len(pairs))
         for batch, source in self._encoded(pairs):
             following = self.network(source, batch.target, batch.target_lengths)
@@ -91,17 +90,14 @@ class Seq2Seq:
             on_batch(len(batch.rows))
         return scores
 
-    @property
-    def beam(self) -> int:
-        """Prefixes that `transduce` follows at once unless told otherwise."""
-        return self.config.beam
-
-    def links(self, pairs: PairsLike, *, on_batch: OnBatch = ignore) -> list[Links]:
+    def links(
+        self, pairs: PairsLike, targets: Iterable[str] | None = None, *, on_batch: OnBatch = ignore
+    ) -> list[Links]:
         """For each symbol of each target, the source symbol that was looked at most when it was written.
 
         Attention of the last layer, on average over its heads; its share of `</s>` does not count.
         """
-        pairs = Pairs.of(pairs)
+        pairs = Pairs.given(pairs, targets)
         found: dict[int, Links] = {}
         for batch, source in self._encoded(pairs):
             shares = self.network.attention(source, batch.target, batch.target_lengths)
@@ -109,64 +105,28 @@ class Seq2Seq:
             on_batch(len(batch.rows))
         return [found[row] for row in range(len(pairs))]
 
-    def align(self, source: str, target: str) -> NoReturn:
-        """Raises `NotExplainableError`: there are no edit operations."""
-        self.align_all([(source, target)])
-
-    def align_all(self, pairs: PairsLike, *, on_batch: OnBatch = ignore) -> NoReturn:
-        """Raises `NotExplainableError`: there are no edit operations."""
-        advice = "what its attention looked at is in `links` (nsed align --format pharaoh)"
-        raise NotExplainableError(f"a sequence-to-sequence model has no edit operations; {advice}")
-
-    def explain(self, source: str, target: str) -> NoReturn:
-        """Raises `NotExplainableError`: there are no edit operations."""
-        self.align_all([(source, target)])
-
-    def save(self, path: str | Path, *, half: bool = False) -> None:
-        """Write the model to a folder; `half` precision takes half the space and changes scores a little."""
-        weights, vocabularies = weights_of(self.network, half=half), self.coders.vocabularies
-        write_model(path, SavedModel(KIND, asdict(self.config), vocabularies, weights, self.record))
-
-    @classmethod
-    def load(cls, path: str | Path) -> "Seq2Seq":
-        """Read a model from the folder that `save` wrote."""
-        return cls.from_saved(read_kind(path, KIND))
-
-    @classmethod
-    def from_saved(cls, saved: SavedModel) -> "Seq2Seq":
-        """The model again, from what is on disk; weights of any float type become float32."""
-        config = from_mapping(Seq2SeqConfig, saved.config, where="saved config")
-        coders = Coders.of(config, saved.vocabularies)
-        network = _network(config, coders)
-        put_weights(network, saved.tensors)
-        return cls(network, coders, config, record=dict(saved.record))
-
     @property
-    def device(self) -> torch.device:
-        """Where the network lives."""
-        return self.network.device
-
-    def to(self, device: str | torch.device) -> "Seq2Seq":
-        """The model itself, its network now on that device: cpu, cuda, cuda:1, ..."""
-        self.network.to(device)
-        return self
-
-    @classmethod
-    def _untrained(cls, pairs: Pairs, config: Seq2SeqConfig) -> "Seq2Seq":
-        coders = Coders.learned(config, pairs, min_count=config.min_count)
-        torch.manual_seed(config.train.seed)
-        return cls(_network(config, coders), coders, config)
-
-    @property
-    def _answers(self) -> Answers:
-        return Answers(self.network, self.coders, self.config)
+    def decoder(self) -> Seq2SeqNetwork:
+        """See `DecodingModel.decoder`."""
+        return self.network
 
     def _encoded(self, pairs: Pairs) -> Iterator[tuple[PairBatch, AttendedSource]]:
         """Pairs of similar lengths together, with their sources in context."""
-        sides = self.coders.encode(pairs)
-        for batch in PairBatches(*sides, batch_cells=BATCH_CELLS, max_cells=MAX_CELLS):
+        for batch in self.encoded(pairs).batches():
             here = batch.to(self.device)
             yield here, self.network.encode(here.source, here.source_lengths)
+
+    @staticmethod
+    def _network(config: Seq2SeqConfig, coders: Coders, languages: Vocabulary | None) -> Seq2SeqNetwork:
+        sizes = len(coders.source.vocabulary), len(coders.target.vocabulary)
+        return Seq2SeqNetwork(config.encoder, source_symbols=sizes[0], target_symbols=sizes[1])
+
+    def _task(self, training: EncodedPairs, validation: EncodedPairs, device: torch.device) -> Seq2SeqTask:
+        return Seq2SeqTask(self.network, self.config, training, validation, device)
+
+    def _refuse(self, what: str) -> NoReturn:
+        advice = "what its attention looked at is in `links` (nsed align --format pharaoh)"
+        raise NotExplainableError(f"a sequence-to-sequence model has no {what}; {advice}")
 
 
 def _most_attended(shares: Float[Tensor, "batch tgt src"], batch: PairBatch) -> Iterator[Links]:
@@ -176,11 +136,3 @@ def _most_attended(shares: Float[Tensor, "batch tgt src"], batch: PairBatch) -> 
     lengths = zip(batch.source_lengths.tolist(), batch.target_lengths.tolist(), strict=True)
     for looked_at, (n, m) in zip(places, lengths, strict=True):
         yield frozenset((i, j) for j, i in enumerate(looked_at[:m])) if n else frozenset()
-
-
-def _network(config: Seq2SeqConfig, coders: Coders) -> Seq2SeqNetwork:
-    sizes = len(coders.source.vocabulary), len(coders.target.vocabulary)
-    return Seq2SeqNetwork(config.encoder, source_symbols=sizes[0], target_symbols=sizes[1])
-
-
-MODEL_KINDS.register(KIND, Seq2Seq.from_saved)

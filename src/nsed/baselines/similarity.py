@@ -1,10 +1,9 @@
 """Levenshtein's and Jaro-Winkler's similarity: computed, not learned; only threshold and calibration are."""
 
 from abc import abstractmethod
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass
-from pathlib import Path
-from typing import ClassVar, Literal
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal, TypeVar
 
 import numpy as np
 from rapidfuzz import process
@@ -12,13 +11,13 @@ from rapidfuzz.distance import JaroWinkler as JaroWinklerDistance
 from rapidfuzz.distance import Levenshtein as LevenshteinDistance
 
 from nsed.baselines.pair_scorer import UNCALIBRATED, Criterion, PairScorer, labels_of, plain_coders
-from nsed.config import from_mapping
-from nsed.models.persistence import MODEL_KINDS, read_kind
+from nsed.models.base import Contents
+from nsed.models.settings import ConfigLike, resolve_settings
 from nsed.progress import OnBatch, ignore
 from nsed.text import Coders, Pairs, StringConfig
 from nsed.text.pairs import PairsLike
 from nsed.text.texts import Texts
-from nsed.train.saved_model import SavedModel, write_model
+from nsed.train.saved_model import SavedModel
 
 FIRST_CODE = 0xE000  # where no surrogate follows
 COMPARED_AT_ONCE = 2**26
@@ -59,50 +58,47 @@ def nearest(strings: Sequence[str], choices: Sequence[str]) -> Iterator[int]:
         yield from table.argmax(axis=1).tolist()
 
 
+SomeSimilarity = TypeVar("SomeSimilarity", bound="Similarity")
+
+
 class Similarity(PairScorer):
     """A similarity between 0 and 1 of every pair, and the threshold from which on it is a match."""
-
-    settings: ClassVar[type[StringConfig]]
-    """The class of its settings."""
 
     def __init__(self, config: StringConfig, criterion: Criterion) -> None:
         self.config, self.criterion = config, criterion
         self.coders = plain_coders(config)
 
     @abstractmethod
-    def score(self, pairs: PairsLike, *, on_batch: OnBatch = ignore) -> np.ndarray:
+    def score(
+        self, pairs: PairsLike, targets: Iterable[str] | None = None, *, on_batch: OnBatch = ignore
+    ) -> np.ndarray:
         """The similarity of each pair, between 0 and 1."""
 
     @classmethod
     def fit(
-        cls,
+        cls: type[SomeSimilarity],
         pairs: PairsLike,
         labels: Iterable[object] | None = None,
         *,
         validation: Pairs | None = None,
-        config: StringConfig | None = None,
-    ) -> "Similarity":
+        config: ConfigLike | None = None,
+        **settings: Any,
+    ) -> SomeSimilarity:
         """Tune threshold (best F1) and calibration on the validation pairs, without any on the training pairs."""
-        config, given = config or cls.settings(), Pairs.of(pairs, labels) if validation is None else validation
+        resolved = resolve_settings(cls.configs, config, settings)
+        given = Pairs.of(pairs, labels) if validation is None else validation
         known = labels_of(given)
-        scores = cls(config, Criterion(0.5, UNCALIBRATED)).score(given)
-        return cls(config, Criterion.tuned(scores, known))
+        scores = cls(resolved, Criterion(0.5, UNCALIBRATED)).score(given)
+        return cls(resolved, Criterion.tuned(scores, known))
 
-    def save(self, path: str | Path) -> None:
-        """Write settings, threshold and calibration to a folder."""
-        record = {"criterion": self.criterion.record()}
-        write_model(path, SavedModel(self.kind, asdict(self.config), {}, {}, record))
-
-    @classmethod
-    def load(cls, path: str | Path) -> "Similarity":
-        """Read what `save` wrote."""
-        return cls.from_saved(read_kind(path, cls.kind))
+    def contents(self, *, half: bool = False) -> Contents:
+        """See `Model.contents`: threshold and calibration."""
+        return Contents(record={"criterion": self.criterion.record()})
 
     @classmethod
-    def from_saved(cls, saved: SavedModel) -> "Similarity":
-        """The similarity again, from what is on disk."""
-        config = from_mapping(cls.settings, saved.config, where="saved config")
-        return cls(config, Criterion.of_record(*saved.record["criterion"]))
+    def from_saved(cls: type[SomeSimilarity], saved: SavedModel) -> SomeSimilarity:
+        """See `Model.from_saved`."""
+        return cls(cls.saved_config(saved), Criterion.of_record(*saved.record["criterion"]))
 
 
 @dataclass(frozen=True)
@@ -121,18 +117,16 @@ class Levenshtein(Similarity):
     (array([0.83333333, 1. ]), array([ True]))
     """
 
-    kind = "levenshtein"
-    settings = LevenshteinConfig
+    configs: ClassVar[Mapping[str, type[StringConfig]]] = {"levenshtein": LevenshteinConfig}
 
-    def score(self, pairs: PairsLike, *, on_batch: OnBatch = ignore) -> np.ndarray:
+    def score(
+        self, pairs: PairsLike, targets: Iterable[str] | None = None, *, on_batch: OnBatch = ignore
+    ) -> np.ndarray:
         """See `Similarity.score`."""
-        pairs = Pairs.of(pairs)
+        pairs = Pairs.given(pairs, targets)
         on_batch(len(pairs))
         columns = coded_columns(pairs, self.coders)
         return process.cpdist(*columns, scorer=LevenshteinDistance.normalized_similarity, dtype=np.float64)
-
-
-MODEL_KINDS.register(Levenshtein.kind, Levenshtein.from_saved)
 
 
 @dataclass(frozen=True)
@@ -151,16 +145,14 @@ class JaroWinkler(Similarity):
     array([0.961...])
     """
 
-    kind = "jaro-winkler"
-    settings = JaroWinklerConfig
+    configs: ClassVar[Mapping[str, type[StringConfig]]] = {"jaro-winkler": JaroWinklerConfig}
 
-    def score(self, pairs: PairsLike, *, on_batch: OnBatch = ignore) -> np.ndarray:
+    def score(
+        self, pairs: PairsLike, targets: Iterable[str] | None = None, *, on_batch: OnBatch = ignore
+    ) -> np.ndarray:
         """See `Similarity.score`."""
-        pairs = Pairs.of(pairs)
+        pairs = Pairs.given(pairs, targets)
         on_batch(len(pairs))
         return process.cpdist(
             *coded_columns(pairs, self.coders), scorer=JaroWinklerDistance.similarity, dtype=np.float64
         )
-
-
-MODEL_KINDS.register(JaroWinkler.kind, JaroWinkler.from_saved)

@@ -19,7 +19,7 @@ from nsed.errors import ArgumentError, DataError
 from nsed.jobs import CLUSTERERS, ClusterScore, Levenshtein, cluster_score, cluster_words, tune_threshold
 from nsed.jobs.similarity import PROBABLE
 from nsed.jobs.word_clusters import compared_pairs
-from nsed.models.decider import Decider
+from nsed.models.pair_model import PairModel
 
 CONTROL = Path("levenshtein")
 COLUMN = "CLUSTER"
@@ -214,7 +214,7 @@ def _given(threshold: float | None, tune: Path | None) -> Threshold | None:
 
 def _even_chance(scorer: object) -> Threshold:
     """Of calibrated probabilities one can say beforehand which are probable."""
-    if isinstance(scorer, Decider):
+    if isinstance(scorer, PairModel):
         return Threshold(PROBABLE, "as probable as not")
     expected = "a number, or --tune or --concepts test to find it: this model gives no calibrated probability"
     raise ArgumentError("--threshold", got="nothing", expected=expected)

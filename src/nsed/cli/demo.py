@@ -12,11 +12,9 @@ from nsed.cli.curve import curve
 from nsed.config import from_mapping
 from nsed.datasets.rule_language import matching_pairs, transcribe, transduction_pairs
 from nsed.evaluate import matching_score
-from nsed.models.matcher import Matcher
-from nsed.models.matcher_config import MatcherConfig
+from nsed.models.matcher import Matcher, MatcherConfig
 from nsed.models.persistence import load
-from nsed.models.transducer import Transducer
-from nsed.models.transducer_config import TransducerConfig
+from nsed.models.transducer import Transducer, TransducerConfig
 from nsed.text import Pairs
 
 TRAIN = {"warmup": 20, "validate_every": 30, "learning_rate": 5e-3, "device": "cpu"}

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -24,7 +24,7 @@ from nsed.explain.explanation import Explanation
 from nsed.explain.render.figure import draw
 from nsed.explain.render.html import page
 from nsed.explain.render.report_page import report_page
-from nsed.models.aligner import Aligner
+from nsed.models.lattice_model import LatticeModel
 from nsed.models.transducer import Transducer
 from nsed.text import Pairs
 
@@ -102,8 +102,8 @@ def explain(
             bar.advance(1)
 
 
-def _write_report(explainer: Model, data: Pairs, path: Path, *, title: str) -> None:
-    if not isinstance(explainer, Aligner):
+def _write_report(explainer: Any, data: Pairs, path: Path, *, title: str) -> None:
+    if not isinstance(explainer, LatticeModel):
         explainer.explain("", "")  # says why it cannot
     with progress_bar("explaining", len(data)) as bar:
         outlines = explainer.outline_all(data, on_batch=bar.advance)
@@ -126,7 +126,7 @@ def _name(path: Path | None) -> str:
 
 
 def _explained(explainer: Model, data: Pairs, scripts: int) -> Iterator[Explanation]:
-    if isinstance(explainer, Aligner):
+    if isinstance(explainer, LatticeModel):
         return explainer.explain_all(data, scripts=scripts)
     return (explainer.explain(source, target) for source, target in data)  # each says why it cannot
 

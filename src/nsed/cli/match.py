@@ -15,7 +15,7 @@ from nsed.cli.arguments import (
 )
 from nsed.cli.console import progress_bar
 from nsed.errors import ArgumentError
-from nsed.models.decider import Decider
+from nsed.models.pair_model import PairModel
 
 
 def match(
@@ -28,7 +28,7 @@ def match(
 ) -> None:
     """Decide whether each pair matches: `source`, `target`, `match` (1 or 0), calibrated `probability`."""
     matcher = load_model(model)
-    if not isinstance(matcher, Decider | PairScorer):
+    if not isinstance(matcher, PairModel | PairScorer):
         expected = "a matcher, or another model of labelled pairs"
         raise ArgumentError("MODEL", got=f"{model}, which makes no decisions", expected=expected)
     data = pairs_from(pairs, columns, pair)

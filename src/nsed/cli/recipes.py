@@ -7,18 +7,14 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
-from nsed.baselines.classifier import PairClassifier
-from nsed.baselines.classifier_config import CrossEncoderConfig, StanceConfig
-from nsed.baselines.seq2seq import Seq2Seq
-from nsed.baselines.seq2seq_config import Seq2SeqConfig
+from nsed.baselines.classifier import CrossEncoderConfig, PairClassifier, StanceConfig
+from nsed.baselines.seq2seq import Seq2Seq, Seq2SeqConfig
 from nsed.cli.console import progress_bar
 from nsed.config import Config
 from nsed.errors import ArgumentError, ModelFileError
 from nsed.models.edit_distance import EditDistanceConfig, LearnableEditDistance
-from nsed.models.matcher import Matcher
-from nsed.models.matcher_config import MatcherConfig
-from nsed.models.transducer import Transducer
-from nsed.models.transducer_config import TransducerConfig
+from nsed.models.matcher import Matcher, MatcherConfig
+from nsed.models.transducer import Transducer, TransducerConfig
 from nsed.registry import Registry
 from nsed.text import Pairs
 from nsed.train.run_folder import RunFolder

@@ -26,8 +26,8 @@ from nsed.explain.render.rule_rows import (
 from nsed.explain.rule_table import Rule, RuleDifference, RuleTable, compare, plain
 from nsed.explain.rules import rules as rules_in
 from nsed.explain.weight_rules import table_rules, weight_rules
-from nsed.models.aligner import Aligner
 from nsed.models.edit_distance import LearnableEditDistance
+from nsed.models.lattice_model import LatticeModel
 from nsed.models.matcher import Matcher
 from nsed.models.transducer import Transducer
 from nsed.text import Pairs, read_pairs
@@ -144,7 +144,7 @@ def _data(path: Path | None, columns: str | None) -> Pairs | None:
 
 def _rules(path: Path, data: Pairs | None, *, contexts: bool) -> RuleTable:
     model = load_model(path)
-    if not isinstance(model, Aligner):
+    if not isinstance(model, LatticeModel):
         raise NotExplainableError(f"{path}: this model has no lattice, so there are no operations to count")
     if data is None:
         return _rules_of_weights(path, model)
@@ -152,7 +152,7 @@ def _rules(path: Path, data: Pairs | None, *, contexts: bool) -> RuleTable:
         return rules_in(model, data, contexts=contexts, on_batch=bar.advance)
 
 
-def _rules_of_weights(path: Path, model: Aligner) -> RuleTable:
+def _rules_of_weights(path: Path, model: LatticeModel) -> RuleTable:
     if isinstance(model, LearnableEditDistance):
         return table_rules(model.table, model.coders)
     assert isinstance(model, Matcher | Transducer)

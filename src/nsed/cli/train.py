@@ -14,9 +14,9 @@ from nsed.config import Config, flat, from_mapping, merged, parse_overrides, rea
 from nsed.errors import ArgumentError, ModelFileError
 from nsed.models.edit_distance import LearnableEditDistance
 from nsed.models.matcher import Matcher
+from nsed.models.settings import fine_tuning_config
 from nsed.models.transducer import Transducer
 from nsed.text import read_pairs, reader_for
-from nsed.train.fine_tuning import fine_tuning_config
 from nsed.train.run_folder import CHECKPOINT, SETTINGS
 from nsed.train.saved_model import DESCRIPTION
 from nsed.train.strategy import is_first_process

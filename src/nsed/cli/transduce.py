@@ -12,10 +12,8 @@ from nsed.baselines.seq2seq import Seq2Seq
 from nsed.cli.arguments import ModelPath, Output, RowFormat, RowFormatOption, load_model, write_rows
 from nsed.cli.console import progress_bar
 from nsed.errors import ArgumentError
-from nsed.models.corrected import transduce_with_exceptions
 from nsed.models.transducer import Transducer
 from nsed.models.transduction import Transduction
-from nsed.text import Exceptions
 from nsed.text.readers.lines import open_text
 
 
@@ -54,11 +52,8 @@ def transduce(
         raise ArgumentError("--exceptions", got=exceptions, expected="none beside --sample, which draws from the model")
     strings = text or _lines(sources)
     with progress_bar("transducing", len(strings), unit="words") as bar:
-        if exceptions is not None:
-            known = Exceptions.read(exceptions)
-            found = transduce_with_exceptions(transducer, strings, known, nbest=nbest, beam=beam, on_batch=bar.advance)
-        elif sample is None:
-            found = transducer.transduce(strings, nbest=nbest, beam=beam, on_batch=bar.advance)
+        if sample is None:
+            found = transducer.transduce(strings, nbest=nbest, beam=beam, overrides=exceptions, on_batch=bar.advance)
         elif not isinstance(transducer, Transducer | Seq2Seq):
             raise ArgumentError("--sample", got=sample, expected="nothing: this model does not draw")
         else:
@@ -68,7 +63,7 @@ def transduce(
 
 
 def _row(source: str, answer: Transduction, *, marked: bool) -> dict[str, object]:
-    mark = {"exception": answer.exception} if marked else {}
+    mark = {"exception": answer.override} if marked else {}
     return {"source": source, "target": answer.text, "log_prob": answer.log_prob, **mark}
 
 

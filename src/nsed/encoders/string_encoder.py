@@ -10,6 +10,7 @@ from torch.nn import functional
 from nsed.encoders.base import Attended, AttendingEncoder, Attention, EncoderConfig, Kinds, State, Vectors, reordered
 from nsed.encoders.embedding import SymbolEmbedding
 from nsed.encoders.registry import ENCODERS
+from nsed.text.batch import PaddedStrings
 from nsed.types import END, PAD, START, Lengths
 
 
@@ -113,16 +114,7 @@ def with_start(symbols: Int[Tensor, "batch m"]) -> Int[Tensor, "batch m+1"]:
     return functional.pad(symbols, (1, 0), value=START)
 
 
-Symbols = Int[Tensor, "batch length"]
-Category = Int[Tensor, " batch"] | None
-
-
-class Side(NamedTuple):
-    """One string of each pair: its symbols, how many, and perhaps its category (a language, a source)."""
-
-    symbols: Symbols
-    lengths: Lengths
-    category: Category = None
+Side = PaddedStrings
 
 
 def read_by(encoder: StringEncoder, side: Side) -> Vectors:

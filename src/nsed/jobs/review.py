@@ -8,9 +8,8 @@ from typing import NamedTuple
 import numpy as np
 
 from nsed.errors import ArgumentError
-from nsed.models.corrected import CanTransduce
 from nsed.models.matcher import Matcher
-from nsed.models.transduction import Transduction
+from nsed.models.transduction import TransducingModel, Transduction
 from nsed.progress import OnBatch, ignore
 from nsed.text import Pairs
 from nsed.text.pairs import PairsLike
@@ -68,7 +67,7 @@ class ReviewedPair(NamedTuple):
 
 
 def review_words(
-    model: CanTransduce,
+    model: TransducingModel,
     sources: Sequence[str],
     *,
     targets: Sequence[str] | None = None,

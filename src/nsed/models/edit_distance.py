@@ -1,27 +1,29 @@
 """Learnable edit distance (Ristad and Yianilos 1998): the first model on the lattice, and the paper's section 2."""
 
 import hashlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass, fields
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields
 from functools import cached_property
-from pathlib import Path
-from typing import Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import torch
 
-from nsed.config import bounded, from_mapping
+from nsed.capabilities import Capability
+from nsed.config import bounded
 from nsed.errors import ArgumentError
 from nsed.lattice import EditLattice
-from nsed.models.aligner import Aligner
-from nsed.models.persistence import MODEL_KINDS, read_kind
+from nsed.models.base import Contents
+from nsed.models.lattice_model import LATTICE_VERBS, LatticeModel
+from nsed.models.settings import ConfigLike, resolve_settings
 from nsed.networks.expectation_maximization import Iteration, iterate
 from nsed.networks.operation_table import LearnedOperation, OperationTable, by_chance
 from nsed.progress import OnBatch, ignore
 from nsed.text import AlphabetConfig, Coders, PairBatch, PairBatches, Pairs
+from nsed.text.batch import EncodedPairs
 from nsed.text.pairs import PairsLike
 from nsed.text.visible import visible
-from nsed.train.saved_model import SavedModel, write_model
+from nsed.train.saved_model import SavedModel
 from nsed.types import REACHABLE
 
 
@@ -49,10 +51,7 @@ class EditDistanceConfig(AlphabetConfig):
     """Who computes the lattices: auto, torch or reference."""
 
 
-KIND = "edit-distance"
-
-
-class LearnableEditDistance(Aligner):
+class LearnableEditDistance(LatticeModel):
     """Probabilities of edit operations, learned from pairs that belong together.
 
     The score of a pair is its joint log-probability: the sum over all ways to write both strings, operation by
@@ -63,6 +62,10 @@ class LearnableEditDistance(Aligner):
     >>> print(model.align("lay", "ley"))
     l a→e y
     """
+
+    configs: ClassVar[Mapping[str, type[EditDistanceConfig]]] = {"edit-distance": EditDistanceConfig}
+    capabilities = LATTICE_VERBS | {Capability.FINE_TUNE}
+    config: EditDistanceConfig
 
     def __init__(
         self,
@@ -87,12 +90,15 @@ class LearnableEditDistance(Aligner):
         pairs: PairsLike,
         labels: Iterable[object] | None = None,
         *,
-        config: EditDistanceConfig | None = None,
+        config: ConfigLike | None = None,
         start: "LearnableEditDistance | None" = None,
         on_iteration: "Callable[[LearnableEditDistance], None]" = ignore,
         on_batch: OnBatch = ignore,
+        **settings: Any,
     ) -> "LearnableEditDistance":
         """Learn from pairs by EM; with labels, from the positive pairs only.
+
+        The settings are a config, a mapping or the path of a YAML file, and keywords that go over it: `iterations=10`.
 
         `start` continues a training on the same pairs, with its own settings unless there are new ones, to the same
         result as without interruption. `on_iteration` gets the model after each step, `on_batch` the number of pairs
@@ -101,7 +107,9 @@ class LearnableEditDistance(Aligner):
         positive = Pairs.of(pairs, labels).positives()
         if not len(positive):
             raise ArgumentError("pairs", got="no positive pair", expected="at least one to learn from")
-        model = start._continued(positive, config) if start else cls._untrained(positive, config)
+        resolved = resolve_settings(cls.configs, config, settings, suggested=start.config if start else None)
+        assert isinstance(resolved, EditDistanceConfig)
+        model = start._continued(positive, resolved) if start else cls._untrained(positive, resolved)
         for step in model._steps(positive, on_batch):
             model = model._improved(step)
             on_iteration(model)
@@ -117,12 +125,14 @@ class LearnableEditDistance(Aligner):
         before, after = self.history[-2:]
         return after - before < self.config.tolerance * abs(before)
 
-    def score(self, pairs: PairsLike, *, on_batch: OnBatch = ignore) -> np.ndarray:
+    def score(
+        self, pairs: PairsLike, targets: Iterable[str] | None = None, *, on_batch: OnBatch = ignore
+    ) -> np.ndarray:
         """The joint log-probability of each pair, in the order given; minus infinity for what cannot be.
 
         With the setting `relative`, how much above chance it is.
         """
-        return self._scores(Pairs.of(pairs), relative=self.config.relative, on_batch=on_batch)
+        return self._scores(Pairs.given(pairs, targets), relative=self.config.relative, on_batch=on_batch)
 
     def _log_probs(self, pairs: Pairs) -> np.ndarray:
         """The joint ones, whatever the scores are."""
@@ -148,35 +158,29 @@ class LearnableEditDistance(Aligner):
         """
         return _by_probability(self._smoothed.operations(*self.coders.vocabularies.values()))
 
-    def save(self, path: str | Path) -> None:
-        """Write the model to a folder."""
+    def contents(self, *, half: bool = False) -> Contents:
+        """See `Model.contents`: the table in double precision, always."""
         record = {"log_likelihood_per_pair": list(self.history), "pairs_sha256": self.pairs_hash}
-        write_model(path, SavedModel(KIND, asdict(self.config), self.coders.vocabularies, vars(self.table), record))
-
-    @classmethod
-    def load(cls, path: str | Path) -> "LearnableEditDistance":
-        """Read a model from the folder that `save` wrote."""
-        return cls.from_saved(read_kind(path, KIND))
+        return Contents(self.coders.vocabularies, vars(self.table), record)
 
     @classmethod
     def from_saved(cls, saved: SavedModel) -> "LearnableEditDistance":
-        """The model again, from what is on disk."""
-        config = from_mapping(EditDistanceConfig, saved.config, where="saved config")
+        """See `Model.from_saved`."""
+        config = cls.saved_config(saved)
+        assert isinstance(config, EditDistanceConfig)
         coders = Coders.of(config, saved.vocabularies)
         history = saved.record.get("log_likelihood_per_pair", ())
         pairs_hash = saved.record.get("pairs_sha256", "")
         return cls(OperationTable(**saved.tensors), coders, config, history=history, pairs_hash=pairs_hash)
 
     @classmethod
-    def _untrained(cls, pairs: Pairs, config: EditDistanceConfig | None) -> "LearnableEditDistance":
-        config = config or EditDistanceConfig()
+    def _untrained(cls, pairs: Pairs, config: EditDistanceConfig) -> "LearnableEditDistance":
         coders = Coders.learned(config, pairs, min_count=config.min_count)
         table = OperationTable.uniform(*coders.vocabularies.values(), unknown=config.min_count > 1)
         return cls(table, coders, config, pairs_hash=_hash_of(pairs))
 
-    def _continued(self, pairs: Pairs, config: EditDistanceConfig | None) -> "LearnableEditDistance":
+    def _continued(self, pairs: Pairs, config: EditDistanceConfig) -> "LearnableEditDistance":
         """This model, to go on learning from the same pairs, cut into the same symbols."""
-        config = config or self.config
         if self.pairs_hash != _hash_of(pairs):
             raise ArgumentError("pairs", got="other pairs", expected="the pairs with which the training began")
         for name in (field.name for field in fields(AlphabetConfig)):
@@ -233,11 +237,11 @@ class LearnableEditDistance(Aligner):
         return self.table.mixed(even, self.config.smoothing)
 
     def _batches(self, pairs: Pairs) -> PairBatches:
-        source, target = self.coders.encode(pairs)
-        return PairBatches(source, target, batch_cells=self.config.batch_cells, max_cells=self.config.max_cells)
+        encoded = EncodedPairs(*self.coders.encode(pairs))
+        return encoded.batches(batch_cells=self.config.batch_cells, max_cells=self.config.max_cells)
 
     def lattices(self, pairs: Pairs) -> Iterator[tuple[PairBatch, EditLattice]]:
-        """See `Aligner.lattices`: under the smoothed table."""
+        """See `LatticeModel.lattices`: under the smoothed table."""
         for batch in self._batches(pairs):
             yield batch, self._smoothed.lattice(batch, backend=self.config.backend)
 
@@ -251,6 +255,3 @@ def _hash_of(pairs: Pairs) -> str:
 
 def _by_probability(operations: Iterable[LearnedOperation]) -> list[LearnedOperation]:
     return sorted(operations, key=lambda operation: (-operation.probability, operation))
-
-
-MODEL_KINDS.register(KIND, LearnableEditDistance.from_saved)

@@ -1,52 +1,132 @@
 """The Matcher: learns whether two strings belong together, and says which operations make it think so."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import repeat
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 import numpy as np
 import torch
 
+from nsed.capabilities import Capability
+from nsed.config import bounded
+from nsed.encoders import EncoderConfig
 from nsed.explain.decision import Decision
 from nsed.lattice import EditLattice
-from nsed.models.aligner import Aligner
-from nsed.models.decider import Decider
-from nsed.models.labelled_config import LabelledConfig
-from nsed.models.match_data import MatchData
-from nsed.models.matcher_config import MatcherConfig
-from nsed.models.matcher_task import MatcherTask, match_lattices, match_log_probs
-from nsed.models.persistence import MODEL_KINDS
+from nsed.models.lattice_model import LATTICE_VERBS, LatticeModel
+from nsed.models.pair_model import LabelledConfig, LabelledTask, PairModel, in_order
 from nsed.networks.bulk_scores import bulk_scores, can_score_in_bulk
-from nsed.networks.matcher import MatcherNetwork
+from nsed.networks.losses import distortion_loss, em_loss, match_loss, non_match_loss, real_cells
+from nsed.networks.matcher import MatcherNetwork, lattice_of
 from nsed.networks.string_vectors import Strings
 from nsed.progress import OnBatch, ignore
 from nsed.text import Coders, PairBatch, Pairs, StringCoder, Vocabulary
+from nsed.text.batch import EncodedPairs
 from nsed.text.pairs import PairsLike
 from nsed.text.texts import Texts
+from nsed.train.config import TrainConfig
+from nsed.types import PerPair
 
-KIND = "matcher"
+
+@dataclass(frozen=True)
+class MatcherConfig(LabelledConfig):
+    """What a Matcher is made of and how it is trained. The loss weights are the paper's."""
+
+    model: Literal["matcher"] = "matcher"
+    """The kind of model that these settings are for."""
+    encoder: EncoderConfig = EncoderConfig()
+    """How much of its string a symbol knows."""
+    interaction: int = bounded(0, low=0)
+    """Similarity heads between source and target symbols; a few help much where equal symbols matter."""
+    feature_dropout: float = bounded(0.1, low=0, high=1)
+    """Share of the features of pairs of symbols that are dropped in training."""
+    em: float = bounded(1.0, low=0)
+    """Weight of the EM loss, over positive pairs."""
+    non_match: float = bounded(1.0, low=0)
+    """Weight of the non-match loss, over negative pairs."""
+    match: float = bounded(1.0, low=0)
+    """Weight of the binary cross-entropy."""
+    distortion: float = bounded(0.0, low=0)
+    """Weight of the interpretability loss."""
+    train: TrainConfig = TrainConfig()
+    """How the network is trained."""
 
 
-class Matcher(Aligner, Decider):
+class MatcherTask(LabelledTask):
+    """The weighted terms of the Matcher's loss, and log alpha."""
+
+    network: MatcherNetwork
+    config: MatcherConfig
+
+    def pair_losses(self, batch: PairBatch) -> PerPair:
+        """See `PairTask.pair_losses`."""
+        return matcher_loss(self.network, self.config, batch)
+
+    def validation_scores(self) -> np.ndarray:
+        """See `LabelledTask.validation_scores`."""
+        return match_log_probs(self.network, self.validation, self.device)
+
+
+def matcher_loss(network: MatcherNetwork, config: MatcherConfig, batch: PairBatch) -> PerPair:
+    """The weighted terms, per pair: EM counts positive pairs only, non-match negative ones."""
+    scores = network(*batch.sides)
+    lattice, cells = lattice_of(scores, *batch.lengths), real_cells(*batch.lengths, scores.non_match)
+    positive = batch.labels.to(lattice.log_prob.dtype)
+    total = config.match * match_loss(lattice.log_prob, batch.labels)
+    if config.em:
+        total = total + config.em * positive * em_loss(scores.arcs, lattice, cells)
+    if config.non_match:
+        total = total + config.non_match * (1 - positive) * non_match_loss(scores.non_match, cells)
+    if config.distortion:
+        total = total + config.distortion * distortion_loss(lattice, *batch.lengths, cells)
+    return total
+
+
+def match_lattices(
+    network: MatcherNetwork, pairs: EncodedPairs, device: torch.device
+) -> Iterator[tuple[PairBatch, EditLattice]]:
+    """All pairs in batches, each with its lattices."""
+    for batch in pairs.batches():
+        here = batch.to(device)
+        yield here, lattice_of(network(*here.sides), *here.lengths)
+
+
+@torch.no_grad()
+def match_log_probs(
+    network: MatcherNetwork, pairs: EncodedPairs, device: torch.device, *, on_batch: OnBatch = ignore
+) -> np.ndarray:
+    """Log alpha_{n,m} of each pair, in order."""
+    found = ((batch, lattice.log_prob) for batch, lattice in match_lattices(network, pairs, device))
+    return in_order(found, len(pairs), on_batch=on_batch)
+
+
+class Matcher(PairModel, LatticeModel):
     """A trained network with its vocabularies, its threshold and its calibration.
 
     The score of a pair is log alpha_{n,m}; pairs at or above the threshold, tuned for F1 on validation pairs, match.
     """
 
-    configs: ClassVar[Mapping[str, type[LabelledConfig]]] = {KIND: MatcherConfig}
+    configs: ClassVar[Mapping[str, type[MatcherConfig]]] = {"matcher": MatcherConfig}
+    capabilities = LATTICE_VERBS | {Capability.MATCH, Capability.FINE_TUNE}
     network: MatcherNetwork
     config: MatcherConfig
 
-    def score(self, pairs: PairsLike, *, on_batch: OnBatch = ignore) -> np.ndarray:
+    def score(
+        self, pairs: PairsLike, targets: Iterable[str] | None = None, *, on_batch: OnBatch = ignore
+    ) -> np.ndarray:
         """Log alpha_{n,m} of each pair, in the order given: 0 is certain to match."""
-        pairs = Pairs.of(pairs)
+        pairs = Pairs.given(pairs, targets)
         if not can_score_in_bulk(self.network):
-            return match_log_probs(self.network, self._data(pairs), self.device, on_batch=on_batch)
+            return match_log_probs(self.network, self.encoded(pairs), self.device, on_batch=on_batch)
         scores = self._bulk_scores(pairs, on_batch)
         tiny = np.flatnonzero(np.isneginf(scores))  # beyond what a double can hold: as logarithms
         if len(tiny):
-            scores[tiny] = match_log_probs(self.network, self._data(pairs.chosen(tiny.tolist())), self.device)
+            scores[tiny] = match_log_probs(self.network, self.encoded(pairs.chosen(tiny.tolist())), self.device)
         return scores
+
+    def lattices(self, pairs: Pairs) -> Iterator[tuple[PairBatch, EditLattice]]:
+        """See `LatticeModel.lattices`."""
+        return match_lattices(self.network, self.encoded(pairs), self.device)
 
     def _bulk_scores(self, pairs: Pairs, on_batch: OnBatch) -> np.ndarray:
         """Every different string is encoded once."""
@@ -62,8 +142,7 @@ class Matcher(Aligner, Decider):
         return Strings(encoded, np.array(self.languages.encode([language for _, language in keys]), dtype=np.int64))
 
     @staticmethod
-    def _network(config: LabelledConfig, coders: Coders, languages: Vocabulary | None) -> MatcherNetwork:
-        assert isinstance(config, MatcherConfig)
+    def _network(config: MatcherConfig, coders: Coders, languages: Vocabulary | None) -> MatcherNetwork:
         return MatcherNetwork(
             config.encoder,
             source_symbols=len(coders.source.vocabulary),
@@ -74,12 +153,8 @@ class Matcher(Aligner, Decider):
             feature_dropout=config.feature_dropout,
         )
 
-    def _task(self, training: MatchData, validation: MatchData, device: torch.device) -> MatcherTask:
-        return MatcherTask(self.network, self.config, training, validation, device=device)
-
-    def lattices(self, pairs: Pairs) -> Iterator[tuple[PairBatch, EditLattice]]:
-        """See `Aligner.lattices`."""
-        return match_lattices(self.network, self._data(pairs), self.device)
+    def _task(self, training: EncodedPairs, validation: EncodedPairs, device: torch.device) -> MatcherTask:
+        return MatcherTask(self.network, self.config, training, validation, device)
 
     def _decision(self, score: float) -> Decision:
         slope, offset = self.calibration
@@ -94,6 +169,3 @@ def different(texts: Sequence[str], languages: Sequence[str] | None) -> tuple[li
     seen: dict[tuple[str, str], int] = {}
     rows = np.fromiter((seen.setdefault(key, len(seen)) for key in keys), dtype=np.int64, count=len(texts))
     return list(seen), rows
-
-
-MODEL_KINDS.register(KIND, Matcher.from_saved)

@@ -1,23 +1,23 @@
-"""Targets of sources, as every model gives them that writes: what comes back, the search for it, its error rates."""
+"""Transduction: targets of sources, from any model that writes them, and targets that a person has settled."""
 
 import heapq
 import math
 import warnings
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from abc import abstractmethod
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from itertools import islice
+from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
-import torch
 
-from nsed.config import bounded
-from nsed.errors import ArgumentError, CutOutputWarning
-from nsed.evaluate import transduction_score
-from nsed.networks.search import Found, Writer, beam_search, draw, greedy_search
-from nsed.progress import OnBatch, ignore, no_garbage_collection
-from nsed.text import Coders, EncodedStrings, Pairs, StringCoder
-from nsed.train.config import NetworkConfig
-from nsed.types import REACHABLE
+from nsed.errors import ArgumentError, DataError
+from nsed.models.base import Model
+from nsed.progress import OnBatch, ignore
+from nsed.text import Coders, Pairs, StringCoder, read_pairs
+from nsed.text.pairs import PairsLike
+from nsed.text.readers.lines import STDIN, open_text
 
 
 class Transduction(NamedTuple):
@@ -26,8 +26,154 @@ class Transduction(NamedTuple):
     text: str
     symbols: tuple[str, ...]
     log_prob: float
-    exception: bool = False
-    """Whether a file of exceptions gave it, see `nsed.Exceptions`; its log-probability is still the model's own."""
+    override: bool = False
+    """Whether overrides gave it, see `nsed.Overrides`; its log-probability is still the model's own."""
+
+    @property
+    def exception(self) -> bool:
+        """The old name of `override`."""
+        message = "Transduction.exception is now Transduction.override; the old name goes with 1.0"
+        warnings.warn(message, DeprecationWarning, stacklevel=2)
+        return self.override
+
+
+_BINARY = (".parquet", ".arrow", ".feather")
+
+
+@dataclass(frozen=True)
+class Overrides:
+    """Pairs that a person vouches for. A source may have several targets: they are given in the order of the file.
+
+    >>> overrides = Overrides(Pairs.of([("Leigh", "L IY"), ("read", "R IY D"), ("read", "R EH D")]))
+    >>> len(overrides)
+    3
+    """
+
+    pairs: Pairs
+    path: Path | None = None
+    """The file they are from, if they are from one."""
+
+    @classmethod
+    def read(cls, path: str | Path, *, columns: Sequence[str] | None = None) -> "Overrides":
+        """From any file of pairs, see `read_pairs`; of labelled pairs, those that match."""
+        return cls(read_pairs(path, columns=columns), Path(path))
+
+    def __len__(self) -> int:
+        return len(self.pairs)
+
+    def by_source(self, coders: Coders) -> dict[tuple[str, ...], list[str]]:
+        """The targets of each source, whose symbols are as a model reads them: its Unicode form, its case.
+
+        Raises `DataError`, with file and line, for a target that a source has twice.
+        """
+        targets: dict[tuple[str, ...], list[str]] = {}
+        seen: dict[tuple[tuple[str, ...], tuple[str, ...]], int] = {}
+        for row, (source, target) in enumerate(self.pairs):
+            if self.pairs.labels is not None and not self.pairs.labels[row]:
+                continue
+            key = coders.source.split(source), coders.target.split(target)
+            if key in seen:
+                raise self._twice(seen[key], row)
+            seen[key] = row
+            targets.setdefault(key[0], []).append(target)
+        return targets
+
+    def _twice(self, first: int, again: int) -> DataError:
+        lines = _lines(self.path, len(self.pairs))
+        source, target = self.pairs.sources[again], self.pairs.targets[again]
+        message = f"{source!r} has the target {target!r} already, in line {lines[first]}: delete one of them"
+        return DataError(self.path or "overrides", message, line=lines[again])
+
+
+def _lines(path: Path | None, count: int) -> Sequence[int]:
+    """The line of each pair of a text file; elsewhere, or where pairs are no lines, its number."""
+    if path is None or path == STDIN or path.suffix.lower() in _BINARY:
+        return range(1, count + 1)
+    with open_text(path) as stream:
+        lines = [number for number, line in enumerate(stream, 1) if line.strip() and not line.startswith(";;;")]
+    return lines[-count:] if len(lines) - count in (0, 1) else range(1, count + 1)  # with or without a header
+
+
+class TransducingModel(Model):
+    """A model that turns sources into targets. Abstract: a model has its own way to find them."""
+
+    @abstractmethod
+    def score(
+        self, pairs: PairsLike, targets: Iterable[str] | None = None, *, on_batch: OnBatch = ignore
+    ) -> np.ndarray:
+        """The log-probability of each pair, in the order given."""
+
+    @abstractmethod
+    def _transduce(
+        self, sources: list[str], *, nbest: int, beam: int | None, on_batch: OnBatch
+    ) -> list[list[Transduction]]:
+        """The model's own targets of each source, best first."""
+
+    def transduce(
+        self,
+        sources: Iterable[str],
+        *,
+        nbest: int = 1,
+        beam: int | None = None,
+        overrides: Overrides | str | Path | None = None,
+        on_batch: OnBatch = ignore,
+    ) -> list[list[Transduction]]:
+        """The most probable targets of each source, best first; a wider beam finds better ones, slower; 1 is greedy.
+
+        With overrides (or the file of them), their targets come first for the sources that they settle, marked as such,
+        then the model's own. They have the text of the file and the log-probability that the model itself gives to
+        them: often a low one, which is why they are there; minus infinity where it cannot write their symbols.
+        """
+        texts = checked_sources(sources, nbest=nbest, beam=beam)
+        own = self._transduce(texts, nbest=nbest, beam=beam, on_batch=on_batch)
+        if overrides is None:
+            return own
+        given = overrides if isinstance(overrides, Overrides) else Overrides.read(overrides)
+        settled = _settled(self, texts, given)
+        return [_joined(first, answers)[:nbest] for first, answers in zip(settled, own, strict=True)]
+
+
+def _settled(model: TransducingModel, sources: list[str], overrides: Overrides) -> list[list[Transduction]]:
+    """The targets that overrides have for each source, marked, with the model's own scores."""
+    by_source = overrides.by_source(model.coders)
+    listed = [by_source.get(model.coders.source.split(source), []) for source in sources]
+    pairs = [(source, target) for source, targets in zip(sources, listed, strict=True) for target in targets]
+    marked = iter(_marked(model, pairs))
+    return [list(islice(marked, len(targets))) for targets in listed]
+
+
+def _joined(given: list[Transduction], own: Sequence[Transduction]) -> list[Transduction]:
+    known = {one.symbols for one in given}
+    return given + [one for one in own if one.symbols not in known]
+
+
+def _marked(model: TransducingModel, pairs: Sequence[tuple[str, str]]) -> list[Transduction]:
+    symbols = [model.coders.target.split(target) for _, target in pairs]
+    known = model.coders.target.vocabulary
+    writable = [row for row, one in enumerate(symbols) if all(symbol in known for symbol in one)]
+    log_probs: Mapping[int, float] = {}
+    if writable:
+        scores = model.score(Pairs.of([pairs[row] for row in writable])).tolist()
+        log_probs = dict(zip(writable, scores, strict=True))
+    return [
+        Transduction(target, symbols[row], log_probs.get(row, -np.inf), override=True)
+        for row, (_, target) in enumerate(pairs)
+    ]
+
+
+def transduce_with_exceptions(
+    model: TransducingModel,
+    sources: Iterable[str],
+    exceptions: Overrides,
+    *,
+    nbest: int = 1,
+    beam: int | None = None,
+    on_batch: OnBatch = ignore,
+) -> list[list[Transduction]]:
+    """The old name of `model.transduce(sources, overrides=...)`; it goes with 1.0."""
+    message = "transduce_with_exceptions is now model.transduce(sources, overrides=...); the old name goes with 1.0"
+    warnings.warn(message, DeprecationWarning, stacklevel=2)
+    return model.transduce(sources, nbest=nbest, beam=beam, overrides=exceptions, on_batch=on_batch)
 
 
 def checked_sources(sources: Iterable[str], *, nbest: int = 1, beam: int | None = None, count: int = 1) -> list[str]:
@@ -40,131 +186,6 @@ def checked_sources(sources: Iterable[str], *, nbest: int = 1, beam: int | None 
     strings = list(sources)
     Pairs(strings, strings)  # raises where something is no string
     return strings
-
-
-@dataclass(frozen=True)
-class SearchConfig(NetworkConfig):
-    """How targets are found. Abstract: the models' settings add to it."""
-
-    beam: int = bounded(5, low=1)
-    """Prefixes that are followed at once in decoding."""
-    length_penalty: float = bounded(0.0, low=0)
-    """Power of the length that log-probabilities are divided by before they are compared."""
-    longest_output: int = bounded(64, low=1)
-    """Target symbols at most in decoding."""
-
-
-BATCH_WORDS, BATCH_PREFIXES, BATCH_SYMBOLS = 2**9, 2**15, 2**19
-"""Words that are transduced at once, so that they fit the cache of a CPU; on a GPU, prefixes of all words together and
-symbols of their sources."""
-
-AnyWriter = Writer[Any, Any, Any]
-
-
-def longest_output(writer: AnyWriter, config: SearchConfig) -> int:
-    """Target symbols at most: what the settings say, and what the target's encoder has positions for."""
-    return min(config.longest_output, writer.longest or config.longest_output)
-
-
-class Answers:
-    """What a writer has to say to texts."""
-
-    def __init__(self, writer: AnyWriter, coders: Coders, config: SearchConfig) -> None:
-        self.writer, self.coders, self.config = writer, coders, config
-        self.longest = longest_output(writer, config)
-
-    def transduce(
-        self, sources: Iterable[str], *, nbest: int = 1, beam: int | None = None, on_batch: OnBatch = ignore
-    ) -> list[list[Transduction]]:
-        """The most probable targets of each source, best first."""
-        texts, width = checked_sources(sources, nbest=nbest, beam=beam), max(beam or self.config.beam, nbest)
-        results: dict[int, list[Transduction]] = {}
-        for rows, encoded in self._encoded(texts, beam=width):
-            found = self._search(encoded, width, nbest)
-            with no_garbage_collection():
-                results.update(zip(rows.tolist(), self._read(found), strict=True))
-            on_batch(len(rows))
-        self._warn_of_cuts(results.values())
-        return [results[row] for row in range(len(texts))]
-
-    def sample(
-        self, sources: Iterable[str], *, count: int = 1, seed: int = 0, on_batch: OnBatch = ignore
-    ) -> list[list[Transduction]]:
-        """Targets of each source, drawn with their probabilities; the same ones for the same sources and seed."""
-        texts = checked_sources(sources, count=count)
-        drawn: list[list[Transduction]] = [[] for _ in texts]
-        generator = torch.Generator(self.writer.device).manual_seed(seed)
-        for rows, encoded in self._encoded(texts):
-            for _ in range(count):
-                found = draw(self.writer, encoded, longest=self.longest, generator=generator)
-                for row, answers in zip(rows.tolist(), self._read(found), strict=True):
-                    drawn[row] += answers
-            on_batch(len(rows))
-        return drawn
-
-    def _encoded(self, sources: Sequence[str], *, beam: int = 1) -> Iterator[tuple[np.ndarray, Any]]:
-        """Sources of similar length together, with their places; as many as there is room for beams of this width."""
-        encoded, device = self.coders.source.encode(sources), self.writer.device
-        room = min(BATCH_PREFIXES, BATCH_SYMBOLS // (encoded.longest + 1))
-        words = BATCH_WORDS if device.type == "cpu" else max(1, room // beam)
-        order = np.argsort(encoded.lengths, kind="stable")
-        for rows in np.array_split(order, range(words, len(order), words)) if len(order) else ():
-            lengths = torch.from_numpy(encoded.lengths[rows]).to(device)
-            yield rows, self.writer.encode(encoded.padded(rows).to(device), lengths)
-
-    def _search(self, encoded: Any, beam: int, nbest: int) -> Found:
-        if beam == 1:
-            return greedy_search(self.writer, encoded, longest=self.longest)
-        penalty = self.config.length_penalty
-        return beam_search(self.writer, encoded, beam=beam, nbest=nbest, longest=self.longest, length_penalty=penalty)
-
-    def _read(self, found: Found) -> Iterator[list[Transduction]]:
-        longest = int(found.lengths.amax()) if found.lengths.numel() else 0
-        columns = (found.symbols[..., :longest].tolist(), found.lengths.tolist(), found.log_prob.tolist())
-        name, join = self.coders.target.vocabulary.names.__getitem__, self.coders.target.symboliser.join
-        for answers in zip(*columns, strict=True):
-            read = [
-                (tuple(map(name, numbers[:length])), log_prob)
-                for numbers, length, log_prob in zip(*answers, strict=True)
-                if log_prob > REACHABLE
-            ]
-            yield [Transduction(join(symbols), symbols, log_prob) for symbols, log_prob in read]
-
-    def _warn_of_cuts(self, results: Iterable[list[Transduction]]) -> None:
-        cut = sum(bool(best) and len(best[0].symbols) >= self.longest for best in results)
-        if cut:
-            message = f"{cut} of the targets reach {self.longest} symbols, the most allowed"
-            warnings.warn(f"{message} (longest_output, max_length)", CutOutputWarning, stacklevel=4)
-
-
-Sides = tuple[EncodedStrings, EncodedStrings]
-"""Sources and targets as numbers."""
-VALIDATED_TOGETHER = 2**10
-
-
-def error_rates(writer: AnyWriter, config: SearchConfig, sides: Sides) -> dict[str, float]:
-    """WER and CER of greedy outputs; a word that occurs several times may be right in any of its ways."""
-    sources, targets = sides
-    references: dict[tuple[int, ...], list[list[int]]] = {}
-    for row in range(len(sources)):
-        references.setdefault(tuple(sources[row]), []).append(targets[row])
-    words = sorted(references, key=len)
-    outputs = greedy_outputs(writer, words, longest=longest_output(writer, config))
-    score = transduction_score(outputs, [references[word] for word in words])
-    return {"wer": score.wer, "cer": score.cer}
-
-
-def greedy_outputs(writer: AnyWriter, words: list[tuple[int, ...]], *, longest: int) -> list[list[int]]:
-    """Each word's greedy output, as numbers."""
-    outputs: list[list[int]] = []
-    for start in range(0, len(words), VALIDATED_TOGETHER):
-        some = EncodedStrings(words[start : start + VALIDATED_TOGETHER])
-        padded = some.padded(np.arange(len(some))).to(writer.device)
-        encoded = writer.encode(padded, torch.from_numpy(some.lengths).to(writer.device))
-        found = greedy_search(writer, encoded, longest=longest)
-        for symbols, length in zip(found.symbols[:, 0].tolist(), found.lengths[:, 0].tolist(), strict=True):
-            outputs.append(symbols[:length])
-    return outputs
 
 
 def ranked(counts: Mapping[str, int], coder: StringCoder, nbest: int) -> list[Transduction]:

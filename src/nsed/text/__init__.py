@@ -1,8 +1,7 @@
 """Text: from files and strings to numbered symbols in padded batches."""
 
-from nsed.text.batch import EncodedStrings, PairBatch, PairBatches
+from nsed.text.batch import EncodedPairs, EncodedStrings, PaddedStrings, PairBatch, PairBatches
 from nsed.text.edit_script import Edit, EditScript, Links, pharaoh
-from nsed.text.exceptions import Exceptions
 from nsed.text.pairs import Pairs
 from nsed.text.readers import read_pairs, reader_for
 from nsed.text.symbols import AlphabetConfig, Case, StringConfig, Symboliser, SymbolKind, UnicodeForm
@@ -14,9 +13,10 @@ __all__ = [
     "Coders",
     "Edit",
     "EditScript",
+    "EncodedPairs",
     "EncodedStrings",
-    "Exceptions",
     "Links",
+    "PaddedStrings",
     "PairBatch",
     "PairBatches",
     "Pairs",

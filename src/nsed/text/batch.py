@@ -6,11 +6,14 @@ from typing import NamedTuple
 
 import numpy as np
 import torch
-from jaxtyping import Int
+from jaxtyping import Bool, Int
 from torch import Tensor
 
 from nsed.errors import TooLongError
 from nsed.types import PAD, UNKNOWN, Lengths
+
+BATCH_CELLS, MAX_CELLS = 2**17, 2**22
+"""Cells of the lattices that are computed together, about, and of a single one at most."""
 
 
 class EncodedStrings:
@@ -53,6 +56,14 @@ class EncodedStrings:
         return torch.from_numpy(np.where(inside, taken, PAD).astype(np.int64))
 
 
+class PaddedStrings(NamedTuple):
+    """One string of each pair of a batch: its symbols, how many, and perhaps its category (a language, a source)."""
+
+    symbols: Int[Tensor, "batch length"]
+    lengths: Lengths
+    category: Int[Tensor, " batch"] | None = None
+
+
 class PairBatch(NamedTuple):
     """Some pairs as tensors, and which pairs they are."""
 
@@ -62,43 +73,128 @@ class PairBatch(NamedTuple):
     target: Int[Tensor, "batch m"]
     source_lengths: Lengths
     target_lengths: Lengths
+    labels: Bool[Tensor, " batch"]
+    """Whether they match."""
+    languages: Int[Tensor, "batch sides"]
+    """The languages' numbers, a column for sources and one for targets; no column where the model knows none."""
 
     def to(self, device: torch.device) -> "PairBatch":
         """The same on another device."""
         return PairBatch(*(part.to(device, non_blocking=True) for part in self))
 
+    @property
+    def lengths(self) -> tuple[Lengths, Lengths]:
+        """Of sources and of targets."""
+        return self.source_lengths, self.target_lengths
 
-def batch_of(source: EncodedStrings, target: EncodedStrings, rows: np.ndarray) -> PairBatch:
-    """The chosen pairs as tensors."""
-    return PairBatch(
-        torch.from_numpy(rows),
-        source.padded(rows),
-        target.padded(rows),
-        torch.from_numpy(source.lengths[rows]),
-        torch.from_numpy(target.lengths[rows]),
-    )
+    @property
+    def sides(self) -> tuple[PaddedStrings, PaddedStrings]:
+        """Both strings of each pair, with their languages."""
+        of_source, of_target = self.languages.unbind(1) if self.languages.shape[1] else (None, None)
+        return (
+            PaddedStrings(self.source, self.source_lengths, of_source),
+            PaddedStrings(self.target, self.target_lengths, of_target),
+        )
+
+
+class EncodedPairs:
+    """Pairs as numbers, with what is known of them; without labels all count as matches, without languages none."""
+
+    def __init__(
+        self,
+        source: EncodedStrings,
+        target: EncodedStrings,
+        *,
+        labels: np.ndarray | None = None,
+        languages: np.ndarray | None = None,
+    ) -> None:
+        self.source, self.target = source, target
+        self.labels = np.ones(len(source), dtype=bool) if labels is None else labels
+        """Whether each pair matches."""
+        self.languages = np.zeros((len(source), 0), dtype=np.int64) if languages is None else languages
+        """The languages' numbers, a column for sources and one for targets, or no column."""
+
+    def __len__(self) -> int:
+        return len(self.source)
+
+    @property
+    def sizes(self) -> np.ndarray:
+        """Symbols of each pair, both strings together."""
+        sizes: np.ndarray = self.source.lengths + self.target.lengths
+        return sizes
+
+    def batch(self, rows: np.ndarray) -> PairBatch:
+        """The chosen pairs as tensors, no wider than they must be."""
+        parts = (self.source.lengths, self.target.lengths, self.labels, self.languages)
+        lengths_and_more = (torch.from_numpy(part[rows]) for part in parts)
+        return PairBatch(torch.from_numpy(rows), self.source.padded(rows), self.target.padded(rows), *lengths_and_more)
+
+    def batches(self, *, batch_cells: int = BATCH_CELLS, max_cells: int = MAX_CELLS) -> "PairBatches":
+        """All pairs, sorted by length, in batches; can be gone through any number of times.
+
+        A batch's lattices have at most `batch_cells` cells together, unless a single pair needs more; a pair that needs
+        more than `max_cells` raises `TooLongError`.
+        """
+        heights, widths = self.source.lengths + 1, self.target.lengths + 1
+        check_cells(heights, widths, max_cells)
+        order = np.lexsort((self.target.lengths, self.source.lengths))
+        cuts = _cuts(heights[order].tolist(), widths[order].tolist(), batch_cells)
+        return PairBatches(self, np.split(order, cuts))
 
 
 class PairBatches:
-    """All pairs, sorted by length, in batches; can be gone through any number of times.
+    """Batches of encoded pairs, cut when they are asked for."""
 
-    A batch's lattices have at most `batch_cells` cells together, unless a single pair needs more; a pair that needs
-    more than `max_cells` raises `TooLongError`.
-    """
-
-    def __init__(self, source: EncodedStrings, target: EncodedStrings, *, batch_cells: int, max_cells: int) -> None:
-        self._source, self._target = source, target
-        heights, widths = source.lengths + 1, target.lengths + 1
-        check_cells(heights, widths, max_cells)
-        order = np.lexsort((target.lengths, source.lengths))
-        self._rows = np.split(order, _cuts(heights[order].tolist(), widths[order].tolist(), batch_cells))
+    def __init__(self, pairs: EncodedPairs, rows: list[np.ndarray]) -> None:
+        self._pairs, self._rows = pairs, rows
 
     def __len__(self) -> int:
         return len(self._rows)
 
     def __iter__(self) -> Iterator[PairBatch]:
-        for rows in self._rows:
-            yield batch_of(self._source, self._target, rows)
+        return map(self._pairs.batch, self._rows)
+
+
+class PairTable:
+    """Pairs of strings where a network is, so that batches are cut there and not sent one by one."""
+
+    def __init__(self, pairs: EncodedPairs, device: torch.device) -> None:
+        self._pairs = pairs
+        self._strings = [_on_device(strings, device) for strings in (pairs.source, pairs.target)]
+        self._known = [torch.from_numpy(part).to(device) for part in (pairs.labels, pairs.languages)]
+
+    def widths(self, rows: np.ndarray, *, multiple: int = 1) -> tuple[int, int]:
+        """Of a batch of these pairs, see `EncodedStrings.width`."""
+        source, target = self._pairs.source, self._pairs.target
+        return source.width(rows, multiple=multiple), target.width(rows, multiple=multiple)
+
+    def batch(self, rows: Int[Tensor, " batch"], widths: tuple[int, ...]) -> PairBatch:
+        """The chosen pairs, padded to these widths; nothing waits for the device."""
+        source, target = (_padded(strings, rows, width) for strings, width in zip(self._strings, widths, strict=True))
+        return PairBatch(
+            rows, source.symbols, target.symbols, source.lengths, target.lengths, *(part[rows] for part in self._known)
+        )
+
+
+class _Flat(NamedTuple):
+    """`EncodedStrings` on a device."""
+
+    flat: Int[Tensor, " symbols"]
+    starts: Int[Tensor, " strings"]
+    lengths: Lengths
+
+
+def _on_device(strings: EncodedStrings, device: torch.device) -> _Flat:
+    flat = strings.flat if len(strings.flat) else np.zeros(1, np.int32)  # so that every place can be looked at
+    parts = (flat, strings.starts[:-1], strings.lengths)
+    return _Flat(*(torch.from_numpy(np.array(part)).to(device) for part in parts))
+
+
+def _padded(strings: _Flat, rows: Int[Tensor, " batch"], width: int) -> PaddedStrings:
+    """The chosen strings, filled up with PAD; nothing waits for the device."""
+    places, lengths = torch.arange(width, device=rows.device), strings.lengths[rows]
+    at = (strings.starts[rows][:, None] + places).clamp(max=len(strings.flat) - 1)
+    return PaddedStrings(torch.where(places < lengths[:, None], strings.flat[at].long(), PAD), lengths)
 
 
 def _cuts(heights: list[int], widths: list[int], batch_cells: int) -> list[int]:
@@ -124,47 +220,3 @@ def check_cells(heights: np.ndarray, widths: np.ndarray, max_cells: int) -> None
         expected=f"at most {max_cells:,} cells",
         advice="Shorten the strings, or raise max_cells: a cell takes about 100 bytes.",
     )
-
-
-class StringTable(NamedTuple):
-    """Many strings as one row of symbol numbers, the places where each starts, and how long each is."""
-
-    flat: Int[Tensor, " symbols"]
-    starts: Int[Tensor, " strings"]
-    lengths: Lengths
-
-    @classmethod
-    def of(cls, strings: EncodedStrings, device: torch.device) -> "StringTable":
-        """The same strings on a device."""
-        flat = strings.flat if len(strings.flat) else np.zeros(1, np.int32)  # so that every place can be looked at
-        parts = (flat, strings.starts[:-1], strings.lengths)
-        return cls(*(torch.from_numpy(np.array(part)).to(device) for part in parts))
-
-    def padded(self, rows: Int[Tensor, " batch"], width: int) -> Int[Tensor, "batch {width}"]:
-        """The chosen strings, filled up with PAD; nothing waits for the device."""
-        places = torch.arange(width, device=rows.device)
-        at = (self.starts[rows][:, None] + places).clamp(max=len(self.flat) - 1)
-        return torch.where(places < self.lengths[rows][:, None], self.flat[at].long(), PAD)
-
-
-class PairTable:
-    """Pairs of strings where a network is, and batches of them."""
-
-    def __init__(self, source: EncodedStrings, target: EncodedStrings, device: torch.device) -> None:
-        self._source, self._target = source, target
-        self._tables = StringTable.of(source, device), StringTable.of(target, device)
-
-    @property
-    def sizes(self) -> np.ndarray:
-        """Symbols of each pair, both strings together."""
-        sizes: np.ndarray = self._source.lengths + self._target.lengths
-        return sizes
-
-    def widths(self, rows: np.ndarray, *, multiple: int = 1) -> tuple[int, int]:
-        """Of a batch of these pairs, see `EncodedStrings.width`."""
-        return self._source.width(rows, multiple=multiple), self._target.width(rows, multiple=multiple)
-
-    def batch(self, rows: Int[Tensor, " batch"], widths: tuple[int, ...]) -> PairBatch:
-        """The chosen pairs, padded to these widths; nothing waits for the device."""
-        source, target = (table.padded(rows, width) for table, width in zip(self._tables, widths, strict=True))
-        return PairBatch(rows, source, target, *(table.lengths[rows] for table in self._tables))

@@ -60,6 +60,11 @@ class Pairs:
         return cls([source for source, _ in rows], [target for _, target in rows], checked)
 
     @classmethod
+    def given(cls, pairs: "PairsLike", targets: Iterable[str] | None = None) -> "Pairs":
+        """Pairs as the verbs of models take them: pairs of any form, or a column of sources and one of targets."""
+        return cls.of(pairs) if targets is None else cls(list(pairs), list(targets))  # type: ignore[arg-type]  # soon
+
+    @classmethod
     def of_table(cls, table: pa.Table) -> "Pairs":
         """The columns of an Arrow table; strings that occur often are kept once."""
         missing = [name for name in COLUMNS[:2] if name not in table.column_names]

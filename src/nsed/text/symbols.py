@@ -70,6 +70,11 @@ class StringConfig(Config):
     target_case: Case = "keep"
     """lower: capitals and small letters of targets are the same."""
 
+    @property
+    def model(self) -> str:
+        """The kind of model that these settings are for."""
+        raise NotImplementedError  # a field of the settings themselves
+
 
 @dataclass(frozen=True)
 class AlphabetConfig(StringConfig):

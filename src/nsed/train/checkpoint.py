@@ -1,7 +1,7 @@
 """Checkpoints: all that a training needs to go on exactly where it stopped, and which training it was."""
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -11,7 +11,8 @@ from torch import Tensor, nn
 
 from nsed.config import flat
 from nsed.errors import ModelFileError
-from nsed.text import Pairs
+from nsed.networks.weights import weights_of
+from nsed.text import Pairs, Vocabulary
 from nsed.train.config import NetworkConfig
 from nsed.train.saved_model import DESCRIPTION, SavedModel, read_model, write_model
 
@@ -101,3 +102,13 @@ def load_checkpoint(
 def _part(tensors: Mapping[str, Tensor], part: str) -> dict[str, Tensor]:
     start = f"{part}."
     return {name.removeprefix(start): value for name, value in tensors.items() if name.startswith(start)}
+
+
+def hash_of_model(network: nn.Module, vocabularies: Iterable[Vocabulary | None]) -> str:
+    """SHA-256 of weights and alphabets: which model a training starts from."""
+    digest = hashlib.sha256()
+    for vocabulary in vocabularies:
+        digest.update(repr(vocabulary).encode("utf-8", "surrogatepass"))
+    for name, weight in weights_of(network, half=False).items():
+        digest.update(name.encode() + weight.numpy().tobytes())
+    return digest.hexdigest()

@@ -78,11 +78,6 @@ class NetworkConfig(AlphabetConfig):
     """The settings of any model with a network. Abstract: the models' settings have these fields themselves."""
 
     @property
-    def model(self) -> str:
-        """The kind of model that these settings are for."""
-        raise NotImplementedError  # a field of the settings themselves
-
-    @property
     def encoder(self) -> EncoderConfig:
         """How much of its string a symbol knows."""
         raise NotImplementedError  # a field of the settings themselves

@@ -8,7 +8,7 @@ from nsed.text import Pairs
 from nsed.train.checkpoint import identity_of
 from nsed.train.config import NetworkConfig
 from nsed.train.run_folder import LOGGERS, RunFolder
-from nsed.train.strategy import Crew
+from nsed.train.strategy import Strategy
 from nsed.train.task import Task
 from nsed.train.trainer import Trainer
 
@@ -24,11 +24,11 @@ class Savable(Protocol):
 Model = TypeVar("Model", bound=Savable)
 
 
-def trained(
+def run_training(
     task: Task,
     config: NetworkConfig,
     data: tuple[Pairs, Pairs],
-    crew: Crew,
+    strategy: Strategy,
     *,
     folder: str | Path | None,
     on_step: OnStep,
@@ -41,10 +41,10 @@ def trained(
     of the same `start` too, the hash of the model that it began with, if it began with one.
     """
     identity, run = identity_of(config, *data, start=start), RunFolder(Path(folder)) if folder else None
-    trainer = Trainer(task, config.train, run.checkpoint if run else None, crew=crew, identity=identity)
+    trainer = Trainer(task, config.train, run.checkpoint if run else None, strategy=strategy, identity=identity)
     if run is not None:
         trainer.resume()
-    if not crew.is_first:
+    if not strategy.is_first:
         trainer.run()
         return trainer
     if run is not None:
@@ -64,9 +64,9 @@ def _all_of(*listeners: OnValidation) -> OnValidation:
     return tell
 
 
-def finished(model: Model, folder: str | Path | None, crew: Crew) -> Model:
+def save_finished(model: Model, folder: str | Path | None, strategy: Strategy) -> Model:
     """The model, which is now in the folder too, in the place of its checkpoint."""
-    if folder is not None and crew.is_first:
+    if folder is not None and strategy.is_first:
         model.save(folder)
         RunFolder(Path(folder)).close()
     return model

@@ -20,7 +20,7 @@ from nsed.train.task import Batch, Task
 Work = Callable[[], Tensor]
 
 
-class Recorder:
+class GraphRecorder:
     """Makes recordings that run one after the other, never at the same time."""
 
     def __init__(self, device: torch.device) -> None:
@@ -28,19 +28,19 @@ class Recorder:
         self.stream = torch.cuda.Stream(device)  # type: ignore[no-untyped-call]  # torch's own
         self.pool = torch.cuda.graph_pool_handle()
 
-    def recorded(self, work: Work) -> "Recording":
+    def record(self, work: Work) -> "RecordedGraph":
         """The same work, to be done many times."""
-        return Recording(work, self)
+        return RecordedGraph(work, self)
 
 
-class Recording:
+class RecordedGraph:
     """Work without arguments: it reads and writes tensors that stay where they are, and always gives the same one.
 
     The first call does it, so that everything is warm; the second records it.
     """
 
-    def __init__(self, work: Work, recorder: Recorder) -> None:
-        self._work, self._recorder = work, recorder
+    def __init__(self, work: Work, graph_recorder: GraphRecorder) -> None:
+        self._work, self._recorder = work, graph_recorder
         self._is_warm, self._graph = False, torch.cuda.CUDAGraph()
         self._result: Tensor | None = None
 
@@ -110,9 +110,9 @@ class Graphed(Gradients):
     never dropped.
     """
 
-    def __init__(self, task: Task, recorder: Recorder) -> None:
-        self._task, self._recorder = task, recorder
-        self._made: dict[Shape, tuple[Tensor, Recording]] = {}
+    def __init__(self, task: Task, graph_recorder: GraphRecorder) -> None:
+        self._task, self._recorder = task, graph_recorder
+        self._made: dict[Shape, tuple[Tensor, RecordedGraph]] = {}
 
     def add(self, rows: np.ndarray, share: float) -> Tensor:
         """See `Gradients.add`."""
@@ -123,9 +123,9 @@ class Graphed(Gradients):
         place.copy_(torch.from_numpy(rows).pin_memory(), non_blocking=True)
         return recording().clone()
 
-    def _make(self, shape: Shape) -> tuple[Tensor, Recording]:
+    def _make(self, shape: Shape) -> tuple[Tensor, RecordedGraph]:
         place = torch.zeros(shape.pairs, dtype=torch.long, device=self._recorder.device)
-        return place, self._recorder.recorded(partial(_of_shape, self._task, place, shape))
+        return place, self._recorder.record(partial(_of_shape, self._task, place, shape))
 
 
 def _of_shape(task: Task, place: Tensor, shape: Shape) -> Tensor:

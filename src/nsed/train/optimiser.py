@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from nsed.train.config import TrainConfig
-from nsed.train.gradients import Recorder
+from nsed.train.gradients import GraphRecorder
 
 
 class Schedule:
@@ -87,11 +87,11 @@ class WeightAverage:
 class Updates:
     """The optimiser of a network and the running average of its weights; recorded as a CUDA graph, or not."""
 
-    def __init__(self, network: nn.Module, config: TrainConfig, recorder: Recorder | None = None) -> None:
+    def __init__(self, network: nn.Module, config: TrainConfig, graph_recorder: GraphRecorder | None = None) -> None:
         parameters = list(network.parameters())
         self.optimiser, self.average = _optimiser(parameters, config), WeightAverage(network, config.average)
         work = partial(_apply, parameters, config.clip, self.optimiser, self.average)
-        self._work = work if recorder is None else recorder.recorded(work)
+        self._work = work if graph_recorder is None else graph_recorder.record(work)
 
     def apply(self, rate: float, step: int) -> None:
         """Update number 1, 2, ... with this learning rate; afterwards the gradients are zero."""

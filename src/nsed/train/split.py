@@ -1,9 +1,6 @@
 """Pairs to learn from and pairs to validate with: held out at random where nobody says which."""
 
-from collections.abc import Iterable
 from random import Random
-
-import pyarrow as pa
 
 from nsed.errors import ArgumentError
 from nsed.text import Pairs
@@ -11,16 +8,15 @@ from nsed.text import Pairs
 HELD_OUT_SHARE, MOST_HELD_OUT = 20, 2000
 
 
-def split(pairs: Pairs, validation: Pairs | Iterable[Iterable[str]] | None, *, seed: int) -> tuple[Pairs, Pairs]:
+def split(pairs: Pairs, validation: Pairs | None, *, seed: int) -> tuple[Pairs, Pairs]:
     """Training and validation pairs; without the latter a twentieth of the sources, at most 2,000, is held out.
 
     A source never stands on both sides of a split made here.
     """
     if validation is not None:
-        checked = Pairs.of(validation)
-        if not len(checked):
+        if not len(validation):
             raise ArgumentError("validation", got="no pairs", expected="at least one")
-        return pairs, checked
+        return pairs, validation
     sources = sorted(set(pairs.sources))
     Random(seed).shuffle(sources)
     held_out = set(sources[: max(1, min(MOST_HELD_OUT, len(sources) // HELD_OUT_SHARE))])
@@ -31,17 +27,12 @@ def split(pairs: Pairs, validation: Pairs | Iterable[Iterable[str]] | None, *, s
     return (kept if len(kept) else pairs), apart
 
 
-def transduction_data(
-    pairs: Pairs | pa.Table | Iterable[Iterable[str]],
-    validation: Pairs | Iterable[Iterable[str]] | None,
-    *,
-    seed: int,
-) -> tuple[Pairs, Pairs]:
+def transduction_split(pairs: Pairs, validation: Pairs | None, *, seed: int) -> tuple[Pairs, Pairs]:
     """Positive pairs to learn from and to validate with; validation sources that are also learned from do not count."""
-    positives = Pairs.of(pairs).positives()
+    positives = pairs.positives()
     if not len(positives):
         raise ArgumentError("pairs", got="no positive pair", expected="at least one to learn from")
-    checked = None if validation is None else Pairs.of(validation).positives()
+    checked = None if validation is None else validation.positives()
     training, held_out = split(positives, checked, seed=seed)
     return training, unseen(held_out, training)
 

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from nsed.errors import ArgumentError
 from nsed.train.config import TrainConfig
-from nsed.train.gradients import Eager, Gradients, Graphed, Recorder, batch_of
+from nsed.train.gradients import Eager, Gradients, Graphed, GraphRecorder, batch_of
 from nsed.train.task import Task
 
 
@@ -27,7 +27,7 @@ def chosen_device(config: TrainConfig) -> torch.device:
         raise ArgumentError("train.device", got=repr(config.device), expected=expected) from None
 
 
-class Crew(ABC):
+class Strategy(ABC):
     """The processes that train together: all have the same weights, each works on its own rows of a batch."""
 
     device: torch.device
@@ -35,7 +35,7 @@ class Crew(ABC):
     """The number of this process; only the first, 0, writes and talks."""
     count: int
 
-    recorder: Recorder | None = None
+    graph_recorder: GraphRecorder | None = None
     """Makes CUDA graphs, where they are wanted."""
 
     @abstractmethod
@@ -57,7 +57,7 @@ class Crew(ABC):
         return (mine, len(mine) * self.count / len(rows)) if len(mine) else (rows[:1], 0.0)
 
 
-class Alone(Crew):
+class SingleDevice(Strategy):
     """A single process on a single device."""
 
     rank, count = 0, 1
@@ -65,17 +65,17 @@ class Alone(Crew):
     def __init__(self, config: TrainConfig) -> None:
         self.device = chosen_device(config)
         if config.cuda_graph and self.device.type == "cuda":
-            self.recorder = Recorder(self.device)
+            self.graph_recorder = GraphRecorder(self.device)
 
     def gradients(self, task: Task) -> Gradients:
-        """See `Crew.gradients`."""
-        return Eager(task, self.device) if self.recorder is None else Graphed(task, self.recorder)
+        """See `Strategy.gradients`."""
+        return Eager(task, self.device) if self.graph_recorder is None else Graphed(task, self.graph_recorder)
 
     def wait(self) -> None:
-        """See `Crew.wait`."""
+        """See `Strategy.wait`."""
 
 
-class Together(Crew):
+class DataParallel(Strategy):
     """One process per device, started here or by `torchrun`."""
 
     def __init__(self, config: TrainConfig) -> None:
@@ -89,11 +89,11 @@ class Together(Crew):
         self.device, self.rank, self.count = self._fabric.device, self._fabric.global_rank, self._fabric.world_size
 
     def gradients(self, task: Task) -> Gradients:
-        """See `Crew.gradients`."""
+        """See `Strategy.gradients`."""
         return Averaged(task, self._fabric)
 
     def wait(self) -> None:
-        """See `Crew.wait`."""
+        """See `Strategy.wait`."""
         self._fabric.barrier()
 
 
@@ -124,10 +124,10 @@ class Averaged(Gradients):
 
 
 def is_first_process() -> bool:
-    """Whether this process writes and talks; known before there is a crew, from whoever started the processes."""
+    """Whether this process writes and talks; known before there is a strategy, from whoever started the processes."""
     return int(os.environ.get("RANK", os.environ.get("LOCAL_RANK", "0"))) == 0
 
 
-def crew_of(config: TrainConfig) -> Crew:
+def strategy_for(config: TrainConfig) -> Strategy:
     """As many processes as the settings say."""
-    return Alone(config) if config.devices == 1 else Together(config)
+    return SingleDevice(config) if config.devices == 1 else DataParallel(config)

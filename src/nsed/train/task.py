@@ -1,11 +1,16 @@
-"""What the trainer needs to know of what it trains: a loss, a validation, and nothing of the model itself."""
+"""Tasks: what the trainer needs to know of what it trains, a loss and a validation, and nothing of the model itself."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 
 import numpy as np
+import torch
 from jaxtyping import Int
 from torch import Tensor, nn
+
+from nsed.text.batch import EncodedPairs, PairBatch, PairTable
+from nsed.train.config import NetworkConfig
+from nsed.types import PerPair
 
 Batch = tuple[Tensor, ...]
 """Some training pairs as tensors, in whatever form the task's loss needs."""
@@ -47,3 +52,44 @@ class Task(ABC):
     @abstractmethod
     def validate(self) -> Mapping[str, float]:
         """All numbers of a validation, the deciding one among them."""
+
+
+class PairTask(Task):
+    """A network that learns from pairs of strings. Abstract: a model has its loss per pair and its validation."""
+
+    in_slices = True
+    """Whether large batches are cut into slices, see `most_cells`."""
+
+    def __init__(
+        self,
+        network: nn.Module,
+        config: NetworkConfig,
+        training: EncodedPairs,
+        validation: EncodedPairs,
+        device: torch.device,
+    ) -> None:
+        self.network, self.config, self.device = network, config, device
+        self.training, self.validation = training, validation
+        self.most_cells = SLICE_CELLS[device.type] if self.in_slices else None
+        self._pairs = PairTable(training, device)
+
+    @property
+    def sizes(self) -> np.ndarray:
+        """See `Task.sizes`."""
+        return self.training.sizes
+
+    def widths(self, rows: np.ndarray, *, multiple: int = 1) -> tuple[int, int]:
+        """See `Task.widths`."""
+        return self._pairs.widths(rows, multiple=multiple)
+
+    def batch(self, rows: Int[Tensor, " batch"], widths: tuple[int, ...]) -> Batch:
+        """See `Task.batch`."""
+        return self._pairs.batch(rows, widths)
+
+    def loss(self, batch: Batch) -> Tensor:
+        """See `Task.loss`."""
+        return self.pair_losses(PairBatch(*batch)).mean()
+
+    @abstractmethod
+    def pair_losses(self, batch: PairBatch) -> PerPair:
+        """The loss of each pair."""

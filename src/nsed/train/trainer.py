@@ -14,7 +14,7 @@ from nsed.progress import OnStep, OnValidation, Validation
 from nsed.train.checkpoint import load_checkpoint, save_checkpoint
 from nsed.train.config import TrainConfig, products_in
 from nsed.train.optimiser import Schedule, Updates
-from nsed.train.strategy import Alone, Crew
+from nsed.train.strategy import SingleDevice, Strategy
 from nsed.train.task import Task
 
 POOL = 50
@@ -49,12 +49,15 @@ class Trainer:
         config: TrainConfig,
         folder: Path | None = None,
         *,
-        crew: Crew | None = None,
+        strategy: Strategy | None = None,
         identity: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
         self.task, self.config, self.folder, self.identity = task, config, folder, identity
-        self.crew = crew or Alone(config)
-        self.gradients, self.updates = self.crew.gradients(task), Updates(task.network, config, self.crew.recorder)
+        self.strategy = strategy or SingleDevice(config)
+        self.gradients, self.updates = (
+            self.strategy.gradients(task),
+            Updates(task.network, config, self.strategy.graph_recorder),
+        )
         self.schedule = Schedule(config)
         self.step, self.best_step, self.best = 0, 0, float("nan")
         self.best_weights: dict[str, Tensor] = {}
@@ -78,7 +81,7 @@ class Trainer:
 
     def run(self, *, on_step: OnStep = lambda _: None, on_validation: OnValidation = lambda _: None) -> None:
         """Train to the end: all steps, or no improvement for long enough."""
-        with products_in(self.config.precision, self.crew.device):
+        with products_in(self.config.precision, self.strategy.device):
             self._run(on_step, on_validation)
         if self.best_weights:
             self.task.network.load_state_dict(self.best_weights)
@@ -107,7 +110,7 @@ class Trainer:
 
     def _reseed(self) -> None:
         """Random numbers depend on seed, step and process alone, so that a resumed training draws the same ones."""
-        entropy = [self.config.seed, self.step, self.crew.rank]
+        entropy = [self.config.seed, self.step, self.strategy.rank]
         torch.manual_seed(int(np.random.SeedSequence(entropy).generate_state(1)[0]))
 
     def _update(self) -> Tensor:
@@ -118,7 +121,7 @@ class Trainer:
         return losses[0] if count == 1 else torch.stack(losses).mean()
 
     def _add_gradient(self, number: int) -> Tensor:
-        rows, weight = self.crew.own(self._rows(number))
+        rows, weight = self.strategy.own(self._rows(number))
         return self.gradients.add(rows, weight / self.config.accumulate)
 
     def _rows(self, number: int) -> np.ndarray:
@@ -135,7 +138,7 @@ class Trainer:
         if not math.isfinite(loss):
             raise NsedError(f"the loss is {loss} at step {self.step}: try a smaller train.learning_rate")
         self.task.network.eval()
-        as_later = torch.autocast(self.crew.device.type, enabled=False)  # models are used in fp32
+        as_later = torch.autocast(self.strategy.device.type, enabled=False)  # models are used in fp32
         with torch.no_grad(), as_later, self.updates.average.in_use():
             metrics = dict(self.task.validate())
             value = metrics[self.task.metric]
@@ -152,9 +155,9 @@ class Trainer:
         return 1 if self.task.higher_is_better else -1
 
     def _save(self) -> None:
-        if self.folder is not None and self.crew.is_first:
+        if self.folder is not None and self.strategy.is_first:
             self._write_checkpoint(self.folder)
-        self.crew.wait()
+        self.strategy.wait()
 
     def _write_checkpoint(self, folder: Path) -> None:
         record = {

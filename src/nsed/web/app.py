@@ -12,13 +12,13 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from nsed import __version__
 from nsed.explain.render.html import STYLE
-from nsed.text import Exceptions
+from nsed.models.transduction import Overrides
 from nsed.web.api import Api
 from nsed.web.errors import add_handlers, answer
 from nsed.web.limits import ApiError, Limits
 from nsed.web.request_batching import Workers
 from nsed.web.schemas import Health
-from nsed.web.served_models import NO_EXCEPTIONS, Corrections, Gallery, ServedModel
+from nsed.web.served_models import NO_OVERRIDES, Corrections, Gallery, ServedModel
 
 TYPES = {"html": "text/html", "css": "text/css", "js": "text/javascript", "svg": "image/svg+xml"}
 
@@ -145,7 +145,7 @@ def _with_headers(send: Send) -> Send:
 
 
 def make_app(
-    models: Iterable[ServedModel], limits: Limits | None = None, exceptions: Exceptions = NO_EXCEPTIONS
+    models: Iterable[ServedModel], limits: Limits | None = None, exceptions: Overrides = NO_OVERRIDES
 ) -> FastAPI:
     """An ASGI application that serves these models.
 

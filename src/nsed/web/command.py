@@ -12,9 +12,10 @@ import typer
 from nsed.cli.console import err, progress_bar
 from nsed.errors import ArgumentError, CutOutputWarning, MissingExtraError, UnknownSymbolWarning
 from nsed.models.persistence import shipped_models
-from nsed.text import Exceptions, read_pairs
+from nsed.models.transduction import Overrides
+from nsed.text import read_pairs
 from nsed.web.limits import Limits
-from nsed.web.served_models import NO_EXCEPTIONS, ServedModel
+from nsed.web.served_models import NO_OVERRIDES, ServedModel
 
 
 def serve(
@@ -56,7 +57,7 @@ def serve(
         warnings.simplefilter("ignore", category)  # who asks is told
     torch.set_num_threads(1)  # words are short: more threads only wait for each other
     served = _with_rules([ServedModel.read(path) for path in models or shipped_models()], rules_data or [])
-    known = NO_EXCEPTIONS if exceptions is None else Exceptions.read(exceptions)
+    known = NO_OVERRIDES if exceptions is None else Overrides.read(exceptions)
     limits = Limits(items=max_items, length=max_length, timeout=timeout, threads=threads)
     for one in served:
         one.warm_up()

@@ -10,18 +10,18 @@ from nsed.errors import ArgumentError, NotExplainableError
 from nsed.explain.rule_table import RuleTable
 from nsed.explain.rules import rules
 from nsed.explain.weight_rules import table_rules, weight_rules
-from nsed.models.aligner import Aligner
-from nsed.models.corrected import CanTransduce
-from nsed.models.decider import Decider
 from nsed.models.edit_distance import LearnableEditDistance
+from nsed.models.lattice_model import LatticeModel
 from nsed.models.matcher import Matcher
+from nsed.models.pair_model import PairModel
 from nsed.models.persistence import load, shipped_models
 from nsed.models.transducer import Transducer
+from nsed.models.transduction import Overrides, TransducingModel
 from nsed.progress import OnBatch, ignore
 from nsed.registry import Registry
-from nsed.text import Exceptions, Pairs
+from nsed.text import Pairs
 
-NO_EXCEPTIONS = Exceptions(Pairs((), ()))
+NO_OVERRIDES = Overrides(Pairs((), ()))
 SHOWN_PAIRS = 5
 """Pairs of a file that are shown as examples."""
 Ability = Literal["transduce", "match", "align", "explain", "rules"]
@@ -104,11 +104,11 @@ class Gallery:
 
 
 def _abilities(model: object) -> Iterator[Ability]:
-    if isinstance(model, CanTransduce):
+    if isinstance(model, TransducingModel):
         yield "transduce"
-    if isinstance(model, Decider | PairScorer):
+    if isinstance(model, PairModel | PairScorer):
         yield "match"
-    if isinstance(model, Aligner):
+    if isinstance(model, LatticeModel):
         yield from ("align", "explain", "rules")
 
 
@@ -130,17 +130,17 @@ class Corrections:
     Raises `DataError`, with file and line, where a source has a target twice.
     """
 
-    def __init__(self, exceptions: Exceptions, models: Iterable[ServedModel]) -> None:
+    def __init__(self, exceptions: Overrides, models: Iterable[ServedModel]) -> None:
         self._exceptions = exceptions
         self._settled = {one.name: exceptions.by_source(one.model.coders) for one in models}
 
     def __len__(self) -> int:
         return len(self._exceptions)
 
-    def of(self, served: ServedModel, sources: Sequence[str]) -> Exceptions:
+    def of(self, served: ServedModel, sources: Sequence[str]) -> Overrides:
         """Those of some sources."""
         settled, split = self._settled[served.name], served.model.coders.source.split
         different = {split(source): source for source in sources}
-        return Exceptions(
+        return Overrides(
             Pairs.of([(source, target) for key, source in different.items() for target in settled.get(key, [])])
         )

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 import uvicorn
 
 from nsed.errors import ArgumentError
-from nsed.text import Exceptions
+from nsed.models.transduction import Overrides
 from nsed.web.app import make_app
 from nsed.web.limits import Limits
 from nsed.web.served_models import ServedModel
@@ -18,7 +18,7 @@ BACKLOG = 2048
 def run_server(
     models: Iterable[ServedModel],
     limits: Limits,
-    exceptions: Exceptions,
+    exceptions: Overrides,
     *,
     host: str,
     port: int,

@@ -7,9 +7,8 @@ from typing import Any
 from nsed.errors import NotExplainableError
 from nsed.explain.rule_table import Ranking, Rule, RuleTable, plain
 from nsed.explain.rules import rules as rules_in
-from nsed.models.corrected import transduce_with_exceptions
-from nsed.models.transduction import Transduction
-from nsed.text import EditScript, Exceptions, Pairs, StringCoder
+from nsed.models.transduction import Overrides, Transduction
+from nsed.text import EditScript, Pairs, StringCoder
 from nsed.web.limits import Limits
 from nsed.web.schemas import Aligned, Answer, Answers, Decided, ExplainRequest, ExplainResponse, RulesResponse, Script
 from nsed.web.served_models import ServedModel
@@ -20,14 +19,14 @@ Transducing = Callable[[Sequence[str]], list[Answers]]
 def transduce(
     served: ServedModel,
     sources: Sequence[str],
-    exceptions: Exceptions,
+    exceptions: Overrides,
     *,
     nbest: int = 1,
     beam: int | None = None,
     scripts: bool = False,
 ) -> list[Answers]:
     """The most probable targets of each source, those of the exceptions first."""
-    found = transduce_with_exceptions(served.model, sources, exceptions, nbest=nbest, beam=beam)
+    found = served.model.transduce(sources, nbest=nbest, beam=beam, overrides=exceptions)
     told = _scripts(served, sources, found) if scripts and "align" in served.abilities else _no_scripts(found)
     coder = served.model.coders.source
     return [
@@ -60,7 +59,7 @@ def align(served: ServedModel, pairs: Sequence[tuple[str, str]]) -> list[Aligned
     return [Aligned(source=s, target=t, script=_script(one)) for (s, t), one in zip(pairs, scripts, strict=True)]
 
 
-def explain(served: ServedModel, asked: ExplainRequest, exceptions: Exceptions, limits: Limits) -> ExplainResponse:
+def explain(served: ServedModel, asked: ExplainRequest, exceptions: Overrides, limits: Limits) -> ExplainResponse:
     """Why a pair got its score. Raises `NotExplainableError` where the model cannot make the target at all."""
     coders = served.model.coders
     limits.check_drawn("source", coders.source.split(asked.source))
@@ -108,7 +107,7 @@ def finite(value: Any) -> Any:
     return None if isinstance(value, float) and not isfinite(value) else value
 
 
-def _target(served: ServedModel, asked: ExplainRequest, exceptions: Exceptions) -> tuple[str, bool]:
+def _target(served: ServedModel, asked: ExplainRequest, exceptions: Overrides) -> tuple[str, bool]:
     """What is to be explained, and whether the exceptions have it."""
     coders = served.model.coders
     settled = exceptions.by_source(coders).get(coders.source.split(asked.source), [])
@@ -137,7 +136,7 @@ def _answer(one: Transduction, script: Script | None) -> Answer:
         symbols=list(one.symbols),
         log_prob=finite(one.log_prob),
         probability=exp(min(0.0, one.log_prob)),
-        exception=one.exception,
+        exception=one.override,
         script=script,
     )
 

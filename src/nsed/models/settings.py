@@ -1,16 +1,17 @@
-"""Training that starts from a trained model: which settings it begins with, which it must keep, which model it was."""
+"""Settings of a training, from whatever the caller has; and those of one that starts from a trained model."""
 
-import hashlib
+from collections.abc import Mapping
 from dataclasses import asdict, replace
-from typing import Any, Protocol, TypeVar, runtime_checkable
+from pathlib import Path
+from typing import Any, TypeAlias, TypeVar
 
-from torch import nn
-
-from nsed.config import flat
-from nsed.errors import ConfigError
-from nsed.networks.weights import weights_of
-from nsed.text import Coders, Vocabulary
+from nsed.config import flat, from_mapping, merged, read_yaml
+from nsed.errors import ArgumentError, ConfigError
+from nsed.text import StringConfig
 from nsed.train.config import NetworkConfig
+
+ConfigLike: TypeAlias = StringConfig | Mapping[str, Any] | str | Path
+"""Settings as callers have them: a config, a mapping, or the path of a YAML file."""
 
 FREE = frozenset(
     {
@@ -36,17 +37,32 @@ SLOW = 5e-5
 SomeConfig = TypeVar("SomeConfig", bound=NetworkConfig)
 
 
-@runtime_checkable
-class Trained(Protocol):
-    """A network with its vocabularies, whatever its kind."""
+def resolve_settings(
+    kinds: Mapping[str, type[StringConfig]],
+    config: ConfigLike | None,
+    keywords: Mapping[str, Any],
+    *,
+    suggested: StringConfig | None = None,
+) -> StringConfig:
+    """The settings of a model of one of these kinds, the first by default; all their faults are reported together.
 
-    @property
-    def network(self) -> nn.Module:
-        """Its weights."""
+    Keywords go over the config, in scikit-learn's manner: `encoder__dim=128` is the `dim` inside `encoder`. What
+    neither of them says is `suggested`, or the kind's default. A whole config is taken as it is.
+    """
+    values = _values(config, suggested)
+    kind = str(values.get("model", next(iter(kinds))))
+    if kind not in kinds:
+        raise ArgumentError("config.model", got=repr(kind), expected=f"one of {', '.join(kinds)}")
+    given = {name.replace("__", "."): value for name, value in keywords.items()}
+    where = str(config) if isinstance(config, str | Path) else "settings"
+    return from_mapping(kinds[kind], merged(values, given), where=where)
 
-    @property
-    def coders(self) -> Coders:
-        """Its alphabets."""
+
+def _values(config: ConfigLike | None, suggested: StringConfig | None) -> dict[Any, Any]:
+    if isinstance(config, StringConfig):
+        return asdict(config)
+    named = read_yaml(config) if isinstance(config, str | Path) else dict(config or {})
+    return merged(asdict(suggested), dict(flat(named))) if suggested else named
 
 
 def fine_tuning_config(config: SomeConfig) -> SomeConfig:
@@ -81,13 +97,3 @@ def check_unchanged(before: NetworkConfig, now: NetworkConfig) -> None:
     ]
     if faults:
         raise ConfigError("fine-tuning", faults)
-
-
-def hash_of_model(model: Trained, *others: Vocabulary | None) -> str:
-    """SHA-256 of weights and alphabets."""
-    digest = hashlib.sha256()
-    for vocabulary in (*model.coders.vocabularies.values(), *others):
-        digest.update(repr(vocabulary).encode("utf-8", "surrogatepass"))
-    for name, weight in weights_of(model.network, half=False).items():
-        digest.update(name.encode() + weight.numpy().tobytes())
-    return digest.hexdigest()

@@ -1,41 +1,43 @@
-"""The verbs that every lattice model answers alike: `align`, `links` and `explain`, for one pair and for all."""
+"""Models whose answers come from lattices: `align`, `links` and `explain`, for one pair and for all."""
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Iterable, Iterator
 
 import numpy as np
 
+from nsed.capabilities import Capability
 from nsed.errors import ArgumentError
 from nsed.explain.decision import Decision, Output
 from nsed.explain.explanation import Explanation, Outline
 from nsed.explain.reading import read_explanation, read_scripts
 from nsed.lattice import EditLattice
+from nsed.models.base import Model
 from nsed.progress import OnBatch, ignore
-from nsed.text import Coders, EditScript, Links, PairBatch, Pairs
+from nsed.text import EditScript, Links, PairBatch, Pairs
 from nsed.text.pairs import PairsLike
 
+LATTICE_VERBS = frozenset({Capability.SCORE, Capability.ALIGN, Capability.LINKS, Capability.EXPLAIN, Capability.RULES})
+"""What every such model answers."""
 
-class Aligner(ABC):
+
+class LatticeModel(Model):
     """A model whose answers come from lattices."""
-
-    coders: Coders
-    """How sources and targets become numbers."""
 
     @abstractmethod
     def lattices(self, pairs: Pairs) -> Iterator[tuple[PairBatch, EditLattice]]:
         """The lattices of pairs, in batches of similar lengths."""
 
     @abstractmethod
-    def score(self, pairs: PairsLike, *, on_batch: OnBatch = ignore) -> np.ndarray:
+    def score(
+        self, pairs: PairsLike, targets: Iterable[str] | None = None, *, on_batch: OnBatch = ignore
+    ) -> np.ndarray:
         """The log-probability of each pair, in the order given."""
 
-    def align(self, source: str, target: str) -> EditScript:
-        """The most probable edit operations that turn the source into the target."""
-        return self.align_all([(source, target)])[0]
-
-    def align_all(self, pairs: PairsLike, *, on_batch: OnBatch = ignore) -> list[EditScript]:
-        """The edit script of each pair, in the order given."""
-        pairs = Pairs.of(pairs)
+    def align_all(
+        self, pairs: PairsLike, targets: Iterable[str] | None = None, *, on_batch: OnBatch = ignore
+    ) -> list[EditScript]:
+        """See `Model.align_all`."""
+        pairs = Pairs.given(pairs, targets)
         scripts: dict[int, EditScript] = {}
         for batch, lattice in self.lattices(pairs):
             scripts.update(self._scripts(pairs, batch, lattice))
@@ -70,13 +72,11 @@ class Aligner(ABC):
         """What an explanation explains: the scores, unless a model's say something else."""
         return self.score(pairs)
 
-    def links(self, pairs: PairsLike, *, on_batch: OnBatch = ignore) -> list[Links]:
-        """Which source symbol became which target symbol: the substitutions of each pair's edit script."""
-        return [script.links for script in self.align_all(pairs, on_batch=on_batch)]
-
-    def explain(self, source: str, target: str, *, scripts: int = 3) -> Explanation:
-        """The best scripts with everything the lattice knows: how probable each operation is, and the alternatives."""
-        return next(self.explain_all([(source, target)], scripts=scripts))
+    def links(
+        self, pairs: PairsLike, targets: Iterable[str] | None = None, *, on_batch: OnBatch = ignore
+    ) -> list[Links]:
+        """See `Model.links`: the substitutions of each pair's edit script."""
+        return [script.links for script in self.align_all(pairs, targets, on_batch=on_batch)]
 
     def explain_all(self, pairs: PairsLike, *, scripts: int = 3) -> Iterator[Explanation]:
         """The explanation of each pair, with up to so many scripts, one after the other."""

@@ -1,0 +1,57 @@
+"""What a model can do: one set of names, which commands, server, reports and jobs ask."""
+
+from enum import StrEnum
+
+
+class Capability(StrEnum):
+    """The verbs that not every model answers."""
+
+    SCORE = "score"
+    """Give a pair a number: the higher, the better the two strings belong together."""
+    MATCH = "match"
+    """Decide whether a pair matches, with a threshold and calibrated probabilities."""
+    TRANSDUCE = "transduce"
+    """Turn sources into targets."""
+    SAMPLE = "sample"
+    """Draw targets with their probabilities."""
+    ALIGN = "align"
+    """Say which operations turn one string into another."""
+    LINKS = "links"
+    """Say which source symbol became which target symbol."""
+    EXPLAIN = "explain"
+    """Show the evidence for an answer."""
+    RULES = "rules"
+    """Have lattices, whose operations can be counted over a data set."""
+    FINE_TUNE = "fine-tune"
+    """Learn more from where its training ended."""
+
+
+_METHODS = {
+    Capability.SCORE: "score",
+    Capability.MATCH: "probability",
+    Capability.TRANSDUCE: "transduce",
+    Capability.SAMPLE: "sample",
+    Capability.ALIGN: "align",
+    Capability.LINKS: "links",
+    Capability.EXPLAIN: "explain",
+    Capability.RULES: "lattices",
+}
+
+
+def capabilities_of(model: object) -> frozenset[Capability]:
+    """What a model says it can do; of one that is not ours, the verbs that it has methods for.
+
+    >>> class Longer:
+    ...     def score(self, pairs): ...
+    >>> sorted(capabilities_of(Longer()))
+    [<Capability.SCORE: 'score'>]
+    """
+    declared = getattr(model, "capabilities", None)
+    if isinstance(declared, frozenset):
+        return declared
+    return frozenset(one for one, method in _METHODS.items() if callable(getattr(model, method, None)))
+
+
+def can(model: object, *wanted: Capability) -> bool:
+    """Whether a model can do all of these."""
+    return capabilities_of(model).issuperset(wanted)

@@ -1,0 +1,274 @@
+"""The base of all models, what a user holds: settings, fit, save, load, device, and what it can do."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, ClassVar, NamedTuple, NoReturn, TypeVar
+
+import torch
+from torch import Tensor, nn
+
+from nsed.capabilities import Capability
+from nsed.config import from_mapping
+from nsed.errors import ArgumentError, NotExplainableError
+from nsed.explain.explanation import Explanation
+from nsed.models.persistence import read_kind
+from nsed.models.settings import ConfigLike, check_unchanged, fine_tuning_config, resolve_settings
+from nsed.networks.weights import grow_into, put_weights, weights_of
+from nsed.progress import OnBatch, OnStep, OnValidation, ignore
+from nsed.text import Coders, EditScript, Links, Pairs, StringConfig, Vocabulary
+from nsed.text.batch import EncodedPairs
+from nsed.text.pairs import PairsLike
+from nsed.train.checkpoint import hash_of_model
+from nsed.train.config import NetworkConfig
+from nsed.train.fitting import run_training, save_finished
+from nsed.train.saved_model import SavedModel, write_model
+from nsed.train.strategy import strategy_for
+from nsed.train.task import PairTask
+from nsed.train.trainer import Trainer
+
+SomeModel = TypeVar("SomeModel", bound="Model")
+SomeNetworkModel = TypeVar("SomeNetworkModel", bound="NetworkModel")
+
+
+class Contents(NamedTuple):
+    """What a model consists of beside its settings."""
+
+    vocabularies: Mapping[str, Vocabulary] = {}
+    tensors: Mapping[str, Tensor] = {}
+    record: Mapping[str, Any] = {}
+    """Plain values: thresholds, and what training has to tell."""
+
+
+class Model(ABC):
+    """Strings in, answers out. A new kind of model is one file and one line in `models/persistence.py`.
+
+    Verbs mean one thing: `score` a number, `match` a decision, `transduce` strings, `align` an edit script, `explain`
+    the evidence. `capabilities` says which of them a model answers.
+    """
+
+    configs: ClassVar[Mapping[str, type[StringConfig]]]
+    """The settings of each kind of model that the class makes; the first kind is what it makes by default."""
+    capabilities: ClassVar[frozenset[Capability]] = frozenset()
+    coders: Coders
+    """How sources and targets become symbols, and symbols numbers."""
+    config: StringConfig
+
+    @property
+    def kind(self) -> str:
+        """What the model is called in settings and on disk."""
+        return self.config.model
+
+    @abstractmethod
+    def contents(self, *, half: bool = False) -> Contents:
+        """All that is saved beside the settings; `half` is for models with a network."""
+
+    @classmethod
+    @abstractmethod
+    def from_saved(cls: type[SomeModel], saved: SavedModel) -> SomeModel:
+        """The model again, from what is on disk."""
+
+    def save(self, path: str | Path, *, half: bool = False) -> None:
+        """Write the model to a folder; `half` precision takes half the space and changes scores a little."""
+        write_model(path, SavedModel(self.kind, asdict(self.config), *self.contents(half=half)))
+
+    @classmethod
+    def load(cls: type[SomeModel], path: str | Path) -> SomeModel:
+        """Read a model from the folder that `save` wrote."""
+        return cls.from_saved(read_kind(path, *cls.configs))
+
+    @classmethod
+    def saved_config(cls, saved: SavedModel) -> StringConfig:
+        """The settings on disk, checked."""
+        return from_mapping(cls.configs[saved.kind], saved.config, where="saved config")
+
+    def align(self, source: str, target: str) -> EditScript:
+        """The most probable edit operations that turn the source into the target."""
+        return self.align_all([(source, target)])[0]
+
+    def align_all(
+        self, pairs: PairsLike, targets: Iterable[str] | None = None, *, on_batch: OnBatch = ignore
+    ) -> list[EditScript]:
+        """The edit script of each pair, in the order given. Raises `NotExplainableError` where there are none."""
+        self._refuse("edit operations")
+
+    def links(
+        self, pairs: PairsLike, targets: Iterable[str] | None = None, *, on_batch: OnBatch = ignore
+    ) -> list[Links]:
+        """Which source symbol became which target symbol. Raises `NotExplainableError` where nothing tells."""
+        self._refuse("alignments")
+
+    def explain(self, source: str, target: str, *, scripts: int = 3) -> Explanation:
+        """The evidence for the answer to one pair. Raises `NotExplainableError` where there is none."""
+        return next(self.explain_all([(source, target)], scripts=scripts))
+
+    def explain_all(self, pairs: PairsLike, *, scripts: int = 3) -> Iterator[Explanation]:
+        """The same for each pair, with up to so many scripts, one after the other."""
+        self._refuse("edit operations")
+
+    def _refuse(self, what: str) -> NoReturn:
+        raise NotExplainableError(f"a model of kind {self.kind!r} has no {what} to show")
+
+
+class NetworkModel(Model):
+    """A model with a network, trained by gradient descent. Abstract: a model adds network, task and verbs."""
+
+    config: NetworkConfig
+
+    def __init__(
+        self,
+        network: nn.Module,
+        coders: Coders,
+        config: NetworkConfig,
+        *,
+        languages: Vocabulary | None = None,
+        record: Mapping[str, Any] | None = None,
+    ) -> None:
+        self.network = network.eval().requires_grad_(False)
+        self.coders, self.config, self.languages = coders, config, languages
+        self.record = dict(record or {})
+        """What training has to tell: steps, scores, sizes."""
+
+    @staticmethod
+    @abstractmethod
+    def _network(config: Any, coders: Coders, languages: Vocabulary | None) -> nn.Module:
+        """The untrained network."""
+
+    @abstractmethod
+    def _task(self, training: EncodedPairs, validation: EncodedPairs, device: torch.device) -> PairTask:
+        """What trains the network, which is on that device."""
+
+    @classmethod
+    @abstractmethod
+    def _split(cls, pairs: Pairs, validation: PairsLike | None, *, seed: int) -> tuple[Pairs, Pairs]:
+        """Pairs to learn from and to validate with, held out where there are none; raises where they will not do."""
+
+    @classmethod
+    def fit(
+        cls: type[SomeNetworkModel],
+        pairs: PairsLike,
+        labels: Iterable[object] | None = None,
+        *,
+        validation: PairsLike | None = None,
+        config: ConfigLike | None = None,
+        start: SomeNetworkModel | None = None,
+        folder: str | Path | None = None,
+        on_step: OnStep = ignore,
+        on_validation: OnValidation = ignore,
+        **settings: Any,
+    ) -> SomeNetworkModel:
+        """Learn from pairs; without validation pairs, a twentieth of the sources (at most 2,000) is held out for it.
+
+        The settings are a config, a mapping or the path of a YAML file, and keywords that go over it: `beam=10,
+        encoder__dim=128, train__steps=2000`.
+
+        With a folder, the training saves itself there at every validation, goes on from there if interrupted, and
+        leaves settings, curves and the model there in the end.
+
+        With `start`, a trained model learns more: it gains the symbols (and languages) that are new to it, and by
+        default (see `fine_tuning_config`) learns slowly and until all is right. Without validation pairs, nothing is
+        held out then, and what was tuned on such pairs stays.
+        """
+        resolved, known = cls._settings(config, settings, start), Pairs.of(pairs, labels)
+        checked = known if start and validation is None else validation
+        data = cls._split(known, checked, seed=resolved.train.seed)
+        model = start._extended(data[0], resolved) if start else cls._untrained(data[0], resolved)
+        strategy = strategy_for(resolved.train)
+        model.network.to(strategy.device).requires_grad_(True)
+        task = model._task(model.encoded(data[0]), model.encoded(data[1]), strategy.device)
+        trainer = run_training(
+            task,
+            resolved,
+            data,
+            strategy,
+            folder=folder,
+            on_step=on_step,
+            on_validation=on_validation,
+            start=hash_of_model(start.network, start._identity()) if start else "",
+        )
+        return save_finished(model._finished(trainer, None if checked is known else task), folder, strategy)
+
+    def encoded(self, pairs: Pairs) -> EncodedPairs:
+        """Pairs as numbers; one warning names all symbols that are new."""
+        return EncodedPairs(*self.coders.encode(pairs))
+
+    def contents(self, *, half: bool = False) -> Contents:
+        """See `Model.contents`."""
+        languages = {} if self.languages is None else {"languages": self.languages}
+        return Contents(self.coders.vocabularies | languages, weights_of(self.network, half=half), self.record)
+
+    @classmethod
+    def from_saved(cls: type[SomeNetworkModel], saved: SavedModel) -> SomeNetworkModel:
+        """See `Model.from_saved`; weights of any float type become float32."""
+        config = cls.saved_config(saved)
+        coders, languages = Coders.of(config, saved.vocabularies), saved.vocabularies.get("languages")
+        network = cls._network(config, coders, languages)
+        put_weights(network, saved.tensors)
+        return cls._restored(network, coders, config, languages=languages, record=dict(saved.record))
+
+    @classmethod
+    def _restored(
+        cls: type[SomeNetworkModel], network: nn.Module, coders: Coders, config: Any, **others: Any
+    ) -> SomeNetworkModel:
+        """From its parts; `record` has everything that was saved in it."""
+        return cls(network, coders, config, **others)
+
+    @property
+    def device(self) -> torch.device:
+        """Where the network lives."""
+        return next(self.network.parameters()).device
+
+    def to(self: SomeNetworkModel, device: str | torch.device) -> SomeNetworkModel:
+        """The model itself, its network now on that device: cpu, cuda, cuda:1, ..."""
+        self.network.to(device)
+        return self
+
+    @classmethod
+    def _settings(
+        cls, config: ConfigLike | None, keywords: Mapping[str, Any], start: SomeNetworkModel | None
+    ) -> NetworkConfig:
+        if start is not None and Capability.FINE_TUNE not in start.capabilities:
+            expected = "none: a model of this kind cannot learn more; a matcher or a transducer can"
+            raise ArgumentError("start", got=f"a model of kind {start.kind!r}", expected=expected)
+        suggested = fine_tuning_config(start.config) if start else None
+        resolved = resolve_settings(cls.configs, config, keywords, suggested=suggested)
+        assert isinstance(resolved, NetworkConfig)
+        return resolved
+
+    @classmethod
+    def _untrained(cls: type[SomeNetworkModel], pairs: Pairs, config: NetworkConfig) -> SomeNetworkModel:
+        coders, languages = cls._alphabets(pairs, config)
+        torch.manual_seed(config.train.seed)
+        return cls(cls._network(config, coders, languages), coders, config, languages=languages)
+
+    @classmethod
+    def _alphabets(cls, pairs: Pairs, config: NetworkConfig) -> tuple[Coders, Vocabulary | None]:
+        """What the symbols, and perhaps the languages, of the training pairs are."""
+        return Coders.learned(config, pairs, min_count=config.min_count), None
+
+    def _more_alphabets(self, pairs: Pairs, config: NetworkConfig) -> tuple[Coders, Vocabulary | None]:
+        """The same with those of more pairs; what has a number keeps it."""
+        return self.coders.extended(pairs, min_count=config.min_count), None
+
+    def _extended(self: SomeNetworkModel, pairs: Pairs, config: NetworkConfig) -> SomeNetworkModel:
+        """A copy that knows the symbols and languages of these pairs too, to be trained further."""
+        check_unchanged(self.config, config)
+        coders, languages = self._more_alphabets(pairs, config)
+        network = self._network(config, coders, languages)
+        grow_into(network, self.network)
+        return self._with(network, coders, config, languages)
+
+    def _with(
+        self: SomeNetworkModel, network: nn.Module, coders: Coders, config: NetworkConfig, languages: Vocabulary | None
+    ) -> SomeNetworkModel:
+        """A model that has these parts, and the rest from this one."""
+        return type(self)(network, coders, config, languages=languages)
+
+    def _finished(self: SomeNetworkModel, trainer: Trainer, task: PairTask | None) -> SomeNetworkModel:
+        """After training; the task has held-out pairs, unless there were none."""
+        return type(self)(self.network, self.coders, self.config, languages=self.languages, record=trainer.record)
+
+    def _identity(self) -> tuple[Vocabulary | None, ...]:
+        """What makes the model that model, beside its weights."""
+        return tuple(self.coders.vocabularies.values())

@@ -1,0 +1,172 @@
+"""Decoding: how networks that write one symbol at a time turn texts into texts, and their error rates meanwhile."""
+
+import warnings
+from abc import abstractmethod
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+
+from nsed.config import bounded
+from nsed.errors import CutOutputWarning
+from nsed.evaluate import transduction_score
+from nsed.models.base import NetworkModel
+from nsed.models.transduction import TransducingModel, Transduction, checked_sources
+from nsed.networks.search import Found, Writer, beam_search, draw, greedy_search
+from nsed.progress import OnBatch, ignore, no_garbage_collection
+from nsed.text import EncodedStrings, Pairs
+from nsed.text.batch import EncodedPairs
+from nsed.text.pairs import PairsLike
+from nsed.train.config import NetworkConfig
+from nsed.train.split import transduction_split
+from nsed.train.task import PairTask
+from nsed.types import REACHABLE
+
+BATCH_WORDS, BATCH_PREFIXES, BATCH_SYMBOLS = 2**9, 2**15, 2**19
+"""Words that are transduced at once, so that they fit the cache of a CPU; on a GPU, prefixes of all words together and
+symbols of their sources."""
+VALIDATED_TOGETHER = 2**10
+"""Words whose greedy outputs are found at once in a validation."""
+AnyWriter = Writer[Any, Any, Any]
+
+
+@dataclass(frozen=True)
+class SearchConfig(NetworkConfig):
+    """How targets are found. Abstract: the models' settings add to it."""
+
+    beam: int = bounded(5, low=1)
+    """Prefixes that are followed at once in decoding."""
+    length_penalty: float = bounded(0.0, low=0)
+    """Power of the length that log-probabilities are divided by before they are compared."""
+    longest_output: int = bounded(64, low=1)
+    """Target symbols at most in decoding."""
+
+
+class DecodingTask(PairTask):
+    """Sources and targets, for training and for validation by error rates. Abstract: a model has its loss."""
+
+    config: SearchConfig
+    metric, higher_is_better = "wer", False
+
+    @property
+    @abstractmethod
+    def decoder(self) -> AnyWriter:
+        """What writes targets."""
+
+    def validate(self) -> Mapping[str, float]:
+        """See `error_rates`."""
+        return error_rates(self.decoder, self.config, self.validation)
+
+
+class DecodingModel(NetworkModel, TransducingModel):
+    """A network that writes targets symbol by symbol. Abstract: a model adds its network, its task and its scores."""
+
+    config: SearchConfig
+
+    @property
+    @abstractmethod
+    def decoder(self) -> AnyWriter:
+        """The network, as search needs it."""
+
+    @property
+    def beam(self) -> int:
+        """Prefixes that `transduce` follows at once unless told otherwise."""
+        return self.config.beam
+
+    def sample(
+        self, sources: Iterable[str], *, count: int = 1, seed: int = 0, on_batch: OnBatch = ignore
+    ) -> list[list[Transduction]]:
+        """Targets of each source, drawn with their probabilities; the same ones for the same sources and seed."""
+        texts, decoder = checked_sources(sources, count=count), self.decoder
+        drawn: list[list[Transduction]] = [[] for _ in texts]
+        generator, longest = torch.Generator(self.device).manual_seed(seed), longest_output(decoder, self.config)
+        for rows, encoded in self._encoded_sources(decoder, texts):
+            for _ in range(count):
+                found = draw(decoder, encoded, longest=longest, generator=generator)
+                for row, answers in zip(rows.tolist(), self._read(found), strict=True):
+                    drawn[row] += answers
+            on_batch(len(rows))
+        return drawn
+
+    @classmethod
+    def _split(cls, pairs: Pairs, validation: PairsLike | None, *, seed: int) -> tuple[Pairs, Pairs]:
+        return transduction_split(pairs, None if validation is None else Pairs.of(validation), seed=seed)
+
+    def _transduce(
+        self, sources: list[str], *, nbest: int, beam: int | None, on_batch: OnBatch
+    ) -> list[list[Transduction]]:
+        decoder, width = self.decoder, max(beam or self.beam, nbest)
+        longest, penalty = longest_output(decoder, self.config), self.config.length_penalty
+        results: dict[int, list[Transduction]] = {}
+        for rows, encoded in self._encoded_sources(decoder, sources, beam=width):
+            if width == 1:
+                found = greedy_search(decoder, encoded, longest=longest)
+            else:
+                found = beam_search(decoder, encoded, beam=width, nbest=nbest, longest=longest, length_penalty=penalty)
+            with no_garbage_collection():
+                results.update(zip(rows.tolist(), self._read(found), strict=True))
+            on_batch(len(rows))
+        _warn_of_cuts(results.values(), longest)
+        return [results[row] for row in range(len(sources))]
+
+    def _encoded_sources(
+        self, decoder: AnyWriter, sources: Sequence[str], *, beam: int = 1
+    ) -> Iterator[tuple[np.ndarray, Any]]:
+        """Sources of similar length together, with their places; as many as there is room for beams of this width."""
+        encoded, device = self.coders.source.encode(sources), self.device
+        room = min(BATCH_PREFIXES, BATCH_SYMBOLS // (encoded.longest + 1))
+        words = BATCH_WORDS if device.type == "cpu" else max(1, room // beam)
+        order = np.argsort(encoded.lengths, kind="stable")
+        for rows in np.array_split(order, range(words, len(order), words)) if len(order) else ():
+            lengths = torch.from_numpy(encoded.lengths[rows]).to(device)
+            yield rows, decoder.encode(encoded.padded(rows).to(device), lengths)
+
+    def _read(self, found: Found) -> Iterator[list[Transduction]]:
+        longest = int(found.lengths.amax()) if found.lengths.numel() else 0
+        columns = (found.symbols[..., :longest].tolist(), found.lengths.tolist(), found.log_prob.tolist())
+        name, join = self.coders.target.vocabulary.names.__getitem__, self.coders.target.symboliser.join
+        for answers in zip(*columns, strict=True):
+            read = [
+                (tuple(map(name, numbers[:length])), log_prob)
+                for numbers, length, log_prob in zip(*answers, strict=True)
+                if log_prob > REACHABLE
+            ]
+            yield [Transduction(join(symbols), symbols, log_prob) for symbols, log_prob in read]
+
+
+def _warn_of_cuts(results: Iterable[list[Transduction]], longest: int) -> None:
+    cut = sum(bool(best) and len(best[0].symbols) >= longest for best in results)
+    if cut:
+        message = f"{cut} of the targets reach {longest} symbols, the most allowed"
+        warnings.warn(f"{message} (longest_output, max_length)", CutOutputWarning, stacklevel=4)
+
+
+def longest_output(writer: AnyWriter, config: SearchConfig) -> int:
+    """Target symbols at most: what the settings say, and what the target's encoder has positions for."""
+    return min(config.longest_output, writer.longest or config.longest_output)
+
+
+def error_rates(writer: AnyWriter, config: SearchConfig, pairs: EncodedPairs) -> dict[str, float]:
+    """WER and CER of greedy outputs; a word that occurs several times may be right in any of its ways."""
+    references: dict[tuple[int, ...], list[list[int]]] = {}
+    for row in range(len(pairs)):
+        references.setdefault(tuple(pairs.source[row]), []).append(pairs.target[row])
+    words = sorted(references, key=len)
+    outputs = greedy_outputs(writer, words, longest=longest_output(writer, config))
+    score = transduction_score(outputs, [references[word] for word in words])
+    return {"wer": score.wer, "cer": score.cer}
+
+
+def greedy_outputs(writer: AnyWriter, words: list[tuple[int, ...]], *, longest: int) -> list[list[int]]:
+    """Each word's greedy output, as numbers."""
+    outputs: list[list[int]] = []
+    for start in range(0, len(words), VALIDATED_TOGETHER):
+        some = EncodedStrings(words[start : start + VALIDATED_TOGETHER])
+        padded = some.padded(np.arange(len(some))).to(writer.device)
+        encoded = writer.encode(padded, torch.from_numpy(some.lengths).to(writer.device))
+        found = greedy_search(writer, encoded, longest=longest)
+        for symbols, length in zip(found.symbols[:, 0].tolist(), found.lengths[:, 0].tolist(), strict=True):
+            outputs.append(symbols[:length])
+    return outputs

@@ -1,0 +1,161 @@
+"""Models of labelled pairs: their settings, how they learn from matches and others, and how they decide."""
+
+from abc import abstractmethod
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import numpy as np
+from torch import nn
+
+from nsed.errors import ArgumentError
+from nsed.evaluate import best_threshold
+from nsed.evaluate.calibration import Calibration
+from nsed.models.base import Contents, NetworkModel
+from nsed.models.decisions import Criterion, DecidingModel
+from nsed.progress import OnBatch
+from nsed.text import Coders, Pairs, Vocabulary
+from nsed.text.batch import EncodedPairs, PairBatch
+from nsed.text.pairs import PairsLike
+from nsed.train.config import NetworkConfig
+from nsed.train.split import labelled_split
+from nsed.train.task import PairTask
+from nsed.train.trainer import Trainer
+from nsed.types import PerPair
+
+EVEN_ODDS = -0.6931471805599453
+"""The log-probability of a toss-up: the threshold of a model that nobody has tuned."""
+
+
+@dataclass(frozen=True)
+class LabelledConfig(NetworkConfig):
+    """What is known of both sides. Abstract: the models' settings add to it."""
+
+    shared_alphabet: bool = False
+    """One vocabulary and one encoder for both sides, where both are written alike (names, cognates in IPA)."""
+    languages: bool = False
+    """Learn a vector per language too, from pairs with language columns."""
+
+
+class LabelledTask(PairTask):
+    """Labelled pairs, for training and for validation by F1. Abstract: a model has its loss and its scores."""
+
+    metric, higher_is_better = "f1", True
+
+    @abstractmethod
+    def validation_scores(self) -> np.ndarray:
+        """The score of each validation pair, in order."""
+
+    def validate(self) -> Mapping[str, float]:
+        """F1 at the best threshold. Paper: section 3.1."""
+        best = best_threshold(self.validation_scores(), self.validation.labels)
+        return {"f1": best.f1, "precision": best.precision, "recall": best.recall}
+
+
+SomePairModel = TypeVar("SomePairModel", bound="PairModel")
+
+
+class PairModel(NetworkModel, DecidingModel):
+    """A network with its vocabularies, its threshold and its calibration.
+
+    The score of a pair is at most 0, which is certain to match; pairs at or above the threshold, tuned for F1 on
+    validation pairs, match. Abstract: a model adds its network, the task it is trained by, and its scores.
+    """
+
+    config: LabelledConfig
+
+    def __init__(
+        self,
+        network: nn.Module,
+        coders: Coders,
+        config: LabelledConfig,
+        *,
+        languages: Vocabulary | None = None,
+        criterion: Criterion | None = None,
+        record: Mapping[str, Any] | None = None,
+    ) -> None:
+        super().__init__(network, coders, config, languages=languages, record=record)
+        self.criterion = criterion or Criterion(EVEN_ODDS, Calibration(1.0, -EVEN_ODDS))
+
+    @classmethod
+    def _split(cls, pairs: Pairs, validation: PairsLike | None, *, seed: int) -> tuple[Pairs, Pairs]:
+        return labelled_split(pairs, None if validation is None else Pairs.of(validation), seed=seed)
+
+    def encoded(self, pairs: Pairs) -> EncodedPairs:
+        """See `NetworkModel.encoded`: with labels and languages; without labels, all count as positive."""
+        labels = None if pairs.labels is None else np.asarray(pairs.labels, dtype=bool)
+        source, target = self.coders.encode(pairs)
+        return EncodedPairs(source, target, labels=labels, languages=_language_numbers(pairs, self.languages))
+
+    def contents(self, *, half: bool = False) -> Contents:
+        """See `Model.contents`."""
+        made = super().contents(half=half)
+        decision = {"threshold": self.threshold, "calibration": list(self.calibration)}
+        return made._replace(record={**made.record, **decision})
+
+    @classmethod
+    def _restored(
+        cls: type[SomePairModel], network: nn.Module, coders: Coders, config: Any, **others: Any
+    ) -> SomePairModel:
+        record = others.pop("record")
+        criterion = Criterion(record.pop("threshold"), Calibration(*record.pop("calibration")))
+        return cls(network, coders, config, criterion=criterion, record=record, **others)
+
+    @classmethod
+    def _alphabets(cls, pairs: Pairs, config: Any) -> tuple[Coders, Vocabulary | None]:
+        coders = Coders.learned(config, pairs, min_count=config.min_count)
+        return (coders.shared() if config.shared_alphabet else coders), languages_of(
+            pairs
+        ) if config.languages else None
+
+    def _more_alphabets(self, pairs: Pairs, config: Any) -> tuple[Coders, Vocabulary | None]:
+        coders = self.coders.extended(pairs, shared=config.shared_alphabet, min_count=config.min_count)
+        return coders, self.languages and self.languages.extended(languages_of(pairs).symbols)
+
+    def _with(
+        self: SomePairModel, network: nn.Module, coders: Coders, config: Any, languages: Vocabulary | None
+    ) -> SomePairModel:
+        return type(self)(network, coders, config, languages=languages, criterion=self.criterion)
+
+    def _finished(self: SomePairModel, trainer: Trainer, task: PairTask | None) -> SomePairModel:
+        """With threshold and calibration of the best weights on the validation pairs; without these, as they were."""
+        self.network.eval()
+        criterion = self.criterion
+        if isinstance(task, LabelledTask):
+            criterion = Criterion.tuned(task.validation_scores(), task.validation.labels)
+        return type(self)(
+            self.network,
+            self.coders,
+            self.config,
+            languages=self.languages,
+            criterion=criterion,
+            record=trainer.record,
+        )
+
+    def _identity(self) -> tuple[Vocabulary | None, ...]:
+        return (*super()._identity(), self.languages)
+
+
+def languages_of(pairs: Pairs) -> Vocabulary:
+    """All languages of pairs. Raises `ArgumentError` if nothing is known of them."""
+    if pairs.source_languages is None or pairs.target_languages is None:
+        expected = "pairs with source_languages and target_languages, for `languages: true`"
+        raise ArgumentError("pairs", got="no languages", expected=expected)
+    return Vocabulary.of([*pairs.source_languages, *pairs.target_languages])
+
+
+def in_order(found: Iterable[tuple[PairBatch, PerPair]], count: int, *, on_batch: OnBatch) -> np.ndarray:
+    """The numbers of all pairs, each at its pair's place."""
+    numbers = np.empty(count)
+    for batch, some in found:
+        numbers[batch.rows.cpu().numpy()] = some.double().cpu().numpy()
+        on_batch(len(batch.rows))
+    return numbers
+
+
+def _language_numbers(pairs: Pairs, languages: Vocabulary | None) -> np.ndarray | None:
+    if languages is None:
+        return None
+    columns = (pairs.source_languages, pairs.target_languages)
+    given = (column if column is not None else [""] * len(pairs) for column in columns)
+    return np.array([languages.encode(column) for column in given], dtype=np.int64).T
