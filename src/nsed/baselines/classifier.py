@@ -15,7 +15,6 @@ from nsed.errors import NotExplainableError
 from nsed.models.decider import Decider
 from nsed.models.labelled_config import LabelledConfig
 from nsed.models.match_data import MatchData, batches_of
-from nsed.models.persistence import MODEL_KINDS
 from nsed.progress import OnBatch, ignore
 from nsed.text import Coders, Links, Pairs, Vocabulary
 from nsed.text.pairs import PairsLike
@@ -104,7 +103,3 @@ def _links(plan: np.ndarray) -> Links:
     if not plan.size:
         return frozenset()
     return frozenset((int(best), place) for place, best in enumerate(plan.argmax(axis=0)))
-
-
-for kind in PairClassifier.configs:
-    MODEL_KINDS.register(kind, PairClassifier.from_saved)

@@ -22,7 +22,7 @@ from nsed.baselines.pair_scorer import UNCALIBRATED, Criterion, PairScorer, labe
 from nsed.baselines.similarity import Similarity
 from nsed.config import bounded, from_mapping
 from nsed.errors import ArgumentError, MissingExtraError
-from nsed.models.persistence import MODEL_KINDS, read_kind
+from nsed.models.persistence import read_kind
 from nsed.progress import OnBatch, ignore
 from nsed.text import Pairs, StringConfig
 from nsed.text.pairs import PairsLike
@@ -94,9 +94,6 @@ class Sca(Similarity):
             aligned = pairwise.Pairwise([(list(one), list(other)) for one, other in rows])
             aligned.align(distance=True, mode=self.config.mode, gop=self.config.gap)
         return [float(distance) for _, _, distance in aligned.alignments]
-
-
-MODEL_KINDS.register(Sca.kind, Sca.from_saved)
 
 
 COLUMNS = ("one_language", "one", "other_language", "other")
@@ -231,6 +228,3 @@ def _keys(pairs: Pairs) -> Iterator[Key]:
     one_languages = repeat("") if pairs.source_languages is None else pairs.source_languages
     other_languages = repeat("") if pairs.target_languages is None else pairs.target_languages
     return zip(one_languages, pairs.sources, other_languages, pairs.targets, strict=False)
-
-
-MODEL_KINDS.register(LexStat.kind, LexStat.from_saved)

@@ -19,7 +19,7 @@ from nsed.baselines.similarity import StringCodes, nearest
 from nsed.config import from_mapping
 from nsed.errors import ArgumentError
 from nsed.evaluate.calibration import fit_calibration
-from nsed.models.persistence import MODEL_KINDS, read_kind
+from nsed.models.persistence import read_kind
 from nsed.models.transduction import Transduction, checked_sources, ranked
 from nsed.progress import OnBatch, ignore
 from nsed.text import Pairs, StringConfig
@@ -213,6 +213,3 @@ def _counted(pairs: Pairs) -> tuple[Pairs, np.ndarray]:
 def _pairs(columns: Mapping[str, Texts]) -> Pairs:
     languages = (columns.get(name) for name in ("source_languages", "target_languages"))
     return Pairs(columns["sources"], columns["targets"], None, *languages)
-
-
-MODEL_KINDS.register(Lookup.kind, Lookup.from_saved)

@@ -13,7 +13,7 @@ from nsed.baselines.pair_scorer import Criterion, PairScorer, plain_coders
 from nsed.config import from_mapping
 from nsed.errors import ArgumentError
 from nsed.evaluate.calibration import Calibration
-from nsed.models.persistence import MODEL_KINDS, read_kind
+from nsed.models.persistence import read_kind
 from nsed.models.transduction import Transduction, checked_sources, ranked
 from nsed.progress import OnBatch, ignore
 from nsed.text import Pairs, StringConfig
@@ -106,6 +106,3 @@ class Majority(PairScorer):
 def _logit(share: float) -> float:
     share = min(max(share, 1e-9), 1 - 1e-9)
     return math.log(share / (1 - share))
-
-
-MODEL_KINDS.register(Majority.kind, Majority.from_saved)

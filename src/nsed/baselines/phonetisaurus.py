@@ -15,7 +15,7 @@ import torch
 
 from nsed.config import bounded, from_mapping
 from nsed.errors import ArgumentError, MissingExtraError, NotExplainableError, NsedError
-from nsed.models.persistence import MODEL_KINDS, read_kind
+from nsed.models.persistence import read_kind
 from nsed.models.transduction import Transduction, checked_sources
 from nsed.progress import OnBatch, ignore
 from nsed.text import Coders, Pairs, StringCoder, StringConfig
@@ -209,6 +209,3 @@ def _numbered(coders: Coders, source: str, target: str) -> tuple[list[int], list
     sides = (coders.source, source), (coders.target, target)
     one, other = (coder.vocabulary.encode(coder.split(text)) for coder, text in sides)
     return one, other
-
-
-MODEL_KINDS.register(KIND, Phonetisaurus.from_saved)

@@ -16,7 +16,7 @@ from nsed.baselines.seq2seq_task import Seq2SeqTask
 from nsed.config import from_mapping
 from nsed.encoders.base import inside
 from nsed.errors import NotExplainableError
-from nsed.models.persistence import MODEL_KINDS, read_kind
+from nsed.models.persistence import read_kind
 from nsed.models.transduction import Answers, Transduction
 from nsed.networks.weights import put_weights, weights_of
 from nsed.progress import OnBatch, OnStep, OnValidation, ignore
@@ -181,6 +181,3 @@ def _most_attended(shares: Float[Tensor, "batch tgt src"], batch: PairBatch) -> 
 def _network(config: Seq2SeqConfig, coders: Coders) -> Seq2SeqNetwork:
     sizes = len(coders.source.vocabulary), len(coders.target.vocabulary)
     return Seq2SeqNetwork(config.encoder, source_symbols=sizes[0], target_symbols=sizes[1])
-
-
-MODEL_KINDS.register(KIND, Seq2Seq.from_saved)

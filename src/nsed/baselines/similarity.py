@@ -13,7 +13,7 @@ from rapidfuzz.distance import Levenshtein as LevenshteinDistance
 
 from nsed.baselines.pair_scorer import UNCALIBRATED, Criterion, PairScorer, labels_of, plain_coders
 from nsed.config import from_mapping
-from nsed.models.persistence import MODEL_KINDS, read_kind
+from nsed.models.persistence import read_kind
 from nsed.progress import OnBatch, ignore
 from nsed.text import Coders, Pairs, StringConfig
 from nsed.text.pairs import PairsLike
@@ -132,9 +132,6 @@ class Levenshtein(Similarity):
         return process.cpdist(*columns, scorer=LevenshteinDistance.normalized_similarity, dtype=np.float64)
 
 
-MODEL_KINDS.register(Levenshtein.kind, Levenshtein.from_saved)
-
-
 @dataclass(frozen=True)
 class JaroWinklerConfig(StringConfig):
     """What is compared."""
@@ -161,6 +158,3 @@ class JaroWinkler(Similarity):
         return process.cpdist(
             *coded_columns(pairs, self.coders), scorer=JaroWinklerDistance.similarity, dtype=np.float64
         )
-
-
-MODEL_KINDS.register(JaroWinkler.kind, JaroWinkler.from_saved)

@@ -14,7 +14,7 @@ from nsed.config import bounded, from_mapping
 from nsed.errors import ArgumentError
 from nsed.lattice import EditLattice
 from nsed.models.aligner import Aligner
-from nsed.models.persistence import MODEL_KINDS, read_kind
+from nsed.models.persistence import read_kind
 from nsed.networks.expectation_maximization import Iteration, iterate
 from nsed.networks.operation_table import LearnedOperation, OperationTable, by_chance
 from nsed.progress import OnBatch, ignore
@@ -251,6 +251,3 @@ def _hash_of(pairs: Pairs) -> str:
 
 def _by_probability(operations: Iterable[LearnedOperation]) -> list[LearnedOperation]:
     return sorted(operations, key=lambda operation: (-operation.probability, operation))
-
-
-MODEL_KINDS.register(KIND, LearnableEditDistance.from_saved)

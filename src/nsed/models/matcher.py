@@ -15,7 +15,6 @@ from nsed.models.labelled_config import LabelledConfig
 from nsed.models.match_data import MatchData
 from nsed.models.matcher_config import MatcherConfig
 from nsed.models.matcher_task import MatcherTask, match_lattices, match_log_probs
-from nsed.models.persistence import MODEL_KINDS
 from nsed.networks.bulk_scores import bulk_scores, can_score_in_bulk
 from nsed.networks.matcher import MatcherNetwork
 from nsed.networks.string_vectors import Strings
@@ -94,6 +93,3 @@ def different(texts: Sequence[str], languages: Sequence[str] | None) -> tuple[li
     seen: dict[tuple[str, str], int] = {}
     rows = np.fromiter((seen.setdefault(key, len(seen)) for key in keys), dtype=np.int64, count=len(texts))
     return list(seen), rows
-
-
-MODEL_KINDS.register(KIND, Matcher.from_saved)

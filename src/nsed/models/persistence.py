@@ -2,16 +2,29 @@
 
 import errno
 import os
-from collections.abc import Callable
 from pathlib import Path
+from pkgutil import resolve_name
 from typing import Any, NamedTuple
 
 from nsed.errors import ModelFileError, NsedError
-from nsed.registry import Registry
 from nsed.train.saved_model import DESCRIPTION, SavedModel, read_model
 
-MODEL_KINDS: Registry[Callable[[SavedModel], Any]] = Registry("model kind")
-"""How to make a model of each kind again."""
+MODEL_KINDS = {
+    "cross-encoder": "nsed.baselines.classifier:PairClassifier",
+    "edit-distance": "nsed.models.edit_distance:LearnableEditDistance",
+    "jaro-winkler": "nsed.baselines.similarity:JaroWinkler",
+    "levenshtein": "nsed.baselines.similarity:Levenshtein",
+    "lexstat": "nsed.baselines.lingpy:LexStat",
+    "lookup": "nsed.baselines.lookup:Lookup",
+    "majority": "nsed.baselines.majority:Majority",
+    "matcher": "nsed.models.matcher:Matcher",
+    "phonetisaurus": "nsed.baselines.phonetisaurus:Phonetisaurus",
+    "sca": "nsed.baselines.lingpy:Sca",
+    "seq2seq": "nsed.baselines.seq2seq:Seq2Seq",
+    "stance": "nsed.baselines.classifier:PairClassifier",
+    "transducer": "nsed.models.transducer:Transducer",
+}
+"""The class of each kind of model, whose `from_saved` makes it again. A kind is imported when a folder holds one."""
 
 
 def load(path: str | Path) -> Any:
@@ -23,8 +36,9 @@ def load(path: str | Path) -> Any:
     if saved.kind not in MODEL_KINDS:
         known = ", ".join(MODEL_KINDS)
         raise ModelFileError(path, f"holds a model of kind {saved.kind!r}; this version of nsed knows: {known}")
+    model: Any = resolve_name(MODEL_KINDS[saved.kind])
     try:
-        return MODEL_KINDS[saved.kind](saved)
+        return model.from_saved(saved)
     except (NsedError, KeyError, TypeError) as error:
         raise ModelFileError(path, f"the parts of the model do not fit together: {error}") from None
 

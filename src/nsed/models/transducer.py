@@ -13,7 +13,7 @@ from nsed.explain.decision import Output
 from nsed.explain.explanation import Explanation
 from nsed.lattice import EditLattice
 from nsed.models.aligner import Aligner
-from nsed.models.persistence import MODEL_KINDS, read_kind
+from nsed.models.persistence import read_kind
 from nsed.models.transducer_config import TransducerConfig
 from nsed.models.transducer_task import NORMALISATIONS, TransducerTask
 from nsed.models.transduction import Answers, Transduction
@@ -221,6 +221,3 @@ def _network(config: TransducerConfig, coders: Coders) -> TransducerNetwork:
         interaction=config.interaction,
         feature_dropout=config.feature_dropout,
     )
-
-
-MODEL_KINDS.register(KIND, Transducer.from_saved)
