@@ -1,15 +1,16 @@
 """`nsed explain`: everything a model knows about pairs."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from nsed.cli.arguments import (
     Columns,
-    Model,
     ModelPath,
     OnePair,
     Output,
@@ -20,13 +21,11 @@ from nsed.cli.arguments import (
 )
 from nsed.cli.console import err, progress_bar
 from nsed.errors import ArgumentError, DataError
-from nsed.explain.explanation import Explanation
-from nsed.explain.render.figure import draw
-from nsed.explain.render.html import page
-from nsed.explain.render.report_page import report_page
-from nsed.models.aligner import Aligner
-from nsed.models.transducer import Transducer
-from nsed.text import Pairs
+
+if TYPE_CHECKING:
+    from nsed.cli.arguments import Model
+    from nsed.explain.explanation import Explanation
+    from nsed.text import Pairs
 
 MANY = 50
 """More pairs than this are too many to explain each in full on one page."""
@@ -103,6 +102,9 @@ def explain(
 
 
 def _write_report(explainer: Model, data: Pairs, path: Path, *, title: str) -> None:
+    from nsed.explain.render.report_page import report_page
+    from nsed.models.aligner import Aligner
+
     if not isinstance(explainer, Aligner):
         explainer.explain("", "")  # says why it cannot
     with progress_bar("explaining", len(data)) as bar:
@@ -126,6 +128,8 @@ def _name(path: Path | None) -> str:
 
 
 def _explained(explainer: Model, data: Pairs, scripts: int) -> Iterator[Explanation]:
+    from nsed.models.aligner import Aligner
+
     if isinstance(explainer, Aligner):
         return explainer.explain_all(data, scripts=scripts)
     return (explainer.explain(source, target) for source, target in data)  # each says why it cannot
@@ -134,6 +138,9 @@ def _explained(explainer: Model, data: Pairs, scripts: int) -> Iterator[Explanat
 def _data(
     explainer: Model, source: str | None, path: Path | None, columns: str | None, pair: tuple[str, str] | None
 ) -> Pairs:
+    from nsed.models.transducer import Transducer
+    from nsed.text import Pairs
+
     if source is None:
         return pairs_from(path, columns, pair)
     if pair is not None or path is not None:
@@ -145,6 +152,8 @@ def _data(
 
 def _written(made: Iterator[Explanation], format_: Format, picture: Picture) -> Iterator[str]:
     """Parts of the output, one per pair, and what a page has around them."""
+    from nsed.explain.render.html import page
+
     if format_ is Format.HTML:
         yield from page(one.to_html(style=False) for one in made)
     for one in made:
@@ -160,6 +169,8 @@ def _one(explanation: Explanation, format_: Format, picture: Picture) -> str:
 
 
 def _draw(explanation: Explanation, path: Path, picture: Picture) -> None:
+    from nsed.explain.render.figure import draw
+
     try:
         draw(explanation, path, picture=picture.value)
     except OSError as error:

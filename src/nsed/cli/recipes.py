@@ -1,4 +1,4 @@
-"""How each kind of model is trained from the command line, under a progress bar."""
+"""How each kind of model is trained from the command line: under a progress bar, or controls at once."""
 
 import shutil
 from collections.abc import Callable, Mapping
@@ -9,10 +9,16 @@ from typing import Any, NamedTuple, TypeVar
 
 from nsed.baselines.classifier import PairClassifier
 from nsed.baselines.classifier_config import CrossEncoderConfig, StanceConfig
+from nsed.baselines.lingpy import Entry, LexStat, LexStatConfig, Sca, ScaConfig
+from nsed.baselines.lookup import Lookup, LookupConfig
+from nsed.baselines.majority import Majority, MajorityConfig
+from nsed.baselines.phonetisaurus import Phonetisaurus, PhonetisaurusConfig
 from nsed.baselines.seq2seq import Seq2Seq
 from nsed.baselines.seq2seq_config import Seq2SeqConfig
+from nsed.baselines.similarity import JaroWinkler, JaroWinklerConfig, Levenshtein, LevenshteinConfig
 from nsed.cli.console import progress_bar
 from nsed.config import Config
+from nsed.datasets.word_list import read_word_list
 from nsed.errors import ArgumentError, ModelFileError
 from nsed.models.edit_distance import EditDistanceConfig, LearnableEditDistance
 from nsed.models.matcher import Matcher
@@ -132,10 +138,40 @@ def _many(count: int, thing: str) -> str:
     return f"{count:,} {thing}" + ("" if count == 1 else "s")
 
 
+def control(fit: Callable[..., Any]) -> Callable[[Order], str]:
+    """The training of a control or peer, which takes no steps and has no progress to show."""
+    return lambda order: _save_at_once(
+        order, lambda: fit(order.pairs, validation=order.validation, config=order.settings)
+    )
+
+
+def train_lexstat(order: Order) -> str:
+    """LexStat learns from a word list beside the pairs."""
+    if not order.settings.word_list:
+        raise ArgumentError("word_list", got="nothing", expected="a word list to learn from: --set word_list=FILE")
+    words = [Entry(word.language, word.concept, word.tokens) for word in read_word_list(order.settings.word_list)]
+    options = {"words": words, "validation": order.validation, "config": order.settings}
+    return _save_at_once(order, lambda: LexStat.fit(order.pairs, **options))
+
+
+def _save_at_once(order: Order, fit: Callable[[], Any]) -> str:
+    if order.resume:
+        raise ArgumentError("--resume", got="a model that is made at once", expected="nothing: there is no way back in")
+    fit().save(order.output)
+    return f"{order.settings.model}: made of {len(order.pairs):,} pairs"
+
+
 RECIPES: Registry[Recipe] = Registry("--model")
 RECIPES.register("cross-encoder", Recipe(CrossEncoderConfig, train_classifier))
 RECIPES.register("edit-distance", Recipe(EditDistanceConfig, train_edit_distance))
+RECIPES.register("jaro-winkler", Recipe(JaroWinklerConfig, control(JaroWinkler.fit)))
+RECIPES.register("levenshtein", Recipe(LevenshteinConfig, control(Levenshtein.fit)))
+RECIPES.register("lexstat", Recipe(LexStatConfig, train_lexstat))
+RECIPES.register("lookup", Recipe(LookupConfig, control(Lookup.fit)))
+RECIPES.register("majority", Recipe(MajorityConfig, control(Majority.fit)))
 RECIPES.register("matcher", Recipe(MatcherConfig, train_matcher))
+RECIPES.register("phonetisaurus", Recipe(PhonetisaurusConfig, control(Phonetisaurus.fit)))
+RECIPES.register("sca", Recipe(ScaConfig, control(Sca.fit)))
 RECIPES.register("seq2seq", Recipe(Seq2SeqConfig, train_seq2seq))
 RECIPES.register("stance", Recipe(StanceConfig, train_classifier))
 RECIPES.register("transducer", Recipe(TransducerConfig, train_transducer))
