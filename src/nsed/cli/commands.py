@@ -2,12 +2,12 @@
 
 from collections.abc import Mapping
 from pkgutil import resolve_name
-from typing import Any
+from typing import Any, Literal
 
 import typer
 from typer.core import TyperCommand
 
-MARKUP = "markdown"
+MARKUP: Literal["markdown"] = "markdown"
 
 Commands = Mapping[str, tuple[str, str]]
 """For each name a `module:function`, and the first line of the function's docstring."""
