@@ -32,7 +32,8 @@ def test_imports_go_from_later_to_earlier_rooms(monkeypatch):
 
 
 def test_importing_nsed_imports_no_extra():
-    code = f"import sys, nsed, nsed.__main__; print([m for m in '{EXTRAS}'.split() if m in sys.modules])"
+    everything = "from nsed import *; import nsed.__main__, nsed.cli.demo, nsed.cli.recipes, nsed.datasets, nsed.jobs"
+    code = f"import sys; {everything}; print([m for m in '{EXTRAS}'.split() if m in sys.modules])"
     shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=120)
     assert shown.stdout.strip() == "[]"
 

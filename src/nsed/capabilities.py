@@ -49,7 +49,9 @@ def capabilities_of(model: object) -> frozenset[Capability]:
     declared = getattr(model, "capabilities", None)
     if isinstance(declared, frozenset):
         return declared
-    return frozenset(one for one, method in _METHODS.items() if callable(getattr(model, method, None)))
+    found = {one for one, method in _METHODS.items() if callable(getattr(model, method, None))}
+    decides = {Capability.MATCH} if getattr(model, "calibration", None) is not None else set()
+    return frozenset(found | decides)
 
 
 def can(model: object, *wanted: Capability) -> bool:

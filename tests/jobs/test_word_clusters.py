@@ -6,8 +6,8 @@ import pytest
 import nsed
 from nsed.datasets.word_list import Word
 from nsed.errors import ArgumentError
-from nsed.jobs import CLUSTERERS, Levenshtein, cluster_score, cluster_words, tune_threshold
-from nsed.jobs.similarity import likeness
+from nsed.jobs import CLUSTERERS, LevenshteinControl, cluster_score, cluster_words, tune_threshold
+from nsed.jobs.similarity import similarity
 from nsed.text import Pairs
 
 LANGUAGES = ("L1", "L2", "L3", "L4")
@@ -37,11 +37,11 @@ class OneWay:
 @pytest.mark.parametrize("method", list(CLUSTERERS))
 def test_classes_that_are_alike_are_found(method):
     words, order = word_list(), np.random.default_rng(0).permutation(24)
-    tuned = tune_threshold(Levenshtein(), words[:8], method=method)
+    tuned = tune_threshold(LevenshteinControl(), words[:8], method=method)
     assert tuned.b_cubed.f1 == pytest.approx(1)
     assert 0.25 <= tuned.threshold <= 0.75
     shuffled = [words[place] for place in order]
-    clusters = cluster_words(Levenshtein(), shuffled, threshold=tuned.threshold, method=method)
+    clusters = cluster_words(LevenshteinControl(), shuffled, threshold=tuned.threshold, method=method)
     score = cluster_score(shuffled, clusters)
     assert (score.words, score.concepts, score.clusters, score.classes) == (24, 6, 12, 12)
     assert [score.b_cubed.f1, score.pairwise.f1, score.adjusted_rand, score.adjusted_rand_within] == pytest.approx(
@@ -65,14 +65,14 @@ def test_words_are_compared_both_ways_in_one_job():
 
 def test_words_of_one_language_are_compared_on_demand():
     words = [Word("L1", "hand", "a b", ""), Word("L1", "hand", "a b", ""), Word("L2", "hand", "c d", "")]
-    assert cluster_words(Levenshtein(), words, threshold=0.5).tolist() == [0, 1, 2]
-    assert cluster_words(Levenshtein(), words, threshold=0.5, same_language=True).tolist() == [0, 0, 1]
+    assert cluster_words(LevenshteinControl(), words, threshold=0.5).tolist() == [0, 1, 2]
+    assert cluster_words(LevenshteinControl(), words, threshold=0.5, same_language=True).tolist() == [0, 0, 1]
 
 
 def test_concepts_stay_apart_and_single_words_are_clusters():
     words = [Word(language, concept, "a", "") for concept in ("x", "y") for language in ("L1", "L2")]
     words.insert(1, Word("L1", "z", "a", ""))
-    assert cluster_words(Levenshtein(), words, threshold=0.5).tolist() == [0, 1, 0, 2, 2]
+    assert cluster_words(LevenshteinControl(), words, threshold=0.5).tolist() == [0, 1, 0, 2, 2]
 
 
 def test_a_class_of_two_concepts_is_one_in_each_and_words_without_class_do_not_count():
@@ -87,7 +87,7 @@ def test_log_probabilities_count_per_token():
     model = nsed.LearnableEditDistance.fit(
         pairs, config=nsed.EditDistanceConfig(source_symbols="tokens", target_symbols="tokens")
     )
-    likely = likeness(model, Pairs.of([("a b", "a b"), ("", "")]))
+    likely = similarity(model, Pairs.of([("a b", "a b"), ("", "")]))
     assert likely[0] == pytest.approx(np.exp(model.score([("a b", "a b")])[0] / 4))
     assert ((likely > 0) & (likely <= 1)).all()
 
@@ -105,7 +105,7 @@ def test_a_matcher_compares_by_its_calibrated_probability():
     )
     pairs = Pairs([one.tokens for one in words], [other.tokens for other in words[1:] + words[:1]], [True, False] * 8)
     matcher = nsed.Matcher.fit(pairs, validation=pairs, config=config)
-    assert likeness(matcher, pairs) == pytest.approx(matcher.calibration.probability(matcher.score(pairs)))
+    assert similarity(matcher, pairs) == pytest.approx(matcher.calibration.probability(matcher.score(pairs)))
     assert len(cluster_words(matcher, words, threshold=0.5)) == 16
 
 
@@ -113,12 +113,12 @@ def test_what_cannot_be_clustered_is_refused():
     with pytest.raises(ArgumentError, match="model: got a str, which scores no pairs, expected one with a method"):
         cluster_words("a model", word_list(), threshold=0.5)
     with pytest.raises(ArgumentError, match="got 2 words of 2 concepts, expected at least two words of one concept in"):
-        cluster_words(Levenshtein(), [word_list()[0], word_list()[-1]], threshold=0.5)
+        cluster_words(LevenshteinControl(), [word_list()[0], word_list()[-1]], threshold=0.5)
     with pytest.raises(ArgumentError, match="words: got none, expected a list of words"):
-        cluster_words(Levenshtein(), [], threshold=0.5)
+        cluster_words(LevenshteinControl(), [], threshold=0.5)
     unknown = [word._replace(cognate_class="") for word in word_list()]
     with pytest.raises(ArgumentError, match="words: got none with a cognate class, expected classes to tune"):
-        tune_threshold(Levenshtein(), unknown)
+        tune_threshold(LevenshteinControl(), unknown)
     with pytest.raises(ArgumentError, match="words: got none with a cognate class, expected classes to compare with"):
         cluster_score(unknown, np.zeros(24, dtype=int))
 
@@ -130,9 +130,9 @@ def test_real_cognates_are_found_better_than_by_chance(data_folder):
     words = read_word_list(data_folder / "cognates" / "indo-european.tsv")
     parts = parts_of_concepts(words)
     tuning, test = ([word for word, part in zip(words, parts, strict=True) if part == p] for p in (VALIDATION, TEST))
-    tuned = tune_threshold(Levenshtein(), tuning)
-    score = cluster_score(test, cluster_words(Levenshtein(), test, threshold=tuned.threshold))
+    tuned = tune_threshold(LevenshteinControl(), tuning)
+    score = cluster_score(test, cluster_words(LevenshteinControl(), test, threshold=tuned.threshold))
     assert 0.69 < score.b_cubed.f1 < 0.72
     alone = cluster_score(test, np.arange(len(test))).b_cubed.f1
-    together = cluster_score(test, cluster_words(Levenshtein(), test, threshold=-1.0)).b_cubed.f1
+    together = cluster_score(test, cluster_words(LevenshteinControl(), test, threshold=-1.0)).b_cubed.f1
     assert score.b_cubed.f1 > max(alone, together) + 0.1

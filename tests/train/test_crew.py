@@ -10,7 +10,7 @@ import pytest
 import nsed
 from nsed.datasets.rule_language import transduction_pairs
 from nsed.errors import ArgumentError
-from nsed.train import strategy as strategy
+from nsed.train import strategy
 from nsed.train.config import TrainConfig
 
 SETTINGS = """

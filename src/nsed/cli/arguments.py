@@ -1,4 +1,9 @@
-"""Arguments that several commands share, and how they become pairs and output."""
+"""Arguments that several commands share, and how they become pairs and output.
+
+This file and those of the commands import what they work with when they work: help is there at once.
+"""
+
+from __future__ import annotations
 
 import json
 import math
@@ -7,21 +12,17 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, TextIO
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TextIO
 
 import typer
 
-from nsed.baselines.classifier import PairClassifier
-from nsed.baselines.pair_scorer import PairScorer
-from nsed.baselines.phonetisaurus import Phonetisaurus
-from nsed.baselines.seq2seq import Seq2Seq
 from nsed.errors import ArgumentError, DataError
-from nsed.models.edit_distance import LearnableEditDistance
-from nsed.models.matcher import Matcher
-from nsed.models.persistence import load
-from nsed.models.transducer import Transducer
-from nsed.text import Pairs, read_pairs
 
+if TYPE_CHECKING:
+    from nsed.text import Pairs
+
+Model = Any
+"""A model of any kind: `nsed.capabilities.can` says what may be asked of it."""
 ModelPath = Annotated[
     Path,
     typer.Argument(help="Folder of a saved model, or the name of a shipped one (see nsed models).", show_default=False),
@@ -45,19 +46,21 @@ OnePair = Annotated[
     typer.Option("--pair", help="A single pair instead of a file: --pair SOURCE TARGET.", show_default=False),
 ]
 Output = Annotated[Path | None, typer.Option("--output", "-o", help="Write here instead of to standard output.")]
-
-
-Model = LearnableEditDistance | Matcher | PairClassifier | PairScorer | Phonetisaurus | Seq2Seq | Transducer
+SymbolKind = Literal["graphemes", "tokens", "letters"]
+"""What strings can be made of: `nsed.text.SymbolKind`."""
 
 
 def load_model(path: Path) -> Model:
     """The model in a folder, of whatever kind."""
-    model: Model = load(path)
-    return model
+    from nsed.models.persistence import load
+
+    return load(path)
 
 
 def pairs_from(path: Path | None, columns: str | None, pair: tuple[str, str] | None) -> Pairs:
     """The pairs that the user means: a file, or a single one."""
+    from nsed.text import Pairs, read_pairs
+
     if (path is None) == (pair is None):
         got = "neither" if path is None else "both"
         raise ArgumentError("PAIRS or --pair", got=got, expected="one of them")

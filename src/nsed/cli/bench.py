@@ -14,9 +14,6 @@ from rich.table import Table
 import nsed
 from nsed.cli.console import complain, err, out
 from nsed.errors import NsedError
-from nsed.train.config import TrainConfig
-from nsed.train.run_folder import can_draw
-from nsed.train.strategy import chosen_device
 
 SOURCE = Path(nsed.__file__).parents[2]
 """The checkout, if nsed runs from one."""
@@ -47,6 +44,9 @@ def bench(
 
     Every benchmark saves its figures as soon as it has them. The benchmarks are in the repository, not in the package.
     """
+    from nsed.train.config import TrainConfig
+    from nsed.train.strategy import chosen_device
+
     benchmarks = _package("registry").BENCHMARKS
     if list_:
         _show_list(benchmarks)
@@ -96,6 +96,8 @@ def _measured(name: str, benchmark: Any, setting: Any, folder: Path) -> dict[str
 
 
 def _draw(folder: Path, names: list[str], setting: Any) -> None:
+    from nsed.train.run_folder import can_draw
+
     if not can_draw():
         err.print("no picture: matplotlib is not installed (pip install with the extra viz)", markup=False)
         return

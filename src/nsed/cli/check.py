@@ -1,23 +1,25 @@
 """`nsed data check`: what the files of a data set have in common."""
 
+from __future__ import annotations
+
 import json
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.table import Table
 
-from nsed.cli.arguments import Columns, split_columns
+from nsed.cli.arguments import Columns, SymbolKind, split_columns
 from nsed.cli.console import out
-from nsed.datasets import load, load_words, names
-from nsed.datasets.catalogue import DATASETS
-from nsed.datasets.leaks import LeakReport, check_leaks
-from nsed.datasets.overlaps import WordOverlap, word_overlaps
-from nsed.datasets.word_list import Word, read_word_list
 from nsed.errors import ArgumentError
-from nsed.evaluate import MatchingScore
-from nsed.text import Pairs, SymbolKind, read_pairs
+
+if TYPE_CHECKING:
+    from nsed.datasets.leaks import LeakReport
+    from nsed.datasets.overlaps import WordOverlap
+    from nsed.datasets.word_list import Word
+    from nsed.evaluate import MatchingScore
+    from nsed.text import Pairs
 
 CONTROLS = {
     "lookup": "lookup of training positives",
@@ -57,6 +59,10 @@ def check(
     similarity, its threshold tuned on the second of three files, of two on the first. With `--words`, also which
     concepts and cognate classes of a word list are in two files.
     """
+    from nsed.datasets import load
+    from nsed.datasets.leaks import check_leaks
+    from nsed.datasets.overlaps import word_overlaps
+
     parts = load(str(training))._asdict() if not others else _read([training, *others], columns)
     report, shared = check_leaks(parts, symbols=symbols), word_overlaps(parts, _words(words, training, others))
     if as_json:
@@ -68,6 +74,8 @@ def check(
 
 def _read(paths: list[Path], columns: str | None) -> dict[str, Pairs]:
     """The pairs of each file, by its name, or by its path where names are not different."""
+    from nsed.text import read_pairs
+
     if len(set(paths)) < len(paths):
         raise ArgumentError("OTHERS", got=", ".join(map(str, paths)), expected="different files")
     short = len({path.name for path in paths}) == len(paths)
@@ -76,6 +84,10 @@ def _read(paths: list[Path], columns: str | None) -> dict[str, Pairs]:
 
 def _words(words: str | None, training: Path, others: list[Path] | None) -> list[Word]:
     """The list that is named, or that of the data set; nothing where there is none."""
+    from nsed.datasets import load_words, names
+    from nsed.datasets.catalogue import DATASETS
+    from nsed.datasets.word_list import read_word_list
+
     name = words or ("" if others else str(training))
     if name in names() and DATASETS[name].parts is None:
         return load_words(name)

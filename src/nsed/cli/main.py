@@ -1,4 +1,4 @@
-"""All commands in one place, and what happens when one of them fails."""
+"""`nsed` itself: its groups of commands, and what happens when one of them fails."""
 
 import io
 import os
@@ -8,24 +8,7 @@ import warnings
 import typer
 
 from nsed import __version__
-from nsed.cli import (
-    align,
-    bench,
-    cluster,
-    data,
-    demo,
-    doctor,
-    evaluate,
-    explain,
-    match,
-    models,
-    operations,
-    review,
-    rules,
-    score,
-    train,
-    transduce,
-)
+from nsed.cli.commands import COMMANDS, DATA_COMMANDS, MARKUP, add_commands
 from nsed.cli.console import complain, show_warning
 from nsed.errors import NsedError
 
@@ -33,30 +16,17 @@ app = typer.Typer(
     name="nsed",
     help="Learn how strings turn into other strings, and show the edit operations.",
     no_args_is_help=True,
-    rich_markup_mode="markdown",
+    rich_markup_mode=MARKUP,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-COMMANDS = (
-    demo.demo,
-    train.train,
-    evaluate.evaluate,
-    transduce.transduce,
-    review.review,
-    match.match,
-    cluster.cluster,
-    score.score,
-    align.align,
-    explain.explain,
-    operations.operations,
-    rules.rules,
-    models.models,
-    doctor.doctor,
-    bench.bench,
+data = typer.Typer(
+    help="Data sets: those with names, others' formats; a check of any for leaks; reference alignments.",
+    no_args_is_help=True,
 )
-for command in COMMANDS:
-    app.command()(command)
-app.add_typer(data.app, name="data")
+add_commands(app, COMMANDS)
+add_commands(data, DATA_COMMANDS)
+app.add_typer(data, name="data")
 
 
 def _show_version(wanted: bool) -> bool:

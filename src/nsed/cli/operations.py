@@ -1,8 +1,10 @@
 """`nsed operations`: what a model learned, as a table of operations or of costs."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from enum import StrEnum
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.markup import escape
@@ -11,8 +13,9 @@ from rich.table import Table
 from nsed.cli.arguments import ModelPath, Output, load_model, open_output, write_tsv
 from nsed.cli.console import out
 from nsed.errors import NotExplainableError
-from nsed.models.edit_distance import LearnableEditDistance
-from nsed.networks.operation_table import LearnedOperation
+
+if TYPE_CHECKING:
+    from nsed.networks.operation_table import LearnedOperation
 
 _COLOURS = {"delete": "red", "insert": "green", "substitute": "yellow"}
 
@@ -50,6 +53,8 @@ def operations(
     output: Output = None,
 ) -> None:
     """List the learned operations, or export them as costs."""
+    from nsed.models.edit_distance import LearnableEditDistance
+
     learned = load_model(model)
     if not isinstance(learned, LearnableEditDistance):
         raise NotExplainableError(f"{model}: a neural model has no table of operations; try `nsed align`")

@@ -1,26 +1,27 @@
-"""How each kind of model is trained from the command line, under a progress bar."""
+"""How models are trained from the command line: by steps under a progress bar, by EM, or at once."""
 
 import shutil
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
-from nsed.baselines.classifier import CrossEncoderConfig, PairClassifier, StanceConfig
-from nsed.baselines.seq2seq import Seq2Seq, Seq2SeqConfig
+from nsed.baselines.lingpy import Entry, LexStat
 from nsed.cli.console import progress_bar
-from nsed.config import Config
+from nsed.datasets.word_list import read_word_list
 from nsed.errors import ArgumentError, ModelFileError
+from nsed.models.base import NetworkModel
 from nsed.models.edit_distance import EditDistanceConfig, LearnableEditDistance
-from nsed.models.matcher import Matcher, MatcherConfig
-from nsed.models.transducer import Transducer, TransducerConfig
+from nsed.models.persistence import MODEL_KINDS, model_class
 from nsed.registry import Registry
-from nsed.text import Pairs
+from nsed.text import Pairs, StringConfig
 from nsed.train.run_folder import RunFolder
 from nsed.train.saved_model import DESCRIPTION
 
-Network = TypeVar("Network", Matcher, PairClassifier, Seq2Seq, Transducer)
+KINDS: Registry[str] = Registry("--model")
+"""Every kind of model by the name that users choose it by."""
+for _kind in MODEL_KINDS:
+    KINDS.register(_kind, _kind)
 
 
 class Order(NamedTuple):
@@ -35,12 +36,22 @@ class Order(NamedTuple):
     """The model that learns more, of the kind that the settings are for; None for a new one."""
 
 
-@dataclass(frozen=True)
-class Recipe:
-    """The settings of a kind of model, and its training, which saves the model and sums itself up in a line."""
+def config_of(kind: str) -> type[StringConfig]:
+    """The settings of a kind of model. Raises `UnknownNameError` for one that there is not."""
+    config: type[StringConfig] = model_class(KINDS[kind]).configs[kind]
+    return config
 
-    config: type[Config]
-    train: Callable[[Order], str]
+
+def train_model(order: Order) -> str:
+    """Train and save a model as its kind is trained; what was done, in a line."""
+    model = model_class(order.settings.model)
+    if issubclass(model, NetworkModel):
+        return _summary_of(_train_network(order, model.fit, model.validation_metric).record, model.validation_metric)
+    if model is LearnableEditDistance:
+        return train_edit_distance(order)
+    if model is LexStat:
+        return train_lexstat(order)
+    return _save_at_once(order, lambda: model.fit(order.pairs, validation=order.validation, config=order.settings))
 
 
 def train_edit_distance(order: Order) -> str:
@@ -80,27 +91,7 @@ def summary(model: LearnableEditDistance, pairs: int) -> str:
     return f"{steps}: log-likelihood per pair {first:.2f} → {last:.2f}"
 
 
-def train_transducer(order: Order) -> str:
-    """Gradient descent on pairs; validation counts wrong words."""
-    return _summary_of(_train_network(order, Transducer.fit, "wer").record, "wer")
-
-
-def train_seq2seq(order: Order) -> str:
-    """As a transducer."""
-    return _summary_of(_train_network(order, Seq2Seq.fit, "wer").record, "wer")
-
-
-def train_matcher(order: Order) -> str:
-    """Gradient descent on labelled pairs; validation is F1 at the best threshold."""
-    return _summary_of(_train_network(order, Matcher.fit, "f1").record, "f1")
-
-
-def train_classifier(order: Order) -> str:
-    """Like a matcher."""
-    return _summary_of(_train_network(order, PairClassifier.fit, "f1").record, "f1")
-
-
-def _train_network(order: Order, fit: Callable[..., Network], metric: str) -> Network:
+def _train_network(order: Order, fit: Callable[..., NetworkModel], metric: str) -> NetworkModel:
     """Train under a progress bar; the state is saved at every validation, and dropped when all is done."""
     run = RunFolder(order.output)
     if not order.resume:
@@ -128,10 +119,17 @@ def _many(count: int, thing: str) -> str:
     return f"{count:,} {thing}" + ("" if count == 1 else "s")
 
 
-RECIPES: Registry[Recipe] = Registry("--model")
-RECIPES.register("cross-encoder", Recipe(CrossEncoderConfig, train_classifier))
-RECIPES.register("edit-distance", Recipe(EditDistanceConfig, train_edit_distance))
-RECIPES.register("matcher", Recipe(MatcherConfig, train_matcher))
-RECIPES.register("seq2seq", Recipe(Seq2SeqConfig, train_seq2seq))
-RECIPES.register("stance", Recipe(StanceConfig, train_classifier))
-RECIPES.register("transducer", Recipe(TransducerConfig, train_transducer))
+def train_lexstat(order: Order) -> str:
+    """LexStat learns from a word list beside the pairs."""
+    if not order.settings.word_list:
+        raise ArgumentError("word_list", got="nothing", expected="a word list to learn from: --set word_list=FILE")
+    words = [Entry(word.language, word.concept, word.tokens) for word in read_word_list(order.settings.word_list)]
+    options = {"words": words, "validation": order.validation, "config": order.settings}
+    return _save_at_once(order, lambda: LexStat.fit(order.pairs, **options))
+
+
+def _save_at_once(order: Order, fit: Callable[[], Any]) -> str:
+    if order.resume:
+        raise ArgumentError("--resume", got="a model that is made at once", expected="nothing: there is no way back in")
+    fit().save(order.output)
+    return f"{order.settings.model}: made of {len(order.pairs):,} pairs"

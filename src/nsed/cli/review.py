@@ -1,15 +1,18 @@
 """`nsed review`: the answers that a person should look at first, to be corrected and learned from."""
 
+from __future__ import annotations
+
 import json
 from collections.abc import Iterator, Mapping
 from enum import StrEnum
 from itertools import chain, islice
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.table import Table
 
+from nsed.capabilities import Capability, can
 from nsed.cli.arguments import (
     Columns,
     Model,
@@ -24,13 +27,10 @@ from nsed.cli.arguments import (
 )
 from nsed.cli.console import out, progress_bar
 from nsed.errors import ArgumentError
-from nsed.jobs.review import Order, ReviewedPair, ReviewedWord, review_pairs, review_words
-from nsed.models.matcher import Matcher
-from nsed.models.transducer import Transducer
-from nsed.text import Pairs, read_pairs
-from nsed.text.readers import READERS
-from nsed.text.readers.delimited import TAB, Row, parse_rows
-from nsed.text.readers.lines import open_text
+
+if TYPE_CHECKING:
+    from nsed.jobs.review import ReviewedPair, ReviewedWord
+    from nsed.text import Pairs
 
 LINES = (".tsv", ".txt")
 """Endings of files that may have words or pairs, like those of no known ending."""
@@ -44,6 +44,15 @@ class Format(StrEnum):
     TABLE = "table"
 
 
+class By(StrEnum):
+    """What comes first: `nsed.jobs.review.Order`."""
+
+    CONFIDENCE = "confidence"
+    MARGIN = "margin"
+    ENTROPY = "entropy"
+    DISAGREEMENT = "disagreement"
+
+
 def review(
     model: ModelPath,
     data: Annotated[
@@ -55,7 +64,7 @@ def review(
     columns: Columns = None,
     top: Annotated[int, typer.Option(min=1, help="Lines at most.")] = 100,
     by: Annotated[
-        Order | None,
+        By | None,
         typer.Option(
             help="confidence: the least probable answers first; margin: those least ahead of the second; entropy: the "
             "most open choices; disagreement: targets or labels of the data that the model believes least. By "
@@ -89,23 +98,31 @@ def review(
 
 
 def _rows(
-    model: Model, name: Path, data: Path, columns: list[str] | None, by: Order | None
+    model: Model, name: Path, data: Path, columns: list[str] | None, by: By | None
 ) -> Iterator[Mapping[str, object]]:
-    given = words_or_pairs(data, columns)
-    if isinstance(model, Matcher) and isinstance(given, Pairs):
-        return map(_pair_row, review_pairs(model, given, by=by))
-    if isinstance(model, Matcher):
+    from nsed.jobs.review import Order, review_pairs, review_words
+    from nsed.text import Pairs
+
+    given, order = words_or_pairs(data, columns), Order(by) if by else None
+    if can(model, Capability.MATCH) and isinstance(given, Pairs):
+        return map(_pair_row, review_pairs(model, given, by=order))
+    if can(model, Capability.MATCH):
         raise ArgumentError("DATA", got=f"{data}, a list of words", expected="pairs, for a matcher")
-    if not isinstance(model, Transducer):
+    if not can(model, Capability.TRANSDUCE, Capability.SCORE):
         raise ArgumentError("MODEL", got=f"{name}, which gives no answers", expected="a transducer or a matcher")
     given = given.positives() if isinstance(given, Pairs) else given
     sources, targets = (given.sources, given.targets) if isinstance(given, Pairs) else (given, None)
     with progress_bar("reviewing", len(sources), unit="words") as bar:
-        return map(_word_row, review_words(model, sources, targets=targets, by=by, on_batch=bar.advance))
+        return map(_word_row, review_words(model, sources, targets=targets, by=order, on_batch=bar.advance))
 
 
 def words_or_pairs(path: Path, columns: list[str] | None) -> list[str] | Pairs:
     """What a file has: pairs, if it is of a kind that has columns, or if its first line has a tab."""
+    from nsed.text import read_pairs
+    from nsed.text.readers import READERS
+    from nsed.text.readers.delimited import TAB, Row, parse_rows
+    from nsed.text.readers.lines import open_text
+
     ending = path.suffix.lower()
     if ending in READERS and ending not in LINES:
         return read_pairs(path, columns=columns)

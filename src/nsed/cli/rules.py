@@ -1,36 +1,33 @@
 """`nsed rules`: what a model does to symbols, in a data set or by its weights, and how two of either differ."""
 
+from __future__ import annotations
+
 import json
 from collections.abc import Sequence
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, NamedTuple
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
-from nsed.cli.arguments import Columns, ModelPath, Output, PairsPath, load_model, open_output, split_columns, write_tsv
+from nsed.capabilities import Capability, can
+from nsed.cli.arguments import (
+    Columns,
+    Model,
+    ModelPath,
+    Output,
+    PairsPath,
+    load_model,
+    open_output,
+    split_columns,
+    write_tsv,
+)
 from nsed.cli.console import out, progress_bar
 from nsed.errors import ArgumentError, NotExplainableError
-from nsed.explain.render.figure import draw_grid
-from nsed.explain.render.grid import grid_svg
-from nsed.explain.render.rule_page import differences_page, rules_page
-from nsed.explain.render.rule_rows import (
-    COLUMNS,
-    DIFFERENCE_COLUMNS,
-    console_differences,
-    console_table,
-    difference_rows,
-    rule_grid,
-    rule_rows,
-)
-from nsed.explain.rule_table import Rule, RuleDifference, RuleTable, compare, plain
-from nsed.explain.rules import rules as rules_in
-from nsed.explain.weight_rules import table_rules, weight_rules
-from nsed.models.edit_distance import LearnableEditDistance
-from nsed.models.lattice_model import LatticeModel
-from nsed.models.matcher import Matcher
-from nsed.models.transducer import Transducer
-from nsed.text import Pairs, read_pairs
+
+if TYPE_CHECKING:
+    from nsed.explain.rule_table import Rule, RuleDifference, RuleTable
+    from nsed.text import Pairs
 
 
 class By(StrEnum):
@@ -57,42 +54,52 @@ class _Wanted(NamedTuple):
     title: str
 
 
+Top = Annotated[int, typer.Option(min=0, help="How many rules; 0 for all.")]
+ByOption = Annotated[
+    By,
+    typer.Option(
+        help="What comes first: support, the expected count; surprise, how far the operation is from being equally "
+        "probable everywhere, the log-likelihood ratio (G²) of the neighbour that says most about it."
+    ),
+]
+MinCount = Annotated[float, typer.Option(min=0, help="Only rules that are expected so often.")]
+Contexts = Annotated[
+    bool, typer.Option(help="Whether to find out next to which source symbols, or word edges, rules apply.")
+]
+Against = Annotated[
+    Path | None, typer.Option(help="Another model: which rules differ on the same pairs.", show_default=False)
+]
+AgainstData = Annotated[
+    Path | None, typer.Option(help="Other pairs: which rules differ of the same model.", show_default=False)
+]
+FormatOption = Annotated[
+    Format,
+    typer.Option(
+        "--format", help="table: for terminals; tsv: with a header; json: lines, with all contexts; html: a page."
+    ),
+]
+Picture = Annotated[
+    Path | None,
+    typer.Option(
+        help="Draw what each symbol becomes, as a table over symbols, into this file too: .svg, or with the extra "
+        "viz .png, .pdf, ...",
+        show_default=False,
+    ),
+]
+
+
 def rules(
     model: ModelPath,
     pairs: PairsPath = None,
     columns: Columns = None,
-    top: Annotated[int, typer.Option(min=0, help="How many rules; 0 for all.")] = 50,
-    by: Annotated[
-        By,
-        typer.Option(
-            help="What comes first: support, the expected count; surprise, how far the operation is from being equally "
-            "probable everywhere, the log-likelihood ratio (G²) of the neighbour that says most about it."
-        ),
-    ] = By.SUPPORT,
-    min_count: Annotated[float, typer.Option(min=0, help="Only rules that are expected so often.")] = 0.0,
-    contexts: Annotated[
-        bool, typer.Option(help="Whether to find out next to which source symbols, or word edges, rules apply.")
-    ] = True,
-    against: Annotated[
-        Path | None, typer.Option(help="Another model: which rules differ on the same pairs.", show_default=False)
-    ] = None,
-    against_data: Annotated[
-        Path | None, typer.Option(help="Other pairs: which rules differ of the same model.", show_default=False)
-    ] = None,
-    format_: Annotated[
-        Format,
-        typer.Option(
-            "--format", help="table: for terminals; tsv: with a header; json: lines, with all contexts; html: a page."
-        ),
-    ] = Format.TABLE,
-    picture: Annotated[
-        Path | None,
-        typer.Option(
-            help="Draw what each symbol becomes, as a table over symbols, into this file too: .svg, or with the extra "
-            "viz .png, .pdf, ...",
-            show_default=False,
-        ),
-    ] = None,
+    top: Top = 50,
+    by: ByOption = By.SUPPORT,
+    min_count: MinCount = 0.0,
+    contexts: Contexts = True,
+    against: Against = None,
+    against_data: AgainstData = None,
+    format_: FormatOption = Format.TABLE,
+    picture: Picture = None,
     output: Output = None,
 ) -> None:
     """List the rules that a model learned: what it deletes, inserts, substitutes and keeps, how often and where.
@@ -103,6 +110,8 @@ def rules(
 
     With --against or --against-data, rules are sorted by G², the log-likelihood ratio of two probabilities against one.
     """
+    from nsed.explain.rule_table import compare
+
     _check(pairs, against, against_data, by)
     title = f"Rules of {model}" + (f" in {pairs.name}" if pairs else "")
     data = _data(pairs, columns)
@@ -132,6 +141,8 @@ def _check(pairs: Path | None, against: Path | None, against_data: Path | None, 
 
 def _data(path: Path | None, columns: str | None) -> Pairs | None:
     """The pairs of a file that match; None without a file."""
+    from nsed.text import read_pairs
+
     if path is None:
         if columns is not None:
             raise ArgumentError("--columns", got=columns, expected="nothing without PAIRS")
@@ -143,8 +154,10 @@ def _data(path: Path | None, columns: str | None) -> Pairs | None:
 
 
 def _rules(path: Path, data: Pairs | None, *, contexts: bool) -> RuleTable:
+    from nsed.explain.rules import rules as rules_in
+
     model = load_model(path)
-    if not isinstance(model, LatticeModel):
+    if not can(model, Capability.RULES):
         raise NotExplainableError(f"{path}: this model has no lattice, so there are no operations to count")
     if data is None:
         return _rules_of_weights(path, model)
@@ -152,17 +165,18 @@ def _rules(path: Path, data: Pairs | None, *, contexts: bool) -> RuleTable:
         return rules_in(model, data, contexts=contexts, on_batch=bar.advance)
 
 
-def _rules_of_weights(path: Path, model: LatticeModel) -> RuleTable:
-    if isinstance(model, LearnableEditDistance):
-        return table_rules(model.table, model.coders)
-    assert isinstance(model, Matcher | Transducer)
+def _rules_of_weights(path: Path, model: Model) -> RuleTable:
     try:
-        return weight_rules(model.network, model.coders)
+        return model.own_rules()  # type: ignore[no-any-return]  # of any model
     except NotExplainableError as error:
         raise NotExplainableError(f"{path}: {error}: nsed rules {path} PAIRS") from None
 
 
 def _draw(table: RuleTable, path: Path) -> None:
+    from nsed.explain.render.figure import draw_grid
+    from nsed.explain.render.grid import grid_svg
+    from nsed.explain.render.rule_rows import rule_grid
+
     grid = rule_grid(table)
     if path.suffix != ".svg":
         draw_grid(grid, path)
@@ -172,6 +186,10 @@ def _draw(table: RuleTable, path: Path) -> None:
 
 
 def _write_rules(table: RuleTable, chosen: Sequence[Rule], wanted: _Wanted) -> None:
+    from nsed.explain.render.rule_page import rules_page
+    from nsed.explain.render.rule_rows import COLUMNS, console_table, rule_rows
+    from nsed.explain.rule_table import plain
+
     if wanted.form is Format.TABLE and wanted.output is None:
         out.print(console_table(table, chosen))
         return
@@ -185,6 +203,9 @@ def _write_rules(table: RuleTable, chosen: Sequence[Rule], wanted: _Wanted) -> N
 
 
 def _write_differences(chosen: Sequence[RuleDifference], names: tuple[str, str], wanted: _Wanted) -> None:
+    from nsed.explain.render.rule_page import differences_page
+    from nsed.explain.render.rule_rows import DIFFERENCE_COLUMNS, console_differences, difference_rows
+
     if wanted.form is Format.TABLE and wanted.output is None:
         out.print(console_differences(chosen, names))
         return

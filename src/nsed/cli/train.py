@@ -1,78 +1,86 @@
 """`nsed train`: learn a model from a file of pairs."""
 
+from __future__ import annotations
+
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from nsed.cli.arguments import Columns, load_model, split_columns
+from nsed.capabilities import Capability, can
+from nsed.cli.arguments import Columns, Model, load_model, split_columns
 from nsed.cli.console import complain, err
-from nsed.cli.control_recipes import RECIPES
-from nsed.cli.recipes import Order, Recipe
-from nsed.config import Config, flat, from_mapping, merged, parse_overrides, read_yaml, to_yaml
 from nsed.errors import ArgumentError, ModelFileError
-from nsed.models.edit_distance import LearnableEditDistance
-from nsed.models.matcher import Matcher
-from nsed.models.settings import fine_tuning_config
-from nsed.models.transducer import Transducer
-from nsed.text import read_pairs, reader_for
-from nsed.train.run_folder import CHECKPOINT, SETTINGS
-from nsed.train.saved_model import DESCRIPTION
-from nsed.train.strategy import is_first_process
 
-Start = LearnableEditDistance | Matcher | Transducer
-"""Models that can learn more."""
+if TYPE_CHECKING:
+    from nsed.cli.recipes import Order
+    from nsed.config import Config
+
 INTERRUPTED = 130
 """Exit status after Ctrl-C, as shells have it."""
 
 
+TrainingPairs = Annotated[
+    Path | None,
+    typer.Argument(help="File of pairs: TSV, CSV, CMUdict .dict, Parquet or Arrow.", show_default=False),
+]
+ModelFolder = Annotated[Path | None, typer.Argument(help="Folder for the model.", show_default=False)]
+ModelKind = Annotated[
+    str | None,
+    typer.Option(
+        help="edit-distance (a table of operations), transducer, or for labelled pairs matcher. To compare with: "
+        "seq2seq, cross-encoder, stance; lookup, majority, levenshtein, jaro-winkler; sca, lexstat, phonetisaurus. "
+        "By default what the settings say, or edit-distance.",
+        show_default=False,
+    ),
+]
+ValidationPairs = Annotated[
+    Path | None,
+    typer.Option(
+        help="For networks: pairs to choose the best step by; without, some of the pairs are held out. "
+        "For similarities: pairs to tune the threshold on."
+    ),
+]
+SourceSymbols = Annotated[
+    str | None,
+    typer.Option(help="What sources are made of: graphemes, tokens between spaces, or letters (of tokens)."),
+]
+TargetSymbols = Annotated[
+    str | None, typer.Option(help="What targets are made of; by default graphemes, in a .dict tokens.")
+]
+ConfigPath = Annotated[Path | None, typer.Option(help="YAML file with settings; see --print-config.")]
+Settings = Annotated[
+    list[str] | None, typer.Option("--set", help="A single setting, say encoder.kind=cnn; repeatable.")
+]
+PrintConfig = Annotated[bool, typer.Option("--print-config", help="Show all settings as YAML and stop.")]
+StartPath = Annotated[
+    Path | None,
+    typer.Option(
+        "--from",
+        help="A saved or shipped model that is to learn these pairs too; its settings are kept, but it learns "
+        "slowly and in few steps, until all is right.",
+        show_default=False,
+    ),
+]
+Resume = Annotated[bool, typer.Option("--resume", help="Continue the training in the folder.")]
+Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace the model in the folder.")]
+
+
 def train(
-    pairs: Annotated[
-        Path | None,
-        typer.Argument(help="File of pairs: TSV, CSV, CMUdict .dict, Parquet or Arrow.", show_default=False),
-    ] = None,
-    output: Annotated[Path | None, typer.Argument(help="Folder for the model.", show_default=False)] = None,
-    model: Annotated[
-        str | None,
-        typer.Option(
-            help="edit-distance (a table of operations), transducer, or for labelled pairs matcher. To compare with: "
-            "seq2seq, cross-encoder, stance; lookup, majority, levenshtein, jaro-winkler; sca, lexstat, phonetisaurus. "
-            "By default what the settings say, or edit-distance.",
-            show_default=False,
-        ),
-    ] = None,
-    validation: Annotated[
-        Path | None,
-        typer.Option(
-            help="For networks: pairs to choose the best step by; without, some of the pairs are held out. "
-            "For similarities: pairs to tune the threshold on."
-        ),
-    ] = None,
-    source_symbols: Annotated[
-        str | None,
-        typer.Option(help="What sources are made of: graphemes, tokens between spaces, or letters (of tokens)."),
-    ] = None,
-    target_symbols: Annotated[
-        str | None, typer.Option(help="What targets are made of; by default graphemes, in a .dict tokens.")
-    ] = None,
+    pairs: TrainingPairs = None,
+    output: ModelFolder = None,
+    model: ModelKind = None,
+    validation: ValidationPairs = None,
+    source_symbols: SourceSymbols = None,
+    target_symbols: TargetSymbols = None,
     columns: Columns = None,
-    config: Annotated[Path | None, typer.Option(help="YAML file with settings; see --print-config.")] = None,
-    set_: Annotated[
-        list[str] | None, typer.Option("--set", help="A single setting, say encoder.kind=cnn; repeatable.")
-    ] = None,
-    print_config: Annotated[bool, typer.Option("--print-config", help="Show all settings as YAML and stop.")] = False,
-    from_: Annotated[
-        Path | None,
-        typer.Option(
-            "--from",
-            help="A saved or shipped model that is to learn these pairs too; its settings are kept, but it learns "
-            "slowly and in few steps, until all is right.",
-            show_default=False,
-        ),
-    ] = None,
-    resume: Annotated[bool, typer.Option("--resume", help="Continue the training in the folder.")] = False,
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the model in the folder.")] = False,
+    config: ConfigPath = None,
+    set_: Settings = None,
+    print_config: PrintConfig = False,
+    from_: StartPath = None,
+    resume: Resume = False,
+    overwrite: Overwrite = False,
 ) -> None:
     """Learn from a file of pairs.
 
@@ -81,13 +89,17 @@ def train(
 
     With `--from` a trained model learns more, say corrected words. Without `--validation` nothing is held out then.
     """
+    from nsed.cli.recipes import Order, config_of
+    from nsed.config import from_mapping, parse_overrides, to_yaml
+    from nsed.text import read_pairs
+    from nsed.train.run_folder import SETTINGS
+
     chosen = {"model": model, "source_symbols": source_symbols, "target_symbols": target_symbols}
     given = parse_overrides(set_ or []) | {name: value for name, value in chosen.items() if value is not None}
     before = output / SETTINGS if output and resume else None
     start = None if from_ is None else _start(from_)
     values = _values(before, _suggested(pairs, start), config, given)
-    recipe = RECIPES[_kind(values, start)]
-    settings = from_mapping(recipe.config, values, where=str(config or "settings"))
+    settings = from_mapping(config_of(_kind(values, start)), values, where=str(config or "settings"))
     if print_config:
         typer.echo(to_yaml(settings), nl=False)
         return
@@ -100,30 +112,33 @@ def train(
     if not resume:
         _prepare(output, settings, keep=not overwrite)
     try:
-        _carry_out(recipe, order)
+        _carry_out(order)
     except KeyboardInterrupt:
         again = f" --from {from_}" if from_ else ""
         complain(f"interrupted; go on with: nsed train {pairs} {output} --resume{again}")
         raise typer.Exit(INTERRUPTED) from None
 
 
-def _carry_out(recipe: Recipe, order: Order) -> None:
-    done = recipe.train(order)
+def _carry_out(order: Order) -> None:
+    from nsed.cli.recipes import train_model
+    from nsed.train.strategy import is_first_process
+
+    done = train_model(order)
     if is_first_process():
         _write_settings(order.output, order.settings)
         err.print(done, markup=False)
         err.print(f"saved to {order.output}", markup=False)
 
 
-def _start(path: Path) -> Start:
+def _start(path: Path) -> Model:
     model = load_model(path)
-    if not isinstance(model, Start):
+    if not can(model, Capability.FINE_TUNE):
         expected = "an edit-distance, a matcher or a transducer: others cannot learn more"
         raise ArgumentError("--from", got=f"{path}, a {type(model).__name__}", expected=expected)
     return model
 
 
-def _kind(values: dict[Any, Any], start: Start | None) -> str:
+def _kind(values: dict[Any, Any], start: Model | None) -> str:
     """The kind of model that is wanted; that of the model to start from, if there is one."""
     kind = str(values.get("model", "edit-distance"))
     if start is not None and kind != start.config.model:
@@ -131,12 +146,12 @@ def _kind(values: dict[Any, Any], start: Start | None) -> str:
     return kind
 
 
-def _suggested(pairs: Path | None, start: Start | None) -> dict[str, Any]:
+def _suggested(pairs: Path | None, start: Model | None) -> dict[str, Any]:
     """Settings that nobody has to give: those of the model to start from, or what the data suggests."""
-    if isinstance(start, LearnableEditDistance):
-        return asdict(start.config)
+    from nsed.text import reader_for
+
     if start is not None:
-        return asdict(fine_tuning_config(start.config))
+        return asdict(start.fine_tuning_settings)
     return {"target_symbols": reader_for(pairs).target_symbols} if pairs else {}
 
 
@@ -144,6 +159,8 @@ def _values(
     before: Path | None, suggested: dict[str, Any], config: Path | None, given: dict[str, Any]
 ) -> dict[Any, Any]:
     """Options go over the file, the file over what was there: the training to resume, or what suggests itself."""
+    from nsed.config import flat, merged, read_yaml
+
     values: dict[Any, Any] = read_yaml(before) if before is not None and before.exists() else suggested
     if config is not None:
         values = merged(values, dict(flat(read_yaml(config))))
@@ -152,6 +169,9 @@ def _values(
 
 def _prepare(output: Path, settings: Config, *, keep: bool) -> None:
     """Make the folder and write the settings; what is there already is not overwritten by accident."""
+    from nsed.train.run_folder import CHECKPOINT
+    from nsed.train.saved_model import DESCRIPTION
+
     try:
         output.mkdir(parents=True, exist_ok=True)
         if keep and ((output / DESCRIPTION).exists() or (output / CHECKPOINT).exists()):
@@ -162,4 +182,7 @@ def _prepare(output: Path, settings: Config, *, keep: bool) -> None:
 
 
 def _write_settings(output: Path, settings: Config) -> None:
+    from nsed.config import to_yaml
+    from nsed.train.run_folder import SETTINGS
+
     (output / SETTINGS).write_text(to_yaml(settings), encoding="utf-8")

@@ -1,12 +1,12 @@
 """Similarity: how alike the strings of pairs are to a model, from 0 to 1, and the same without a model."""
 
-from typing import Protocol, runtime_checkable
+from typing import Any
 
 import numpy as np
 
 from nsed.baselines.pair_scorer import UNCALIBRATED, Criterion
-from nsed.baselines.similarity import Levenshtein as Similarity
-from nsed.baselines.similarity import LevenshteinConfig
+from nsed.baselines.similarity import Levenshtein, LevenshteinConfig
+from nsed.capabilities import Capability, can
 from nsed.errors import ArgumentError
 from nsed.progress import OnBatch, ignore
 from nsed.text import Pairs
@@ -14,55 +14,39 @@ from nsed.text import Pairs
 PROBABLE = 0.5
 
 
-@runtime_checkable
-class Judge(Protocol):
-    """A model that gives the probability that a pair belongs together: a Matcher."""
-
-    def probability(self, pairs: Pairs, *, on_batch: OnBatch = ignore) -> np.ndarray:
-        """A number from 0 to 1 for each pair."""
-
-
-@runtime_checkable
-class Scorer(Protocol):
-    """A model that gives the log-probability of a pair of strings: a Transducer, a LearnableEditDistance."""
-
-    def score(self, pairs: Pairs, *, on_batch: OnBatch = ignore) -> np.ndarray:
-        """A number up to 0 for each pair."""
-
-
-class Levenshtein:
+class LevenshteinControl:
     """The control without a model: 1 - edits / tokens of the longer string.
 
-    >>> Levenshtein().probability(Pairs(["h a n d"], ["h o n d"]))
+    >>> LevenshteinControl().probability(Pairs(["h a n d"], ["h o n d"]))
     array([0.75])
     """
 
     def __init__(self) -> None:
         config = LevenshteinConfig(source_symbols="tokens", target_symbols="tokens")
-        self._similarity = Similarity(config, Criterion(PROBABLE, UNCALIBRATED))
+        self._similarity = Levenshtein(config, Criterion(PROBABLE, UNCALIBRATED))
 
     def probability(self, pairs: Pairs, *, on_batch: OnBatch = ignore) -> np.ndarray:
         """The normalised similarity of each pair; no probability, but as large as one."""
         return self._similarity.score(pairs, on_batch=on_batch)
 
 
-def likeness(model: object, pairs: Pairs, *, on_batch: OnBatch = ignore) -> np.ndarray:
+def similarity(model: Any, pairs: Pairs, *, on_batch: OnBatch = ignore) -> np.ndarray:
     """A number from 0 to 1 for each pair of strings of tokens.
 
     The probability of a match where the model gives one. Else the probability of the pair, but per token of both
     strings (its geometric mean), since long pairs are all improbable.
     """
-    if isinstance(model, Judge):
+    if can(model, Capability.MATCH):
         return np.asarray(model.probability(pairs, on_batch=on_batch), dtype=float)
-    if isinstance(model, Scorer):
+    if can(model, Capability.SCORE):
         tokens = np.array([len(source.split()) + len(target.split()) for source, target in pairs])
         return np.asarray(np.exp(model.score(pairs, on_batch=on_batch) / np.maximum(tokens, 1)))
     got = f"a {type(model).__name__}, which scores no pairs"
     raise ArgumentError("model", got=got, expected="one with a method `probability` or `score`, say a Matcher")
 
 
-def both_ways(model: object, pairs: Pairs, *, on_batch: OnBatch = ignore) -> np.ndarray:
-    """The mean likeness of a pair and of its reverse: a model that reads from source to target may tell them apart."""
+def both_ways(model: Any, pairs: Pairs, *, on_batch: OnBatch = ignore) -> np.ndarray:
+    """The mean similarity of a pair and of its reverse, which a model that reads from source to target tells apart."""
     languages = pairs.source_languages, pairs.target_languages
     one, other = ([*column] if column is not None else None for column in languages)
     both = Pairs(
@@ -71,5 +55,5 @@ def both_ways(model: object, pairs: Pairs, *, on_batch: OnBatch = ignore) -> np.
         source_languages=one + other if one and other else None,
         target_languages=other + one if one and other else None,
     )
-    there, back = likeness(model, both, on_batch=on_batch).reshape(2, -1)
+    there, back = similarity(model, both, on_batch=on_batch).reshape(2, -1)
     return np.asarray((there + back) / 2)

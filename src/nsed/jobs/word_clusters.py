@@ -126,12 +126,12 @@ def cluster_words(
     """The cluster of each word, numbered as they first occur; words of two concepts are never together.
 
     The model is whatever scores pairs: a `Matcher`, whose calibrated probabilities the threshold then is for, another
-    model (see `nsed.jobs.similarity`) or `Levenshtein()`. Pairs are scored both ways; `on_batch` is told how many.
+    model (see `nsed.jobs.similarity`) or `LevenshteinControl()`. Pairs are scored both ways; `on_batch` gets their number.
 
-    >>> from nsed.jobs import Levenshtein
+    >>> from nsed.jobs import LevenshteinControl
     >>> words = [Word("Dutch", "hand", "h ɑ n t", ""), Word("German", "hand", "h a n t", ""),
     ...          Word("Finnish", "hand", "k æ s i", ""), Word("Dutch", "foot", "v u t", "")]
-    >>> cluster_words(Levenshtein(), words, threshold=0.5)
+    >>> cluster_words(LevenshteinControl(), words, threshold=0.5)
     array([0, 0, 1, 2])
     """
     compared = compared_words(model, words, same_language=same_language, on_batch=on_batch)

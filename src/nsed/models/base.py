@@ -60,6 +60,12 @@ class Model(ABC):
         """What the model is called in settings and on disk."""
         return self.config.model
 
+    @property
+    def fine_tuning_settings(self) -> StringConfig:
+        """The settings with which the model learns more, unless others are given; raises where it cannot."""
+        expected = "none: a model of this kind cannot learn more; a matcher or a transducer can"
+        raise ArgumentError("start", got=f"a model of kind {self.kind!r}", expected=expected)
+
     @abstractmethod
     def contents(self, *, half: bool = False) -> Contents:
         """All that is saved beside the settings; `half` is for models with a network."""
@@ -115,6 +121,8 @@ class NetworkModel(Model):
     """A model with a network, trained by gradient descent. Abstract: a model adds network, task and verbs."""
 
     config: NetworkConfig
+    validation_metric: ClassVar[str]
+    """The number of a validation that decides which weights are best."""
 
     def __init__(
         self,
@@ -193,6 +201,13 @@ class NetworkModel(Model):
         """Pairs as numbers; one warning names all symbols that are new."""
         return EncodedPairs(*self.coders.encode(pairs))
 
+    @property
+    def fine_tuning_settings(self) -> NetworkConfig:
+        """See `Model.fine_tuning_settings`: slow and small steps, see `fine_tuning_config`."""
+        if Capability.FINE_TUNE not in self.capabilities:
+            super().fine_tuning_settings  # noqa: B018  # raises
+        return fine_tuning_config(self.config)
+
     def contents(self, *, half: bool = False) -> Contents:
         """See `Model.contents`."""
         languages = {} if self.languages is None else {"languages": self.languages}
@@ -228,10 +243,7 @@ class NetworkModel(Model):
     def _settings(
         cls, config: ConfigLike | None, keywords: Mapping[str, Any], start: SomeNetworkModel | None
     ) -> NetworkConfig:
-        if start is not None and Capability.FINE_TUNE not in start.capabilities:
-            expected = "none: a model of this kind cannot learn more; a matcher or a transducer can"
-            raise ArgumentError("start", got=f"a model of kind {start.kind!r}", expected=expected)
-        suggested = fine_tuning_config(start.config) if start else None
+        suggested = start.fine_tuning_settings if start else None
         resolved = resolve_settings(cls.configs, config, keywords, suggested=suggested)
         assert isinstance(resolved, NetworkConfig)
         return resolved

@@ -64,6 +64,7 @@ class DecodingModel(NetworkModel, TransducingModel):
     """A network that writes targets symbol by symbol. Abstract: a model adds its network, its task and its scores."""
 
     config: SearchConfig
+    validation_metric = "wer"
 
     @property
     @abstractmethod

@@ -12,6 +12,8 @@ import torch
 from nsed.capabilities import Capability
 from nsed.config import bounded
 from nsed.errors import ArgumentError
+from nsed.explain.rule_table import RuleTable
+from nsed.explain.weight_rules import table_rules
 from nsed.lattice import EditLattice
 from nsed.models.base import Contents
 from nsed.models.lattice_model import LATTICE_VERBS, LatticeModel
@@ -158,6 +160,11 @@ class LearnableEditDistance(LatticeModel):
         """
         return _by_probability(self._smoothed.operations(*self.coders.vocabularies.values()))
 
+    @property
+    def fine_tuning_settings(self) -> EditDistanceConfig:
+        """See `Model.fine_tuning_settings`: its own."""
+        return self.config
+
     def contents(self, *, half: bool = False) -> Contents:
         """See `Model.contents`: the table in double precision, always."""
         record = {"log_likelihood_per_pair": list(self.history), "pairs_sha256": self.pairs_hash}
@@ -239,6 +246,10 @@ class LearnableEditDistance(LatticeModel):
     def _batches(self, pairs: Pairs) -> PairBatches:
         encoded = EncodedPairs(*self.coders.encode(pairs))
         return encoded.batches(batch_cells=self.config.batch_cells, max_cells=self.config.max_cells)
+
+    def own_rules(self) -> RuleTable:
+        """See `LatticeModel.own_rules`: the table itself."""
+        return table_rules(self.table, self.coders)
 
     def lattices(self, pairs: Pairs) -> Iterator[tuple[PairBatch, EditLattice]]:
         """See `LatticeModel.lattices`: under the smoothed table."""

@@ -10,6 +10,7 @@ from nsed.errors import ArgumentError
 from nsed.explain.decision import Decision, Output
 from nsed.explain.explanation import Explanation, Outline
 from nsed.explain.reading import read_explanation, read_scripts
+from nsed.explain.rule_table import RuleTable
 from nsed.lattice import EditLattice
 from nsed.models.base import Model
 from nsed.progress import OnBatch, ignore
@@ -26,6 +27,10 @@ class LatticeModel(Model):
     @abstractmethod
     def lattices(self, pairs: Pairs) -> Iterator[tuple[PairBatch, EditLattice]]:
         """The lattices of pairs, in batches of similar lengths."""
+
+    @abstractmethod
+    def own_rules(self) -> RuleTable:
+        """The rules that the model has without any data. Raises `NotExplainableError` where it sees context."""
 
     @abstractmethod
     def score(

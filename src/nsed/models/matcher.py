@@ -12,6 +12,8 @@ from nsed.capabilities import Capability
 from nsed.config import bounded
 from nsed.encoders import EncoderConfig
 from nsed.explain.decision import Decision
+from nsed.explain.rule_table import RuleTable
+from nsed.explain.weight_rules import weight_rules
 from nsed.lattice import EditLattice
 from nsed.models.lattice_model import LATTICE_VERBS, LatticeModel
 from nsed.models.pair_model import LabelledConfig, LabelledTask, PairModel, in_order
@@ -123,6 +125,10 @@ class Matcher(PairModel, LatticeModel):
         if len(tiny):
             scores[tiny] = match_log_probs(self.network, self.encoded(pairs.chosen(tiny.tolist())), self.device)
         return scores
+
+    def own_rules(self) -> RuleTable:
+        """See `LatticeModel.own_rules`."""
+        return weight_rules(self.network, self.coders)
 
     def lattices(self, pairs: Pairs) -> Iterator[tuple[PairBatch, EditLattice]]:
         """See `LatticeModel.lattices`."""

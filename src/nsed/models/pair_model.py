@@ -63,6 +63,7 @@ class PairModel(NetworkModel, DecidingModel):
     """
 
     config: LabelledConfig
+    validation_metric = "f1"
 
     def __init__(
         self,

@@ -27,6 +27,11 @@ MODEL_KINDS = {
 """The class of each kind of model, whose `from_saved` makes it again. A kind is imported when a folder holds one."""
 
 
+def model_class(kind: str) -> Any:
+    """The class that makes models of this kind."""
+    return resolve_name(MODEL_KINDS[kind])
+
+
 def load(path: str | Path) -> Any:
     """The model saved in a folder, or the shipped model of that name, whatever its kind.
 
@@ -36,9 +41,8 @@ def load(path: str | Path) -> Any:
     if saved.kind not in MODEL_KINDS:
         known = ", ".join(MODEL_KINDS)
         raise ModelFileError(path, f"holds a model of kind {saved.kind!r}; this version of nsed knows: {known}")
-    model: Any = resolve_name(MODEL_KINDS[saved.kind])
     try:
-        return model.from_saved(saved)
+        return model_class(saved.kind).from_saved(saved)
     except (NsedError, KeyError, TypeError) as error:
         raise ModelFileError(path, f"the parts of the model do not fit together: {error}") from None
 

@@ -13,6 +13,8 @@ from nsed.encoders import EncoderConfig, attending_kinds
 from nsed.errors import ConfigError, NotExplainableError
 from nsed.explain.decision import Output
 from nsed.explain.explanation import Explanation
+from nsed.explain.rule_table import RuleTable
+from nsed.explain.weight_rules import weight_rules
 from nsed.lattice import EditLattice
 from nsed.models.decoding import DecodingModel, DecodingTask, SearchConfig
 from nsed.models.lattice_model import LATTICE_VERBS, LatticeModel
@@ -158,6 +160,10 @@ class Transducer(DecodingModel, LatticeModel):
         if not found:
             raise NotExplainableError(f"no target has a probability above zero for {source!r}")
         return found[0].text
+
+    def own_rules(self) -> RuleTable:
+        """See `LatticeModel.own_rules`."""
+        return weight_rules(self.network, self.coders)
 
     def lattices(self, pairs: Pairs) -> Iterator[tuple[PairBatch, EditLattice]]:
         """See `LatticeModel.lattices`."""

@@ -1,21 +1,21 @@
 """`nsed serve`: models behind a page and a JSON API."""
 
+from __future__ import annotations
+
 import warnings
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
-import torch
 import typer
 
 from nsed.cli.console import err, progress_bar
 from nsed.errors import ArgumentError, CutOutputWarning, MissingExtraError, UnknownSymbolWarning
-from nsed.models.persistence import shipped_models
-from nsed.models.transduction import Overrides
-from nsed.text import read_pairs
 from nsed.web.limits import Limits
-from nsed.web.served_models import NO_OVERRIDES, ServedModel
+
+if TYPE_CHECKING:
+    from nsed.web.served_models import ServedModel
 
 
 def serve(
@@ -51,7 +51,12 @@ def serve(
     The page's Match view needs a matcher, and its Rules view pairs: --rules-data, or those that someone pastes.
     """
     _check_installed()
-    from nsed.web.server import run_server  # noqa: PLC0415  what needs the extra
+    import torch
+
+    from nsed.models.persistence import shipped_models
+    from nsed.models.transduction import Overrides
+    from nsed.web.served_models import NO_OVERRIDES, ServedModel
+    from nsed.web.server import run_server
 
     for category in (UnknownSymbolWarning, CutOutputWarning):
         warnings.simplefilter("ignore", category)  # who asks is told
@@ -90,6 +95,8 @@ def _named(given: str, names: list[str]) -> tuple[str, Path]:
 
 def _counted(served: ServedModel, path: Path) -> ServedModel:
     served.check("rules")
+    from nsed.text import read_pairs
+
     pairs = read_pairs(path)
     with progress_bar(f"reading rules of {served.name}", len(pairs)) as bar:
         return served.with_rules(pairs, on_batch=bar.advance)

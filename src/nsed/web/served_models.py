@@ -5,18 +5,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
-from nsed.baselines.pair_scorer import PairScorer
+from nsed.capabilities import Capability, can
 from nsed.errors import ArgumentError, NotExplainableError
 from nsed.explain.rule_table import RuleTable
 from nsed.explain.rules import rules
-from nsed.explain.weight_rules import table_rules, weight_rules
-from nsed.models.edit_distance import LearnableEditDistance
-from nsed.models.lattice_model import LatticeModel
-from nsed.models.matcher import Matcher
-from nsed.models.pair_model import PairModel
 from nsed.models.persistence import load, shipped_models
-from nsed.models.transducer import Transducer
-from nsed.models.transduction import Overrides, TransducingModel
+from nsed.models.transduction import Overrides
 from nsed.progress import OnBatch, ignore
 from nsed.registry import Registry
 from nsed.text import Pairs
@@ -104,22 +98,22 @@ class Gallery:
 
 
 def _abilities(model: object) -> Iterator[Ability]:
-    if isinstance(model, TransducingModel):
-        yield "transduce"
-    if isinstance(model, PairModel | PairScorer):
-        yield "match"
-    if isinstance(model, LatticeModel):
-        yield from ("align", "explain", "rules")
+    asked: dict[Ability, Capability] = {
+        "transduce": Capability.TRANSDUCE,
+        "match": Capability.MATCH,
+        "align": Capability.ALIGN,
+        "explain": Capability.EXPLAIN,
+        "rules": Capability.RULES,
+    }
+    return (ability for ability, capability in asked.items() if can(model, capability))
 
 
-def _own_rules(model: object) -> RuleTable | None:
+def _own_rules(model: Any) -> RuleTable | None:
     """Rules that need no data, if the model has such."""
-    if isinstance(model, LearnableEditDistance):
-        return table_rules(model.table, model.coders)
-    if not isinstance(model, Matcher | Transducer):
+    if not can(model, Capability.RULES):
         return None
     try:
-        return weight_rules(model.network, model.coders)
+        return model.own_rules()  # type: ignore[no-any-return]  # of any model
     except NotExplainableError:
         return None
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -16,7 +17,6 @@ from nsed.evaluate import (
     word_errors,
 )
 from nsed.evaluate.grouping import Rows
-from nsed.evaluate.report.protocols import Answer, Transduces
 from nsed.evaluate.report.records import Breakdown, Curve, Figure, Group, Line, Point
 from nsed.progress import Progress, silent
 from nsed.text import Pairs
@@ -40,7 +40,7 @@ class Answers:
     """What a model said to different sources, best answer first, and how far that is from what is right."""
 
     words: list[Word]
-    given: Sequence[Sequence[Answer]]
+    given: Sequence[Sequence[Any]]
     errors: WordErrors
     nbest: int
 
@@ -56,7 +56,7 @@ class Answers:
 
 
 def answer(
-    model: Transduces, pairs: Pairs, *, nbest: int = 1, beam: int | None = None, progress: Progress = silent
+    model: Any, pairs: Pairs, *, nbest: int = 1, beam: int | None = None, progress: Progress = silent
 ) -> Answers:
     """Transduce each different source once; any target that it has in the pairs is right."""
     words = _words(model, pairs)
@@ -66,7 +66,7 @@ def answer(
     return Answers(words, given, word_errors(best, [word.references for word in words]), nbest)
 
 
-def _words(model: Transduces, pairs: Pairs) -> list[Word]:
+def _words(model: Any, pairs: Pairs) -> list[Word]:
     targets: dict[str, dict[str, None]] = {}
     languages: dict[str, set[str]] = {}
     columns = [column for column in (pairs.source_languages, pairs.target_languages) if column is not None]

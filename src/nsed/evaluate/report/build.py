@@ -2,10 +2,11 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Generic, NamedTuple, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
 
+from nsed.capabilities import Capability, can
 from nsed.errors import ArgumentError
 from nsed.evaluate.matching import f1_of_totals
 from nsed.evaluate.report.answers import (
@@ -18,7 +19,6 @@ from nsed.evaluate.report.answers import (
 from nsed.evaluate.report.decisions import Decisions, decide, matching_breakdowns, matching_curves, matching_figures
 from nsed.evaluate.report.links import alignment_figures
 from nsed.evaluate.report.mistakes import false_decisions, wrong_answers
-from nsed.evaluate.report.protocols import Scores, Searches, Transduces
 from nsed.evaluate.report.records import Breakdown, Comparison, Curve, Difference, Figure, Mistake, Report, TaskKind
 from nsed.evaluate.significance import difference_interval, paired_statistic_test, paired_test
 from nsed.progress import Progress, silent
@@ -60,7 +60,7 @@ class NamedModel(NamedTuple):
     """A model, and what the report calls it."""
 
     name: str
-    model: object
+    model: Any
 
 
 @dataclass(frozen=True)
@@ -93,7 +93,7 @@ def evaluate(
     """
     if not len(pairs):
         raise ArgumentError("pairs", got="none", expected="at least one")
-    if pairs.labels is None and isinstance(model.model, Transduces):
+    if pairs.labels is None and can(model.model, Capability.TRANSDUCE):
         return _report(TRANSDUCTION, model, pairs, name=name, wishes=wishes, progress=progress)
     if pairs.labels is None and wishes.alignments is not None:
         return _report(ALIGNMENT, model, pairs, name=name, wishes=wishes, progress=progress)
@@ -117,9 +117,9 @@ def _report(
     )
 
 
-def _settings(model: object, wishes: Wishes) -> dict[str, int]:
+def _settings(model: Any, wishes: Wishes) -> dict[str, int]:
     """How answers were searched for: no fewer prefixes than answers are followed."""
-    beam = wishes.beam or (model.beam if isinstance(model, Searches) else 0)
+    beam = wishes.beam or getattr(model, "beam", 0)
     return {"nbest": wishes.nbest, **({"beam": max(beam, wishes.nbest)} if beam else {})}
 
 
@@ -138,13 +138,13 @@ def _alignment(model: NamedModel, pairs: Pairs, wishes: Wishes, progress: Progre
 
 
 def _answers(model: NamedModel, pairs: Pairs, wishes: Wishes, progress: Progress) -> Answers:
-    if not isinstance(model.model, Transduces):
+    if not can(model.model, Capability.TRANSDUCE):
         raise ArgumentError("model", got=model.name, expected="one that turns sources into targets, as the other does")
     return answer(model.model, pairs, nbest=wishes.nbest, beam=wishes.beam, progress=progress)
 
 
 def _decisions(model: NamedModel, pairs: Pairs, wishes: Wishes, progress: Progress) -> Decisions:
-    if not isinstance(model.model, Scores):
+    if not can(model.model, Capability.SCORE):
         raise ArgumentError("model", got=model.name, expected="one that gives pairs scores")
     return decide(model.model, pairs, validation=wishes.validation, progress=progress)
 
@@ -158,7 +158,7 @@ class Task(Generic[Done]):
     figures: Callable[[Done], tuple[Figure, ...]]
     curves: Callable[[Done], tuple[Curve, ...]]
     breakdowns: Callable[[Done], tuple[Breakdown, ...]]
-    mistakes: Callable[[object, Done, int], tuple[Mistake, ...]]
+    mistakes: Callable[[Any, Done, int], tuple[Mistake, ...]]
     compare: Callable[[Done, Done], tuple[Difference, ...]]
 
 

@@ -1,9 +1,11 @@
 """A model's decisions about labelled pairs, and the figures, curves and groups that they make."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
+from nsed.capabilities import Capability, can
 from nsed.errors import ArgumentError
 from nsed.evaluate import (
     average_precision,
@@ -21,10 +23,9 @@ from nsed.evaluate import (
     roc_auc,
 )
 from nsed.evaluate.grouping import Rows
-from nsed.evaluate.report.protocols import Calibrated, Decides, Reads, Scores
 from nsed.evaluate.report.records import Breakdown, Curve, Figure, Group, Line, Point
 from nsed.progress import Progress, silent
-from nsed.text import Pairs, Symboliser
+from nsed.text import Coders, Pairs, Symboliser
 
 CURVE_POINTS = 200
 OPTIMISTIC = "tuned on these very pairs: optimistic"
@@ -53,18 +54,19 @@ class Decisions:
         return bool(self.labels.any() and not self.labels.all())
 
 
-def decide(model: Scores, pairs: Pairs, *, validation: Pairs | None = None, progress: Progress = silent) -> Decisions:
+def decide(model: Any, pairs: Pairs, *, validation: Pairs | None = None, progress: Progress = silent) -> Decisions:
     """Score the pairs; the threshold is the best one of the validation pairs, without these the model's own."""
     labels, threshold = labels_of(pairs, "pairs"), _threshold(model, validation)
     with progress("scoring", len(pairs)) as on_batch:
         scores = model.score(pairs, on_batch=on_batch)
-    calibrated = model.calibration.probability(scores) if isinstance(model, Calibrated) else None
+    calibrated = model.calibration.probability(scores) if can(model, Capability.MATCH) else None
     return Decisions(pairs, labels, scores, threshold, _lengths(model, pairs), calibrated)
 
 
-def _lengths(model: Scores, pairs: Pairs) -> np.ndarray:
+def _lengths(model: Any, pairs: Pairs) -> np.ndarray:
     """In the model's symbols; grapheme clusters where it does not say what these are."""
-    split = model.coders.source.split if isinstance(model, Reads) else Symboliser().split
+    coders: Coders | None = getattr(model, "coders", None)
+    split = Symboliser().split if coders is None else coders.source.split
     lengths = {source: len(split(source)) for source in set(pairs.sources)}
     return np.array([lengths[source] for source in pairs.sources])
 
@@ -76,11 +78,11 @@ def labels_of(pairs: Pairs, name: str) -> np.ndarray:
     return np.asarray(pairs.labels, dtype=bool)
 
 
-def _threshold(model: Scores, validation: Pairs | None) -> float:
+def _threshold(model: Any, validation: Pairs | None) -> float:
     if validation is not None:
         return best_threshold(model.score(validation), labels_of(validation, "validation")).threshold
-    if isinstance(model, Decides):
-        return model.threshold
+    if can(model, Capability.MATCH):
+        return float(model.threshold)
     expected = "labelled pairs to tune the threshold on: this model has none"
     raise ArgumentError("validation", got="nothing", expected=expected)
 

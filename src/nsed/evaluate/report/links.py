@@ -2,15 +2,16 @@
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
+from nsed.capabilities import Capability, can
 from nsed.errors import DataError, NotExplainableError
 from nsed.evaluate import Agreement, alignment_score, links_in_proportion, read_pharaoh, totals_interval
-from nsed.evaluate.report.protocols import Aligns, Linked, Reads
 from nsed.evaluate.report.records import Figure
 from nsed.progress import OnBatch, Progress, silent
-from nsed.text import Links, Pairs
+from nsed.text import Coders, Links, Pairs
 
 
 def read_reference(path: Path, pairs: Pairs) -> list[Links]:
@@ -24,7 +25,7 @@ def read_reference(path: Path, pairs: Pairs) -> list[Links]:
 
 
 def alignment_figures(
-    model: object, pairs: Pairs, expected: Sequence[Links], *, progress: Progress = silent
+    model: Any, pairs: Pairs, expected: Sequence[Links], *, progress: Progress = silent
 ) -> tuple[Figure, ...]:
     """Precision, recall and F1 of the substitutions of all pairs together; of labelled pairs, of those that match.
 
@@ -44,18 +45,20 @@ def alignment_figures(
     )
 
 
-def _control(model: object, pairs: Pairs, reference: Sequence[Links]) -> Iterator[Figure]:
-    if isinstance(model, Reads):
-        split, write = model.coders.source.split, model.coders.target.split
+def _control(model: Any, pairs: Pairs, reference: Sequence[Links]) -> Iterator[Figure]:
+    coders: Coders | None = getattr(model, "coders", None)
+    if coders is not None:
+        split, write = coders.source.split, coders.target.split
         found = [links_in_proportion(len(split(source)), len(write(target))) for source, target in pairs]
         note = "of links in proportion to the lengths, without a model"
         yield Figure("alignment_f1_control", alignment_score(found, reference).f1, note=note)
 
 
-def _links(model: object, pairs: Pairs, on_batch: OnBatch) -> list[Links]:
-    if isinstance(model, Linked):
-        return model.links(pairs, on_batch=on_batch)
-    if isinstance(model, Aligns):
+def _links(model: Any, pairs: Pairs, on_batch: OnBatch) -> list[Links]:
+    if can(model, Capability.LINKS):
+        found: list[Links] = model.links(pairs, on_batch=on_batch)
+        return found
+    if can(model, Capability.ALIGN):
         return [model.align(source, target).links for source, target in pairs]
     raise NotExplainableError("this model cannot align: it has no links to compare with those of a file")
 

