@@ -45,14 +45,16 @@ class TypedColumn(Protocol):
         """The type."""
 
 
-Column: TypeAlias = Iterable[str] | ArrowStream | ArrowArray
-"""Strings as callers have them: a list or any iterable, an Arrow array, a pandas or polars Series, a numpy array."""
-
-AnyColumn: TypeAlias = Iterable[object] | ArrowStream | ArrowArray
-"""A column of anything, before it is checked."""
+Column: TypeAlias = Iterable[object] | ArrowStream | ArrowArray
+"""Strings or labels as callers have them, before they are checked: a list or any iterable, an Arrow array, a pandas or
+polars Series, a numpy array."""
 
 TableLike: TypeAlias = ArrowStream | PandasFrame | Mapping[str, Column]
 """Columns with names: an Arrow table, record batch or reader, a pandas or polars frame, a DuckDB relation, a dict."""
+
+
+MANY = 2**14
+"""Elements of a list that Arrow encodes faster than Python, even where its first array makes it load pandas."""
 
 
 class NamedColumn(NamedTuple):
@@ -123,18 +125,19 @@ def _places(names: Sequence[str], roles: Sequence[str]) -> dict[str, int]:
     return found
 
 
-def to_arrow(column: AnyColumn) -> pa.Array | pa.ChunkedArray | None:
+def to_arrow(column: Column) -> pa.Array | pa.ChunkedArray | None:
     """The column in Arrow's types, without a copy where it is Arrow's already; NaN is null.
 
-    None where Arrow has no type for it: objects of several kinds, or strings with half a surrogate pair.
+    None for a short list, and where Arrow has no type for it: objects of several kinds, strings with half a surrogate
+    pair.
     """
     try:
         if isinstance(column, pa.Array | pa.ChunkedArray):
             return column
         if isinstance(column, ArrowStream):
             return pa.chunked_array(column)
-        known = isinstance(column, TypedColumn | ArrowArray)
-        return pa.array(column if known else list(column), from_pandas=True)  # type: ignore[arg-type]
+        values = column if isinstance(column, TypedColumn | ArrowArray) else list(column)
+        return None if isinstance(values, list) and len(values) < MANY else pa.array(values, from_pandas=True)
     except (pa.ArrowException, ValueError, TypeError, OverflowError):
         return None
 
@@ -144,7 +147,7 @@ def is_arrow(column: object) -> bool:
     return isinstance(column, pa.Array | pa.ChunkedArray | ArrowStream | ArrowArray)
 
 
-def checked_column(column: object, name: str, *, expected: str = "a list of strings") -> AnyColumn:
+def checked_column(column: object, name: str, *, expected: str = "a list of strings") -> Column:
     """One column, which can be read twice. Raises `ArgumentError` for a single string, a frame, or no column at all."""
     if isinstance(column, str):
         raise ArgumentError(name, got=repr(column), expected=expected)
@@ -170,15 +173,16 @@ def lone_column(column: object) -> ArgumentError:
     return ArgumentError("pairs", got=got, expected="(source, target), two strings in each row", advice=advice)
 
 
-def checked_strings(column: AnyColumn, name: str) -> list[str]:
+def checked_strings(column: Column, name: str) -> list[str]:
     """The elements of a column, one by one. Raises `ArgumentError` at the first that is no string."""
     values = list(column) if isinstance(column, Iterable) else [column]
-    if not all(isinstance(value, str) for value in values):
+    strings = [value for value in values if isinstance(value, str)]
+    if len(strings) < len(values):
         raise no_string(name, values)
-    return [value for value in values if isinstance(value, str)]
+    return strings
 
 
-def encode_rows(column: AnyColumn) -> tuple[list[Any], np.ndarray]:
+def encode_rows(column: Column) -> tuple[list[Any], np.ndarray]:
     """The column's different values, null among them, and for each row which one it is; all rows where Arrow cannot."""
     if isinstance(column, pa.Array | pa.ChunkedArray) and not pa.types.is_nested(column.type):
         kind = column.type

@@ -11,7 +11,6 @@ import pyarrow as pa
 
 from nsed.errors import ArgumentError
 from nsed.text.columns import (
-    AnyColumn,
     Column,
     TableLike,
     checked_column,
@@ -59,7 +58,7 @@ class Pairs:
                 raise no_string(name, texts)
 
     @classmethod
-    def of(cls, pairs: "PairsLike", labels: AnyColumn | None = None) -> "Pairs":
+    def of(cls, pairs: "PairsLike", labels: Column | None = None) -> "Pairs":
         """Pairs from whatever a caller has.
 
         That is (source, target) tuples, lists or array rows; dicts with these keys, one for each pair; or a table: a
@@ -83,7 +82,7 @@ class Pairs:
         return cls._of_rows(_rows(pairs), labels)
 
     @classmethod
-    def of_columns(cls, sources: Column, targets: Column, labels: AnyColumn | None = None) -> "Pairs":
+    def of_columns(cls, sources: Column, targets: Column, labels: Column | None = None) -> "Pairs":
         """Pairs from a column of sources and one of targets, row by row; strings that occur often are kept once.
 
         Columns are lists and other iterables, Arrow arrays (plain, chunked, dictionaries), pandas and polars Series
@@ -105,7 +104,7 @@ class Pairs:
         return cls.of(pairs) if targets is None else cls.of_columns(cast(Column, pairs), targets)
 
     @classmethod
-    def of_table(cls, table: TableLike, labels: AnyColumn | None = None) -> "Pairs":
+    def of_table(cls, table: TableLike, labels: Column | None = None) -> "Pairs":
         """The columns of a table, see `of`; strings that occur often are kept once."""
         found = pick_columns(table, COLUMNS)
         given = {role: Texts.of_column(found[role].values, name=found[role].name) for role in TEXTS if role in found}
@@ -117,7 +116,7 @@ class Pairs:
         )
 
     @classmethod
-    def _of_rows(cls, rows: list[object], labels: AnyColumn | None) -> "Pairs":
+    def _of_rows(cls, rows: list[object], labels: Column | None) -> "Pairs":
         if rows and isinstance(rows[0], Mapping):
             return cls.of_table({str(name): _cells(rows, name) for name in rows[0]}, labels)
         checked = None if labels is None else parse_labels(labels)
@@ -187,7 +186,7 @@ def _cells(rows: list[object], name: object) -> list[Any]:
     return [row.get(name) if isinstance(row, Mapping) else None for row in rows]
 
 
-def parse_labels(labels: AnyColumn, *, name: str = "labels") -> list[bool]:
+def parse_labels(labels: Column, *, name: str = "labels") -> list[bool]:
     """A column of labels, see `parse_label`. Raises `ArgumentError` at the first that is none.
 
     >>> parse_labels(pa.array(["yes", "no", "yes"]))
@@ -200,7 +199,8 @@ def parse_labels(labels: AnyColumn, *, name: str = "labels") -> list[bool]:
     if None in parsed:
         place = int(np.isin(rows, [number for number, label in enumerate(parsed) if label is None]).argmax())
         raise ArgumentError(name, got=f"{different[rows[place]]!r} at place {place}", expected=f"one of {LABELS}")
-    return [bool(label) for label in np.array(parsed, dtype=bool)[rows].tolist()]
+    checked: list[bool] = np.array(parsed, dtype=bool)[rows].tolist()
+    return checked
 
 
 _WORDS = {"1": True, "true": True, "yes": True, "0": False, "false": False, "no": False}
@@ -214,6 +214,8 @@ def parse_label(value: object) -> bool | None:
     >>> [parse_label(value) for value in ("yes", "0", 1, 0.0, True, "maybe", 2, None)]
     [True, False, True, False, True, None, None, None]
     """
+    if isinstance(value, bool):
+        return value
     if isinstance(value, str):
         return _WORDS.get(value.strip().lower())
     if isinstance(value, Real) and value in (0, 1):
