@@ -52,7 +52,6 @@ polars Series, a numpy array."""
 TableLike: TypeAlias = ArrowStream | PandasFrame | Mapping[str, Column]
 """Columns with names: an Arrow table, record batch or reader, a pandas or polars frame, a DuckDB relation, a dict."""
 
-
 MANY = 2**14
 """Elements of a list that Arrow encodes faster than Python, even where its first array makes it load pandas."""
 
@@ -114,8 +113,9 @@ def _places(names: Sequence[str], roles: Sequence[str]) -> dict[str, int]:
     if twice:
         raise ArgumentError("pairs", got=f"a table with {list(names)}", expected=f"{twice[0]!r} once")
     found = {role: names.index(role) for role in roles if role in names}
-    others = [place for place, name in enumerate(names) if name.strip().lower() not in roles]
-    if len(others) == 2 and not set(roles[:2]) & set(found):
+    plain = [name.strip().lower() for name in names]
+    others = [place for place, name in enumerate(plain) if name not in roles]
+    if len(others) == 2 and not set(roles[:2]) & set(plain):
         return dict(zip(roles[:2], others, strict=True)) | found
     missing = [role for role in roles[:2] if role not in found]
     if missing:
