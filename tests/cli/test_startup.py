@@ -7,6 +7,7 @@ import subprocess
 import sys
 import warnings
 from pathlib import Path
+from pkgutil import resolve_name
 from typing import get_args
 
 import pytest

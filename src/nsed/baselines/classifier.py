@@ -1,6 +1,6 @@
 """Pair classifiers behind the Matcher's verbs: the cross-encoder and STANCE."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import ClassVar, Literal, NoReturn
 
@@ -19,6 +19,7 @@ from nsed.models.pair_model import LabelledConfig, LabelledTask, PairModel, in_o
 from nsed.progress import OnBatch, ignore
 from nsed.text import Coders, Links, PairBatch, Pairs, Vocabulary
 from nsed.text.batch import EncodedPairs
+from nsed.text.columns import Column
 from nsed.text.pairs import PairsLike
 from nsed.train.config import TrainConfig
 from nsed.types import PerPair, Table
@@ -108,16 +109,12 @@ class PairClassifier(PairModel):
         aligns = {Capability.LINKS} if isinstance(self.network, Stance) else set()
         return frozenset({Capability.SCORE, Capability.MATCH, *aligns})
 
-    def score(
-        self, pairs: PairsLike, targets: Iterable[str] | None = None, *, on_batch: OnBatch = ignore
-    ) -> np.ndarray:
+    def score(self, pairs: PairsLike, targets: Column | None = None, *, on_batch: OnBatch = ignore) -> np.ndarray:
         """The log-probability that each pair matches, in the order given: 0 is certain to."""
         encoded = self.encoded(Pairs.given(pairs, targets))
         return classifier_log_probs(self.network, encoded, self.device, on_batch=on_batch)
 
-    def links(
-        self, pairs: PairsLike, targets: Iterable[str] | None = None, *, on_batch: OnBatch = ignore
-    ) -> list[Links]:
+    def links(self, pairs: PairsLike, targets: Column | None = None, *, on_batch: OnBatch = ignore) -> list[Links]:
         """For each target symbol the place of the source symbol that gives it most, as (source, target) from 0.
 
         STANCE only; others raise `NotExplainableError`. An empty string has no links.

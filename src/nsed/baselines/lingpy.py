@@ -25,6 +25,7 @@ from nsed.models.base import Contents
 from nsed.models.settings import ConfigLike, resolve_settings
 from nsed.progress import OnBatch, ignore
 from nsed.text import Pairs, StringConfig
+from nsed.text.columns import Column
 from nsed.text.pairs import PairsLike
 from nsed.text.texts import Texts, from_tensors, to_tensors
 from nsed.train.saved_model import SavedModel
@@ -74,9 +75,7 @@ class Sca(Similarity):
 
     configs: ClassVar[Mapping[str, type[StringConfig]]] = {"sca": ScaConfig}
 
-    def score(
-        self, pairs: PairsLike, targets: Iterable[str] | None = None, *, on_batch: OnBatch = ignore
-    ) -> np.ndarray:
+    def score(self, pairs: PairsLike, targets: Column | None = None, *, on_batch: OnBatch = ignore) -> np.ndarray:
         """See `Similarity.score`; of two empty strings 1, of one 0."""
         pairs = Pairs.given(pairs, targets)
         rows = [(self.coders.source.split(one), self.coders.target.split(other)) for one, other in pairs]
@@ -156,9 +155,7 @@ class LexStat(PairScorer):
         undecided = cls(distances, resolved, Criterion(0.5, UNCALIBRATED))
         return cls(distances, resolved, Criterion.tuned(undecided.score(tuning), known))
 
-    def score(
-        self, pairs: PairsLike, targets: Iterable[str] | None = None, *, on_batch: OnBatch = ignore
-    ) -> np.ndarray:
+    def score(self, pairs: PairsLike, targets: Column | None = None, *, on_batch: OnBatch = ignore) -> np.ndarray:
         """The similarity of each pair. Raises `ArgumentError` for words that have no concept in common in the list."""
         pairs = Pairs.given(pairs, targets)
         on_batch(len(pairs))

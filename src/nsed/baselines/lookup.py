@@ -23,6 +23,7 @@ from nsed.models.settings import ConfigLike, resolve_settings
 from nsed.models.transduction import TransducingModel, Transduction, ranked
 from nsed.progress import OnBatch, ignore
 from nsed.text import Pairs, StringConfig
+from nsed.text.columns import Column
 from nsed.text.pairs import PairsLike
 from nsed.text.texts import Texts, from_tensors, to_tensors
 from nsed.train.saved_model import SavedModel
@@ -128,9 +129,7 @@ class Lookup(PairScorer, TransducingModel):
         calibration = fit_calibration(table.score(seen), labels_of(seen))
         return cls(table.known, table.counts, resolved, criterion=Criterion(FOUND, calibration))
 
-    def score(
-        self, pairs: PairsLike, targets: Iterable[str] | None = None, *, on_batch: OnBatch = ignore
-    ) -> np.ndarray:
+    def score(self, pairs: PairsLike, targets: Column | None = None, *, on_batch: OnBatch = ignore) -> np.ndarray:
         """1 for each pair that is in the table, either way round, or that is connected; 0 for the others."""
         asked = _normal(Pairs.given(pairs, targets), self.config)
         found = self._chains.connect(asked) if self.config.chains else self._has(asked)

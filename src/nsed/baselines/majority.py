@@ -17,6 +17,7 @@ from nsed.models.settings import ConfigLike, resolve_settings
 from nsed.models.transduction import TransducingModel, Transduction, ranked
 from nsed.progress import OnBatch, ignore
 from nsed.text import Pairs, StringConfig
+from nsed.text.columns import Column
 from nsed.text.pairs import PairsLike
 from nsed.train.saved_model import SavedModel
 
@@ -74,9 +75,7 @@ class Majority(PairScorer, TransducingModel):
         share = len(positives) / len(given)
         return cls(share, dict(targets.most_common(KEPT)), resolved, total=len(positives))
 
-    def score(
-        self, pairs: PairsLike, targets: Iterable[str] | None = None, *, on_batch: OnBatch = ignore
-    ) -> np.ndarray:
+    def score(self, pairs: PairsLike, targets: Column | None = None, *, on_batch: OnBatch = ignore) -> np.ndarray:
         """The share of positives in training, for each pair."""
         count = len(Pairs.given(pairs, targets))
         on_batch(count)

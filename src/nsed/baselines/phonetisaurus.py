@@ -21,6 +21,7 @@ from nsed.models.settings import ConfigLike, resolve_settings
 from nsed.models.transduction import TransducingModel, Transduction
 from nsed.progress import OnBatch, ignore
 from nsed.text import Coders, Pairs, StringCoder, StringConfig
+from nsed.text.columns import Column
 from nsed.text.pairs import PairsLike
 from nsed.train.saved_model import SavedModel
 from nsed.types import UNKNOWN
@@ -163,9 +164,7 @@ class Phonetisaurus(TransducingModel):
         on_batch(len(sources))
         return [list(found.get(row, ())) for row in asked]
 
-    def score(
-        self, pairs: PairsLike, targets: Iterable[str] | None = None, *, on_batch: OnBatch = ignore
-    ) -> np.ndarray:
+    def score(self, pairs: PairsLike, targets: Column | None = None, *, on_batch: OnBatch = ignore) -> np.ndarray:
         """Raises `NotExplainableError`: the programs find targets, they do not weigh given ones."""
         self._refuse("score")
 

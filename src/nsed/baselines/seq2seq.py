@@ -1,6 +1,6 @@
 """Sequence to sequence: the black box to compare the Transducer with, behind the same verbs."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import ClassVar, Literal, NoReturn
 
@@ -19,6 +19,7 @@ from nsed.models.decoding import DecodingModel, DecodingTask, SearchConfig
 from nsed.progress import OnBatch, ignore
 from nsed.text import Coders, Links, PairBatch, Pairs, Vocabulary
 from nsed.text.batch import EncodedPairs
+from nsed.text.columns import Column
 from nsed.text.pairs import PairsLike
 from nsed.train.config import TrainConfig
 from nsed.types import PerPair
@@ -77,9 +78,7 @@ class Seq2Seq(DecodingModel):
     network: Seq2SeqNetwork
     config: Seq2SeqConfig
 
-    def score(
-        self, pairs: PairsLike, targets: Iterable[str] | None = None, *, on_batch: OnBatch = ignore
-    ) -> np.ndarray:
+    def score(self, pairs: PairsLike, targets: Column | None = None, *, on_batch: OnBatch = ignore) -> np.ndarray:
         """Log p(target | source) of each pair, in the order given."""
         pairs = Pairs.given(pairs, targets)
         scores = np.empty(len(pairs))
@@ -90,9 +89,7 @@ class Seq2Seq(DecodingModel):
             on_batch(len(batch.rows))
         return scores
 
-    def links(
-        self, pairs: PairsLike, targets: Iterable[str] | None = None, *, on_batch: OnBatch = ignore
-    ) -> list[Links]:
+    def links(self, pairs: PairsLike, targets: Column | None = None, *, on_batch: OnBatch = ignore) -> list[Links]:
         """For each symbol of each target, the source symbol that was looked at most when it was written.
 
         Attention of the last layer, on average over its heads; its share of `</s>` does not count.

@@ -15,6 +15,7 @@ from nsed.models.base import Contents
 from nsed.models.settings import ConfigLike, resolve_settings
 from nsed.progress import OnBatch, ignore
 from nsed.text import Coders, Pairs, StringConfig
+from nsed.text.columns import Column
 from nsed.text.pairs import PairsLike
 from nsed.text.texts import Texts
 from nsed.train.saved_model import SavedModel
@@ -69,9 +70,7 @@ class Similarity(PairScorer):
         self.coders = plain_coders(config)
 
     @abstractmethod
-    def score(
-        self, pairs: PairsLike, targets: Iterable[str] | None = None, *, on_batch: OnBatch = ignore
-    ) -> np.ndarray:
+    def score(self, pairs: PairsLike, targets: Column | None = None, *, on_batch: OnBatch = ignore) -> np.ndarray:
         """The similarity of each pair, between 0 and 1."""
 
     @classmethod
@@ -119,9 +118,7 @@ class Levenshtein(Similarity):
 
     configs: ClassVar[Mapping[str, type[StringConfig]]] = {"levenshtein": LevenshteinConfig}
 
-    def score(
-        self, pairs: PairsLike, targets: Iterable[str] | None = None, *, on_batch: OnBatch = ignore
-    ) -> np.ndarray:
+    def score(self, pairs: PairsLike, targets: Column | None = None, *, on_batch: OnBatch = ignore) -> np.ndarray:
         """See `Similarity.score`."""
         pairs = Pairs.given(pairs, targets)
         on_batch(len(pairs))
@@ -147,9 +144,7 @@ class JaroWinkler(Similarity):
 
     configs: ClassVar[Mapping[str, type[StringConfig]]] = {"jaro-winkler": JaroWinklerConfig}
 
-    def score(
-        self, pairs: PairsLike, targets: Iterable[str] | None = None, *, on_batch: OnBatch = ignore
-    ) -> np.ndarray:
+    def score(self, pairs: PairsLike, targets: Column | None = None, *, on_batch: OnBatch = ignore) -> np.ndarray:
         """See `Similarity.score`."""
         pairs = Pairs.given(pairs, targets)
         on_batch(len(pairs))

@@ -126,7 +126,7 @@ def cluster_words(
     """The cluster of each word, numbered as they first occur; words of two concepts are never together.
 
     The model is whatever scores pairs: a `Matcher`, whose calibrated probabilities the threshold then is for, another
-    model (see `nsed.jobs.similarity`) or `LevenshteinControl()`. Pairs are scored both ways; `on_batch` gets their number.
+    model (see `nsed.jobs.similarity`) or `LevenshteinControl()`. Pairs are scored both ways, as `on_batch` is told.
 
     >>> from nsed.jobs import LevenshteinControl
     >>> words = [Word("Dutch", "hand", "h ɑ n t", ""), Word("German", "hand", "h a n t", ""),

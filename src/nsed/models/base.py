@@ -19,6 +19,7 @@ from nsed.networks.weights import grow_into, put_weights, weights_of
 from nsed.progress import OnBatch, OnStep, OnValidation, ignore
 from nsed.text import Coders, EditScript, Links, Pairs, StringConfig, Vocabulary
 from nsed.text.batch import EncodedPairs
+from nsed.text.columns import Column
 from nsed.text.pairs import PairsLike
 from nsed.train.checkpoint import hash_of_model
 from nsed.train.config import NetworkConfig
@@ -94,14 +95,12 @@ class Model(ABC):
         return self.align_all([(source, target)])[0]
 
     def align_all(
-        self, pairs: PairsLike, targets: Iterable[str] | None = None, *, on_batch: OnBatch = ignore
+        self, pairs: PairsLike, targets: Column | None = None, *, on_batch: OnBatch = ignore
     ) -> list[EditScript]:
         """The edit script of each pair, in the order given. Raises `NotExplainableError` where there are none."""
         self._refuse("edit operations")
 
-    def links(
-        self, pairs: PairsLike, targets: Iterable[str] | None = None, *, on_batch: OnBatch = ignore
-    ) -> list[Links]:
+    def links(self, pairs: PairsLike, targets: Column | None = None, *, on_batch: OnBatch = ignore) -> list[Links]:
         """Which source symbol became which target symbol. Raises `NotExplainableError` where nothing tells."""
         self._refuse("alignments")
 

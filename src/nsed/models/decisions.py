@@ -1,7 +1,6 @@
 """Decisions: a score becomes a match, from a threshold on, and a probability, by a calibration."""
 
 from abc import abstractmethod
-from collections.abc import Iterable
 from typing import NamedTuple
 
 import numpy as np
@@ -12,6 +11,7 @@ from nsed.evaluate.matching import tuned_threshold
 from nsed.models.base import Model
 from nsed.progress import OnBatch, ignore
 from nsed.text import Pairs
+from nsed.text.columns import Column
 from nsed.text.pairs import PairsLike
 
 UNCALIBRATED = Calibration(1.0, 0.0)
@@ -50,9 +50,7 @@ class DecidingModel(Model):
     criterion: Criterion
 
     @abstractmethod
-    def score(
-        self, pairs: PairsLike, targets: Iterable[str] | None = None, *, on_batch: OnBatch = ignore
-    ) -> np.ndarray:
+    def score(self, pairs: PairsLike, targets: Column | None = None, *, on_batch: OnBatch = ignore) -> np.ndarray:
         """A number per pair, in the order given: the higher, the more likely to match."""
 
     @property
@@ -65,13 +63,11 @@ class DecidingModel(Model):
         """From scores to probabilities."""
         return self.criterion.calibration
 
-    def probability(
-        self, pairs: PairsLike, targets: Iterable[str] | None = None, *, on_batch: OnBatch = ignore
-    ) -> np.ndarray:
+    def probability(self, pairs: PairsLike, targets: Column | None = None, *, on_batch: OnBatch = ignore) -> np.ndarray:
         """Calibrated probability that each pair matches."""
         return self.calibration.probability(self.score(pairs, targets, on_batch=on_batch))
 
-    def match(self, pairs: PairsLike, targets: Iterable[str] | None = None) -> np.ndarray:
+    def match(self, pairs: PairsLike, targets: Column | None = None) -> np.ndarray:
         """Whether each pair matches: its score is at least the threshold."""
         return np.asarray(self.score(pairs, targets) >= self.threshold)
 

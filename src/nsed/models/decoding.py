@@ -18,6 +18,7 @@ from nsed.networks.search import Found, Writer, beam_search, draw, greedy_search
 from nsed.progress import OnBatch, ignore, no_garbage_collection
 from nsed.text import EncodedStrings, Pairs
 from nsed.text.batch import EncodedPairs
+from nsed.text.columns import Column
 from nsed.text.pairs import PairsLike
 from nsed.train.config import NetworkConfig
 from nsed.train.split import transduction_split
@@ -77,7 +78,7 @@ class DecodingModel(NetworkModel, TransducingModel):
         return self.config.beam
 
     def sample(
-        self, sources: Iterable[str], *, count: int = 1, seed: int = 0, on_batch: OnBatch = ignore
+        self, sources: Column, *, count: int = 1, seed: int = 0, on_batch: OnBatch = ignore
     ) -> list[list[Transduction]]:
         """Targets of each source, drawn with their probabilities; the same ones for the same sources and seed."""
         texts, decoder = checked_sources(sources, count=count), self.decoder

@@ -23,6 +23,7 @@ from nsed.networks.operation_table import LearnedOperation, OperationTable, by_c
 from nsed.progress import OnBatch, ignore
 from nsed.text import AlphabetConfig, Coders, PairBatch, PairBatches, Pairs
 from nsed.text.batch import EncodedPairs
+from nsed.text.columns import Column
 from nsed.text.pairs import PairsLike
 from nsed.text.visible import visible
 from nsed.train.saved_model import SavedModel
@@ -127,9 +128,7 @@ class LearnableEditDistance(LatticeModel):
         before, after = self.history[-2:]
         return after - before < self.config.tolerance * abs(before)
 
-    def score(
-        self, pairs: PairsLike, targets: Iterable[str] | None = None, *, on_batch: OnBatch = ignore
-    ) -> np.ndarray:
+    def score(self, pairs: PairsLike, targets: Column | None = None, *, on_batch: OnBatch = ignore) -> np.ndarray:
         """The joint log-probability of each pair, in the order given; minus infinity for what cannot be.
 
         With the setting `relative`, how much above chance it is.

@@ -15,6 +15,7 @@ from nsed.lattice import EditLattice
 from nsed.models.base import Model
 from nsed.progress import OnBatch, ignore
 from nsed.text import EditScript, Links, PairBatch, Pairs
+from nsed.text.columns import Column
 from nsed.text.pairs import PairsLike
 
 LATTICE_VERBS = frozenset({Capability.SCORE, Capability.ALIGN, Capability.LINKS, Capability.EXPLAIN, Capability.RULES})
@@ -33,13 +34,11 @@ class LatticeModel(Model):
         """The rules that the model has without any data. Raises `NotExplainableError` where it sees context."""
 
     @abstractmethod
-    def score(
-        self, pairs: PairsLike, targets: Iterable[str] | None = None, *, on_batch: OnBatch = ignore
-    ) -> np.ndarray:
+    def score(self, pairs: PairsLike, targets: Column | None = None, *, on_batch: OnBatch = ignore) -> np.ndarray:
         """The log-probability of each pair, in the order given."""
 
     def align_all(
-        self, pairs: PairsLike, targets: Iterable[str] | None = None, *, on_batch: OnBatch = ignore
+        self, pairs: PairsLike, targets: Column | None = None, *, on_batch: OnBatch = ignore
     ) -> list[EditScript]:
         """See `Model.align_all`."""
         pairs = Pairs.given(pairs, targets)
@@ -77,9 +76,7 @@ class LatticeModel(Model):
         """What an explanation explains: the scores, unless a model's say something else."""
         return self.score(pairs)
 
-    def links(
-        self, pairs: PairsLike, targets: Iterable[str] | None = None, *, on_batch: OnBatch = ignore
-    ) -> list[Links]:
+    def links(self, pairs: PairsLike, targets: Column | None = None, *, on_batch: OnBatch = ignore) -> list[Links]:
         """See `Model.links`: the substitutions of each pair's edit script."""
         return [script.links for script in self.align_all(pairs, targets, on_batch=on_batch)]
 

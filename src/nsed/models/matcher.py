@@ -1,6 +1,6 @@
 """The Matcher: learns whether two strings belong together, and says which operations make it think so."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import repeat
 from typing import ClassVar, Literal
@@ -24,6 +24,7 @@ from nsed.networks.string_vectors import Strings
 from nsed.progress import OnBatch, ignore
 from nsed.text import Coders, PairBatch, Pairs, StringCoder, Vocabulary
 from nsed.text.batch import EncodedPairs
+from nsed.text.columns import Column
 from nsed.text.pairs import PairsLike
 from nsed.text.texts import Texts
 from nsed.train.config import TrainConfig
@@ -113,9 +114,7 @@ class Matcher(PairModel, LatticeModel):
     network: MatcherNetwork
     config: MatcherConfig
 
-    def score(
-        self, pairs: PairsLike, targets: Iterable[str] | None = None, *, on_batch: OnBatch = ignore
-    ) -> np.ndarray:
+    def score(self, pairs: PairsLike, targets: Column | None = None, *, on_batch: OnBatch = ignore) -> np.ndarray:
         """Log alpha_{n,m} of each pair, in the order given: 0 is certain to match."""
         pairs = Pairs.given(pairs, targets)
         if not can_score_in_bulk(self.network):

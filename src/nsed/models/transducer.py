@@ -1,6 +1,6 @@
 """The Transducer: learns to turn strings into other strings, and says how."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
@@ -27,6 +27,7 @@ from nsed.progress import OnBatch, ignore
 from nsed.registry import Registry
 from nsed.text import Coders, PairBatch, Pairs, Vocabulary
 from nsed.text.batch import EncodedPairs
+from nsed.text.columns import Column
 from nsed.text.pairs import PairsLike
 from nsed.train.config import TrainConfig
 from nsed.types import REACHABLE, PerPair
@@ -136,9 +137,7 @@ class Transducer(DecodingModel, LatticeModel):
     network: TransducerNetwork
     config: TransducerConfig
 
-    def score(
-        self, pairs: PairsLike, targets: Iterable[str] | None = None, *, on_batch: OnBatch = ignore
-    ) -> np.ndarray:
+    def score(self, pairs: PairsLike, targets: Column | None = None, *, on_batch: OnBatch = ignore) -> np.ndarray:
         """Log p(target | source) of each pair, in the order given; in paper mode log alpha."""
         pairs = Pairs.given(pairs, targets)
         scores = np.empty(len(pairs))

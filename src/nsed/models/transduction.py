@@ -16,8 +16,10 @@ from nsed.errors import ArgumentError, DataError
 from nsed.models.base import Model
 from nsed.progress import OnBatch, ignore
 from nsed.text import Coders, Pairs, StringCoder, read_pairs
+from nsed.text.columns import Column
 from nsed.text.pairs import PairsLike
 from nsed.text.readers.lines import STDIN, open_text
+from nsed.text.texts import Texts
 
 
 class Transduction(NamedTuple):
@@ -98,9 +100,7 @@ class TransducingModel(Model):
     """A model that turns sources into targets. Abstract: a model has its own way to find them."""
 
     @abstractmethod
-    def score(
-        self, pairs: PairsLike, targets: Iterable[str] | None = None, *, on_batch: OnBatch = ignore
-    ) -> np.ndarray:
+    def score(self, pairs: PairsLike, targets: Column | None = None, *, on_batch: OnBatch = ignore) -> np.ndarray:
         """The log-probability of each pair, in the order given."""
 
     @abstractmethod
@@ -111,7 +111,7 @@ class TransducingModel(Model):
 
     def transduce(
         self,
-        sources: Iterable[str],
+        sources: Column,
         *,
         nbest: int = 1,
         beam: int | None = None,
@@ -176,16 +176,14 @@ def transduce_with_exceptions(
     return model.transduce(sources, nbest=nbest, beam=beam, overrides=exceptions, on_batch=on_batch)
 
 
-def checked_sources(sources: Iterable[str], *, nbest: int = 1, beam: int | None = None, count: int = 1) -> list[str]:
+def checked_sources(sources: Column, *, nbest: int = 1, beam: int | None = None, count: int = 1) -> list[str]:
     """The sources as a list. Raises `ArgumentError` where something is no string, or where nothing is asked for."""
     if isinstance(sources, str):
         raise ArgumentError("sources", got=repr(sources), expected="a list of strings")
     for name, value in (("nbest", nbest), ("beam", beam), ("count", count)):
         if value is not None and value < 1:
             raise ArgumentError(name, got=value, expected="at least 1")
-    strings = list(sources)
-    Pairs(strings, strings)  # raises where something is no string
-    return strings
+    return list(Texts.of_column(sources, name="sources"))
 
 
 def ranked(counts: Mapping[str, int], coder: StringCoder, nbest: int) -> list[Transduction]:

@@ -1,13 +1,27 @@
 """Pairs of strings, with or without a label that says whether they match."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from numbers import Real
-from typing import TypeAlias
+from pathlib import PurePath
+from typing import Any, TypeAlias, cast
 
+import numpy as np
 import pyarrow as pa
 
 from nsed.errors import ArgumentError
+from nsed.text.columns import (
+    Column,
+    TableLike,
+    checked_column,
+    encode_rows,
+    is_column,
+    is_table,
+    lone_column,
+    no_string,
+    pick_columns,
+    to_arrow,
+)
 from nsed.text.texts import Texts
 
 COLUMNS = ("source", "target", "label", "source_language", "target_language")
@@ -40,38 +54,74 @@ class Pairs:
         for name, texts in (("sources", self.sources), ("targets", self.targets)):
             if isinstance(texts, str):
                 raise ArgumentError(name, got=repr(texts), expected="a list of strings")
-            for place, text in enumerate(() if isinstance(texts, Texts) else texts):
-                if not isinstance(text, str):
-                    raise ArgumentError(name, got=f"{text!r} at place {place}", expected="a string")
+            if not isinstance(texts, Texts) and not all(isinstance(text, str) for text in texts):
+                raise no_string(name, texts)
 
     @classmethod
-    def of(cls, pairs: "Pairs | pa.Table | Iterable[Iterable[str]]", labels: Iterable[object] | None = None) -> "Pairs":
-        """Pairs from whatever a caller has: (source, target) tuples, lists or array rows, an Arrow table, or `Pairs`.
+    def of(cls, pairs: "PairsLike", labels: Column | None = None) -> "Pairs":
+        """Pairs from whatever a caller has.
 
-        An Arrow table has the columns `source` and `target`, and perhaps both languages. Labels may be booleans, or 1
-        and 0.
+        That is (source, target) tuples, lists or array rows; dicts with these keys, one for each pair; or a table: a
+        pandas or polars frame, an Arrow table, record batch or reader, whatever else has Arrow's PyCapsule interface
+        (a DuckDB relation), or a dict of columns. A table has the columns `source` and `target`, or exactly two of
+        other names, which are taken in their order; perhaps `label`, `source_language` and `target_language`. Further
+        columns are left alone. Labels may be booleans, 1 and 0, or "yes" and "no"; those given stand above those in a
+        table. Raises `ArgumentError` with the place of what is wrong.
+
+        >>> Pairs.of({"source": ["colour", "grey"], "target": ["color", "green"], "label": ["yes", "no"]}).labels
+        [True, False]
+        >>> list(Pairs.of(pa.table({"british": ["colour", "grey"], "american": ["color", "gray"]})))
+        [('colour', 'color'), ('grey', 'gray')]
         """
-        if isinstance(pairs, pa.Table):
-            pairs = cls.of_table(pairs)
-        checked = None if labels is None else [_label(label, place) for place, label in enumerate(labels)]
         if isinstance(pairs, Pairs):
-            return pairs if checked is None else replace(pairs, labels=checked)
-        rows = [_row(row, place) for place, row in enumerate(pairs)]
-        return cls([source for source, _ in rows], [target for _, target in rows], checked)
+            return pairs if labels is None else replace(pairs, labels=parse_labels(labels))
+        if is_table(pairs):
+            return cls.of_table(pairs, labels)
+        if isinstance(pairs, np.ndarray) and pairs.ndim == 2 and pairs.shape[1] == 2:
+            return cls.of_columns(pairs[:, 0], pairs[:, 1], labels)
+        return cls._of_rows(_rows(pairs), labels)
 
     @classmethod
-    def given(cls, pairs: "PairsLike", targets: Iterable[str] | None = None) -> "Pairs":
-        """Pairs as the verbs of models take them: pairs of any form, or a column of sources and one of targets."""
-        return cls.of(pairs) if targets is None else cls(list(pairs), list(targets))  # type: ignore[arg-type]  # soon
+    def of_columns(cls, sources: Column, targets: Column, labels: Column | None = None) -> "Pairs":
+        """Pairs from a column of sources and one of targets, row by row; strings that occur often are kept once.
+
+        Columns are lists and other iterables, Arrow arrays (plain, chunked, dictionaries), pandas and polars Series
+        and numpy arrays. The index of a Series counts for nothing.
+
+        >>> list(Pairs.of_columns(["colour", "grey"], pa.array(["color", "gray"])))
+        [('colour', 'color'), ('grey', 'gray')]
+        """
+        checked = None if labels is None else parse_labels(labels)
+        return cls(Texts.of_column(sources, name="sources"), Texts.of_column(targets, name="targets"), checked)
 
     @classmethod
-    def of_table(cls, table: pa.Table) -> "Pairs":
-        """The columns of an Arrow table; strings that occur often are kept once."""
-        missing = [name for name in COLUMNS[:2] if name not in table.column_names]
-        if missing:
-            raise ArgumentError("pairs", got=f"a table with {table.column_names}", expected=f"columns {missing} too")
-        given = {name: Texts.of_arrow(table[name], name=name) for name in TEXTS if name in table.column_names}
-        return cls(given["source"], given["target"], None, given.get("source_language"), given.get("target_language"))
+    def given(cls, pairs: "PairsLike", targets: Column | None = None) -> "Pairs":
+        """The pairs of a call `score(pairs)` or `score(sources, targets)`: of one argument, or of two columns.
+
+        >>> list(Pairs.given([("colour", "color")])) == list(Pairs.given(["colour"], ["color"]))
+        True
+        """
+        return cls.of(pairs) if targets is None else cls.of_columns(cast(Column, pairs), targets)
+
+    @classmethod
+    def of_table(cls, table: TableLike, labels: Column | None = None) -> "Pairs":
+        """The columns of a table, see `of`; strings that occur often are kept once."""
+        found = pick_columns(table, COLUMNS)
+        given = {role: Texts.of_column(found[role].values, name=found[role].name) for role in TEXTS if role in found}
+        checked = None if labels is None else parse_labels(labels)
+        if labels is None and "label" in found:
+            checked = parse_labels(found["label"].values, name="label")
+        return cls(
+            given["source"], given["target"], checked, given.get("source_language"), given.get("target_language")
+        )
+
+    @classmethod
+    def _of_rows(cls, rows: list[object], labels: Column | None) -> "Pairs":
+        if rows and isinstance(rows[0], Mapping):
+            return cls.of_table({str(name): _cells(rows, name) for name in rows[0]}, labels)
+        checked = None if labels is None else parse_labels(labels)
+        pairs = [_row(row, place) for place, row in enumerate(rows)]
+        return cls([source for source, _ in pairs], [target for _, target in pairs], checked)
 
     def __len__(self) -> int:
         return len(self.sources)
@@ -91,7 +141,7 @@ class Pairs:
         return replace(self, **{name: [column[row] for row in rows] for name, column in columns.items()})
 
 
-PairsLike: TypeAlias = Pairs | pa.Table | Iterable[Iterable[str]]
+PairsLike: TypeAlias = Pairs | TableLike | Iterable[Iterable[str]] | Iterable[Mapping[str, str]]
 """Pairs as callers have them: see `Pairs.of`."""
 
 
@@ -101,8 +151,26 @@ def present(names: Sequence[str]) -> Sequence[str]:
     return COLUMNS[:width]
 
 
+def _rows(pairs: object) -> list[object]:
+    """What stands for a pair each. Raises `ArgumentError` for one string, one column, or what has no rows."""
+    if isinstance(pairs, str | bytes | PurePath):
+        advice = "A single pair goes into a list: [(source, target)]. A file is read by nsed.read_pairs."
+        raise ArgumentError("pairs", got=repr(pairs), expected="pairs of strings", advice=advice)
+    if isinstance(pairs, pa.Array | pa.ChunkedArray):
+        raise lone_column(pairs)
+    if not isinstance(pairs, Iterable):
+        got = f"{pairs!r} ({type(pairs).__name__})"
+        raise ArgumentError("pairs", got=got, expected="a table, or (source, target) pairs of strings")
+    rows = list(pairs)
+    if rows and is_column(pairs) and isinstance(rows[0], str):
+        raise lone_column(pairs)
+    return rows
+
+
 def _row(row: object, place: int) -> tuple[str, str]:
-    parts = list(row) if isinstance(row, Iterable) and not isinstance(row, str) else []
+    if isinstance(row, tuple) and len(row) == 2 and isinstance(row[0], str) and isinstance(row[1], str):
+        return row[0], row[1]  # what most rows are, before the slower questions
+    parts = list(row) if isinstance(row, Iterable) and not isinstance(row, str | Mapping) else []
     if len(parts) == 2 and all(isinstance(part, str) for part in parts):
         return parts[0], parts[1]
     advice = "Labels go into their own argument." if len(parts) == 3 else ""
@@ -113,11 +181,26 @@ def _row(row: object, place: int) -> tuple[str, str]:
     )
 
 
-def _label(value: object, place: int) -> bool:
-    label = parse_label(value)
-    if label is None:
-        raise ArgumentError("labels", got=f"{value!r} at place {place}", expected=f"one of {LABELS}")
-    return label
+def _cells(rows: list[object], name: object) -> list[Any]:
+    """What each row has under that name; None where it has nothing."""
+    return [row.get(name) if isinstance(row, Mapping) else None for row in rows]
+
+
+def parse_labels(labels: Column, *, name: str = "labels") -> list[bool]:
+    """A column of labels, see `parse_label`. Raises `ArgumentError` at the first that is none.
+
+    >>> parse_labels(pa.array(["yes", "no", "yes"]))
+    [True, False, True]
+    """
+    labels = checked_column(labels, name, expected="a list of labels")
+    column = to_arrow(labels)
+    different, rows = encode_rows(labels if column is None else column)
+    parsed = [parse_label(value) for value in different]
+    if None in parsed:
+        place = int(np.isin(rows, [number for number, label in enumerate(parsed) if label is None]).argmax())
+        raise ArgumentError(name, got=f"{different[rows[place]]!r} at place {place}", expected=f"one of {LABELS}")
+    checked: list[bool] = np.array(parsed, dtype=bool)[rows].tolist()
+    return checked
 
 
 _WORDS = {"1": True, "true": True, "yes": True, "0": False, "false": False, "no": False}
@@ -131,6 +214,8 @@ def parse_label(value: object) -> bool | None:
     >>> [parse_label(value) for value in ("yes", "0", 1, 0.0, True, "maybe", 2, None)]
     [True, False, True, False, True, None, None, None]
     """
+    if isinstance(value, bool):
+        return value
     if isinstance(value, str):
         return _WORDS.get(value.strip().lower())
     if isinstance(value, Real) and value in (0, 1):

@@ -7,11 +7,19 @@ from typing import overload
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 import torch
 from torch import Tensor
 
-from nsed.errors import ArgumentError
+from nsed.text.columns import (
+    Column,
+    checked_column,
+    checked_strings,
+    encode_rows,
+    is_arrow,
+    no_string,
+    not_one_column,
+    to_arrow,
+)
 
 
 class Texts(Sequence[str]):
@@ -45,17 +53,34 @@ class Texts(Sequence[str]):
     @classmethod
     def of_arrow(cls, column: pa.Array | pa.ChunkedArray, *, name: str = "column") -> "Texts":
         """An Arrow column of strings, plain or as a dictionary. Raises `ArgumentError` where a row has none."""
-        if column.null_count < len(column) and not _is_text(column.type):
-            raise ArgumentError(name, got=f"Arrow's type {column.type}", expected="strings")
+        if pa.types.is_struct(column.type):
+            raise not_one_column(name, (field.name for field in column.type))
+        if not len(column):
+            return cls([], np.zeros(0, dtype=np.int64))
+        if not _is_text(column.type):
+            raise no_string(name, column.to_pylist(), kind=f" of Arrow's type {column.type}")
         column = column.cast(pa.large_string())  # dictionaries may hold strings that do not occur, or none
         if column.null_count:
-            place = pc.index(pc.is_null(column), True).as_py()
-            raise ArgumentError(name, got=f"None at place {place}", expected="a string")
-        encoded = column.dictionary_encode()
-        if isinstance(encoded, pa.ChunkedArray):
-            encoded = encoded.combine_chunks()
-            encoded = encoded.chunk(0) if isinstance(encoded, pa.ChunkedArray) else encoded
-        return cls(encoded.dictionary.to_pylist(), encoded.indices.to_numpy().astype(np.int64))
+            raise no_string(name, column.to_pylist())
+        return cls(*encode_rows(column))
+
+    @classmethod
+    def of_column(cls, column: Column, *, name: str = "column") -> "Texts":
+        """Any column of strings: a list or another iterable, an Arrow array, a pandas or polars Series, a numpy array.
+
+        Raises `ArgumentError`, which begins with the name, for a single string, for a table, and where a row has no
+        string.
+
+        >>> Texts.of_column(np.array(["b", "a", "b"]))
+        Texts(3 rows, 2 different)
+        """
+        if isinstance(column, Texts):
+            return column
+        checked = checked_column(column, name)
+        arrow = to_arrow(checked)
+        if arrow is not None and (is_arrow(checked) or (_is_text(arrow.type) and not arrow.null_count)):
+            return cls.of_arrow(arrow, name=name)
+        return cls.of(checked_strings(checked, name))
 
     def __len__(self) -> int:
         return len(self.rows)
