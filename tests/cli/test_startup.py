@@ -136,7 +136,7 @@ def test_names_that_help_shows_are_those_of_the_registries():
     assert list(data.PROTOCOLS) == list(protocols.PROTOCOLS)
     assert list(data_sets.HEURISTICS) == list(HEURISTICS)
     assert get_args(arguments.SymbolKind) == get_args(SymbolKind)
-    assert [by.value for by in review.By] == [order.value for order in Order]
+    assert [by.value for by in review.ReviewOrder] == [order.value for order in Order]
     assert data.HELD_OUT == protocols.HELD_OUT
     assert data.CLASSES == cluster.CLASSES == word_list.CLASSES
     assert cluster.PROBABLE == similarity.PROBABLE

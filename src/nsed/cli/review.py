@@ -44,7 +44,7 @@ class Format(StrEnum):
     TABLE = "table"
 
 
-class By(StrEnum):
+class ReviewOrder(StrEnum):
     """What comes first: `nsed.jobs.review.Order`."""
 
     CONFIDENCE = "confidence"
@@ -64,7 +64,7 @@ def review(
     columns: Columns = None,
     top: Annotated[int, typer.Option(min=1, help="Lines at most.")] = 100,
     by: Annotated[
-        By | None,
+        ReviewOrder | None,
         typer.Option(
             help="confidence: the least probable answers first; margin: those least ahead of the second; entropy: the "
             "most open choices; disagreement: targets or labels of the data that the model believes least. By "
@@ -98,7 +98,7 @@ def review(
 
 
 def _rows(
-    model: Model, name: Path, data: Path, columns: list[str] | None, by: By | None
+    model: Model, name: Path, data: Path, columns: list[str] | None, by: ReviewOrder | None
 ) -> Iterator[Mapping[str, object]]:
     from nsed.jobs.review import Order, review_pairs, review_words
     from nsed.text import Pairs
