@@ -112,6 +112,9 @@ FORMS = {
     "large": lambda texts: pa.array(texts, pa.large_string()),
     "view": lambda texts: pa.array(texts, pa.string_view()),
     "dictionary": lambda texts: pa.array(texts).dictionary_encode(),
+    "dictionary of views": lambda texts: pa.DictionaryArray.from_arrays(
+        pa.array(range(len(texts)), pa.uint32()), pa.array(texts, pa.string_view())
+    ),
     "chunks": lambda texts: pa.chunked_array([texts[:1], texts[1:]]),
     "stream": lambda texts: Stream(pa.chunked_array([texts])),
     "Series stream": lambda texts: SeriesStream(pa.chunked_array([texts])),

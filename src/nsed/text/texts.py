@@ -59,7 +59,7 @@ class Texts(Sequence[str]):
             return cls([], np.zeros(0, dtype=np.int64))
         if not _is_text(column.type):
             raise no_string(name, column.to_pylist(), kind=f" of Arrow's type {column.type}")
-        column = column.cast(pa.large_string())  # dictionaries may hold strings that do not occur, or none
+        column = _plain(column)  # dictionaries may hold strings that do not occur, or none
         if column.null_count:
             raise no_string(name, column.to_pylist())
         return cls(*encode_rows(column))
@@ -104,6 +104,16 @@ class Texts(Sequence[str]):
 
     def __iter__(self) -> Iterator[str]:
         return map(self.different.__getitem__, self.rows.tolist())
+
+
+def _plain(column: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
+    """The same strings as `large_string`; a dictionary of views, as polars has them, is one of plain strings first."""
+    if pa.types.is_dictionary(column.type) and pa.types.is_string_view(column.type.value_type):
+        chunks = column.chunks if isinstance(column, pa.ChunkedArray) else [column]
+        plain = (chunk.dictionary.cast(pa.large_string()) for chunk in chunks)
+        pairs = zip(chunks, plain, strict=True)
+        column = pa.chunked_array([pa.DictionaryArray.from_arrays(chunk.indices, one) for chunk, one in pairs])
+    return column.cast(pa.large_string())
 
 
 def _is_text(kind: pa.DataType) -> bool:
