@@ -12,12 +12,12 @@ import time
 from importlib.util import find_spec
 
 import pytest
+from nsed.lattice.backends import BACKENDS
 from typer.testing import CliRunner
 
 import nsed
 from nsed.__main__ import app
 from nsed.errors import ArgumentError, ConfigError, DataError, ModelFileError, NotExplainableError, UnknownNameError
-from nsed.lattice.backends import BACKENDS
 from support.pages import Page
 
 COMMANDS = [

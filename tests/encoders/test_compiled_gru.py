@@ -2,12 +2,12 @@
 
 import pytest
 import torch
+from nsed.encoders.compiled_gru import can_read
+from nsed.encoders.recurrence import read_both_ways, read_next, read_onward
 from torch import nn
 
 from nsed.encoders import EncoderConfig, compiled_gru
 from nsed.encoders.base import Kinds
-from nsed.encoders.compiled_gru import can_read
-from nsed.encoders.recurrence import read_both_ways, read_next, read_onward
 from nsed.encoders.rnn import _reversal
 from nsed.encoders.string_encoder import StringEncoder
 

@@ -4,14 +4,14 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from nsed.lattice.backends import choose_backend
+from nsed.lattice.semiring import LOG, MAX
 from rapidfuzz.distance import Levenshtein
 
 from nsed.lattice import EditLattice, Operation
 from nsed.lattice.alpha import forward_table, ratios_of, sweep
 from nsed.lattice.arcs import final_cell, incoming, unstacked
-from nsed.lattice.backends import choose_backend
 from nsed.lattice.reference import alpha, beta
-from nsed.lattice.semiring import LOG, MAX
 from support.lattices import BACKENDS, padded, random_case, with_rubbish
 
 sizes = st.integers(0, 9)

@@ -4,11 +4,11 @@ import threading
 
 import pytest
 import torch
-from torch.autograd import grad
-
 from nsed.kernels.compiled import _run, parts_of
 from nsed.kernels.cpu_match import compiled_match
 from nsed.kernels.fused_scores import CLASSES, fused_scores
+from torch.autograd import grad
+
 from nsed.lattice import EditLattice
 
 

@@ -2,11 +2,11 @@
 
 import pytest
 import torch
-from torch.autograd import grad
-
 from nsed.kernels.cpu_arcs import compiled_arcs
 from nsed.kernels.cpu_match import compiled_match
 from nsed.kernels.fused_scores import fused_scores
+from torch.autograd import grad
+
 from nsed.lattice import EditLattice
 from nsed.lattice.arcs import usable
 from nsed.networks.operations import TargetScores, competing

@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 import torch
+from nsed.networks.string_vectors import Strings
 
 from nsed.encoders import ENCODERS, EncoderConfig
 from nsed.encoders.string_encoder import Side
 from nsed.networks import bulk_scores as bulk
 from nsed.networks.matcher import MatcherNetwork, lattice_of
-from nsed.networks.string_vectors import Strings
 from nsed.text import EncodedStrings
 
 SYMBOLS, LANGUAGES = 9, 6

@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 import torch
-
-from nsed.kernels import numba_vectors
 from nsed.kernels.compiled_features import compiled_features
 from nsed.kernels.fused_scores import CLASSES, LANES, fused_scores
 from nsed.kernels.numba_random import mixed, number_of
 from nsed.kernels.sliced_scores import sliced_scores
+
+from nsed.kernels import numba_vectors
 from nsed.networks.pair_features import NormedProjection, PairFeatures, pair_scores
 
 EPS = 1e-5

@@ -5,24 +5,24 @@ from unittest.mock import patch
 
 import numpy as np
 import torch
+from nsed.encoders.recurrence import read_all
+from nsed.kernels.gpu_arcs import match_arcs, outgoing_arcs
+from nsed.kernels.gpu_scores import gpu_scores, pair_scores
+from nsed.lattice.backends.torch import TorchBackend
+from nsed.lattice.backends.triton import TritonBackend, lattice_forward, lattice_gradient
+from nsed.lattice.semiring import LOG, MAX
+from nsed.networks.string_vectors import LARGEST_TABLE, Strings
 from torch import nn
 from torch.autograd import grad
 
 from nsed.encoders import EncoderConfig
 from nsed.encoders.embedding import _Lookup
-from nsed.encoders.recurrence import read_all
 from nsed.encoders.string_encoder import Side
-from nsed.kernels.gpu_arcs import match_arcs, outgoing_arcs
-from nsed.kernels.gpu_scores import gpu_scores, pair_scores
 from nsed.lattice.arcs import usable
-from nsed.lattice.backends.torch import TorchBackend
-from nsed.lattice.backends.triton import TritonBackend, lattice_forward, lattice_gradient
-from nsed.lattice.semiring import LOG, MAX
 from nsed.networks.bulk_scores import bulk_scores
 from nsed.networks.matcher import MatcherNetwork, lattice_of
 from nsed.networks.operations import TargetScores, competing
 from nsed.networks.outgoing import weighed
-from nsed.networks.string_vectors import LARGEST_TABLE, Strings
 from nsed.text import EncodedStrings
 
 TIGHT, LOOSE = {"rtol": 1e-5, "atol": 1e-4}, {"rtol": 1e-4, "atol": 1e-4}
