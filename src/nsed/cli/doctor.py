@@ -23,11 +23,11 @@ EXTRAS = {
 
 
 def doctor() -> None:
-    """Say which versions and devices are here, which implementation of each kernel runs and why, and what extras add."""
+    """Say which versions and devices are here, which implementation of each kernel runs, why, and what extras add."""
     table = Table(box=None, pad_edge=False, show_header=False)
     table.add_row("nsed", f"{__version__}, Python {platform.python_version()}, torch {torch.__version__}")
     table.add_row("processor", f"{os.cpu_count()} cores, torch uses {torch.get_num_threads()} threads")
-    table.add_row("GPU", torch.cuda.get_device_name() if torch.cuda.is_available() else "none that torch can use")
+    table.add_row("GPU", _gpu())
     table.add_row("kernels", f"{wanted()} ({VARIABLE} or nsed.use_backend force one of {', '.join(BACKENDS)})")
     for device in ("cpu", "cuda") if torch.cuda.is_available() else ("cpu",):
         for choice in report(torch.device(device)):
@@ -35,6 +35,12 @@ def doctor() -> None:
     for extra, (package, what) in EXTRAS.items():
         table.add_row(f"extra {extra}", f"{_installed(package)}: {what}")
     out.print(table)
+
+
+def _gpu() -> str:
+    if not torch.cuda.is_available():
+        return "none that torch can use"
+    return f"{torch.cuda.get_device_name()}, steps of training are recorded as CUDA graphs"
 
 
 def _installed(package: str) -> str:

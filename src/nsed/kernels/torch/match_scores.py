@@ -24,7 +24,8 @@ LARGEST_TABLE = 2**22
 CELLS_AT_ONCE = 2**14
 """Cells that are computed together: their features are all in memory."""
 
-Kinds = Int[Tensor, "pairs symbols"]
+SourceRows = Int[Tensor, "pairs src"]
+TargetRows = Int[Tensor, "pairs tgt"]
 """Which vectors belong to the symbols of strings of one length."""
 
 
@@ -36,7 +37,7 @@ def scorer(
         table = _table(source, target, weight, constant, eps=eps)
         return partial(by_lengths, partial(_of_table, table), source, target, cells=CELLS_AT_ONCE)
 
-    def of_vectors(rows: Kinds, columns: Kinds) -> PerPair:
+    def of_vectors(rows: SourceRows, columns: TargetRows) -> PerPair:
         return _log_alpha(pair_scores(source.vectors[rows], target.vectors[columns], weight, constant, eps=eps))
 
     return partial(by_lengths, of_vectors, source, target, cells=CELLS_AT_ONCE)
@@ -51,7 +52,7 @@ def _table(
     return torch.cat(parts)
 
 
-def _of_table(table: Float[Tensor, "kinds others 4"], rows: Kinds, columns: Int[Tensor, "pairs others"]) -> PerPair:
+def _of_table(table: Float[Tensor, "kinds others 4"], rows: SourceRows, columns: TargetRows) -> PerPair:
     return _log_alpha(table[rows[:, :, None], columns[:, None]])
 
 

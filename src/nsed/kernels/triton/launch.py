@@ -4,17 +4,6 @@ from contextlib import nullcontext
 from typing import Any
 
 import torch
-from torch import Tensor
-
-from nsed.kernels.switch import interprets_triton
-
-MOST_NUMBERS = 2**31
-"""Numbers of a table, at most: kernels count places in 32 bits."""
-
-
-def can_launch(tensor: Tensor) -> bool:
-    """Whether kernels can work on such a tensor."""
-    return tensor.is_cuda or interprets_triton()
 
 
 def launch(kernel: Any, grid: tuple[int, ...], *arguments: Any, **constants: Any) -> None:

@@ -4,12 +4,16 @@ import threading
 
 import pytest
 import torch
-from nsed.kernels.compiled import _run, parts_of
-from nsed.kernels.cpu_match import compiled_match
-from nsed.kernels.fused_scores import CLASSES, fused_scores
 from torch.autograd import grad
 
+pytest.importorskip("numba", reason="kernels of the extra cpu")
+
+from nsed.kernels.dispatch import ARCS, PAIR_SCORES
+from nsed.kernels.numba.launch import parts_of, run_parts
 from nsed.lattice import EditLattice
+from support.kernels import numba_only
+
+pytestmark = numba_only
 
 
 @pytest.fixture
@@ -38,16 +42,17 @@ def test_a_fault_in_any_thread_is_heard_of(three_threads):
             raise ValueError(number)
 
     with pytest.raises(ValueError, match=r"0|1"):
-        _run(kernel, (), [(0, 0, 1), (1, 1, 2)])
+        run_parts(kernel, (), [(0, 0, 1), (1, 1, 2)])
 
 
 def quantities():
     """Log-probabilities of 2,000 pairs and all gradients, through every kind of kernel."""
     torch.manual_seed(0)
     source, target = torch.randn(2000, 6, 16), torch.randn(2000, 7, 16)
-    weight, constant = torch.randn(CLASSES, 16), torch.randn(CLASSES)
+    weight, constant = torch.randn(4, 16), torch.randn(4)
     inputs = [part.requires_grad_() for part in (source, target, weight - weight.mean(1, keepdim=True), constant)]
-    arcs = compiled_match(fused_scores(*inputs, eps=1e-5, dropout=0.2))[:3]
+    scores = PAIR_SCORES.named("numba").pair_scores(*inputs, eps=1e-5, dropout=0.2)
+    arcs = ARCS.named("numba").match_arcs(scores)[:3]
     lengths = torch.randint(0, 6, (2000,)), torch.randint(0, 7, (2000,))
     log_prob = EditLattice(*arcs, *lengths, backend="numba").log_prob
     return log_prob, *grad(log_prob.sum(), inputs)
