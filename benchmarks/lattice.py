@@ -9,8 +9,8 @@ from benchmarks import cell_loop
 from benchmarks.figures import Figure, Report, quantiles
 from benchmarks.setting import Setting
 from benchmarks.timing import SLOWER, compare, compared
+from nsed.kernels.switch import AUTO, installed
 from nsed.lattice import Arcs, EditLattice
-from nsed.lattice.backends import BACKENDS, fastest_backend
 
 BATCH, LENGTH = 512, 10
 LOOP = "loop over cells"
@@ -47,7 +47,7 @@ def random_arcs(batch: int, length: int, device: torch.device) -> Arcs:
 def _figures(setting: Setting, length: int) -> dict[str, Figure]:
     """All must give the same gradients."""
     size, arcs = f"{length}x{length}", random_arcs(BATCH, length, setting.device)
-    fast = [name for name in setting.pick(cpu=CPU, cuda=CUDA, quick=("torch",)) if name in BACKENDS]
+    fast = [name for name in setting.pick(cpu=CPU, cuda=CUDA, quick=("torch",)) if installed(name)]
     candidates = {name: partial(lattice_log_prob, arcs, name) for name in fast}
     candidates[LOOP] = partial(cell_loop.log_prob, cell_loop.OfArcs(arcs), *_full(arcs), sizes=(length + 1, length + 1))
     gradients = {name: torch.autograd.grad(run().sum(), arcs) for name, run in candidates.items()}
@@ -61,7 +61,7 @@ def _figures(setting: Setting, length: int) -> dict[str, Figure]:
 
 def _alone(setting: Setting, batch: int, length: int) -> dict[str, float]:
     arcs = random_arcs(batch, length, setting.device)
-    run = partial(lattice_log_prob, arcs, fastest_backend(setting.device))
+    run = partial(lattice_log_prob, arcs, AUTO)
     times = compare(
         {"": setting.record(partial(_both_ways, run, arcs))}, setting, rounds=setting.pick(cpu=7, cuda=15, quick=2)
     )

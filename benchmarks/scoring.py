@@ -12,10 +12,9 @@ from benchmarks.figures import Bar, Figure, Report, at_least, figure
 from benchmarks.setting import Setting
 from benchmarks.tasks import matcher_config, matcher_task, numbers_of
 from benchmarks.timing import rates, seconds
+from nsed.kernels.dispatch import MATCH_SCORES
 from nsed.models.matcher import Matcher, match_log_probs
-from nsed.networks.bulk_scores import bulk_scores, can_score_in_bulk
-from nsed.networks.gpu_bulk import Places, scorer
-from nsed.networks.string_vectors import Strings, vectors_of
+from nsed.networks.bulk_scores import bulk_scores, can_score_in_bulk, vectors_of
 from nsed.text import Coders, Pairs
 from nsed.text.texts import Texts
 
@@ -56,15 +55,16 @@ def in_kernel(matcher: Matcher, table: pa.Table) -> Callable[[], object]:
     strings, rows = [], []
     for coder, name in ((matcher.coders.source, "source"), (matcher.coders.target, "target")):
         texts = Texts.of_arrow(table[name])
-        strings.append(Strings(coder.encode(texts.different)))
+        strings.append(coder.encode(texts.different))
         rows.append(texts.rows)
     source, target = strings
     if matcher.device.type == "cpu":
         return partial(bulk_scores, matcher.network, source, target, (rows[0], rows[1]))
-    of_source = Places.of(vectors_of(matcher.network, source, is_source=True))
-    of_target = Places.of(vectors_of(matcher.network, target, is_source=False))
-    there = (torch.from_numpy(part).to(matcher.device) for part in rows)
-    return partial(scorer(matcher.network, of_source, of_target), *there)
+    of_source = vectors_of(matcher.network, source, is_source=True)
+    of_target = vectors_of(matcher.network, target, is_source=False)
+    kernel, (weight, constant) = MATCH_SCORES.choose(of_source.vectors), matcher.network.projection.folded()
+    eps, there = matcher.network.projection.norm.eps, (torch.from_numpy(part).to(matcher.device) for part in rows)
+    return partial(kernel.scorer(of_source, of_target, weight, constant, eps=eps, pairs=len(table)), *there)
 
 
 def affordable(setting: Setting, matcher: Matcher, count: int) -> int:

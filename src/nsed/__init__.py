@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from nsed.encoders import EncoderConfig
     from nsed.errors import NsedError, UnknownSymbolWarning
     from nsed.explain.explanation import Explanation
+    from nsed.kernels import use_backend
     from nsed.lattice import EditLattice
     from nsed.models.edit_distance import EditDistanceConfig, LearnableEditDistance
     from nsed.models.matcher import Matcher, MatcherConfig
@@ -49,6 +50,7 @@ __all__ = [
     "__version__",
     "load",
     "read_pairs",
+    "use_backend",
 ]
 
 _HOMES = {
@@ -75,6 +77,7 @@ _HOMES = {
     "UnknownSymbolWarning": "nsed.errors",
     "load": "nsed.models.persistence",
     "read_pairs": "nsed.text",
+    "use_backend": "nsed.kernels",
 }
 """The module of each public name; type checkers read the imports above instead, and a test compares the two."""
 

@@ -17,7 +17,6 @@ from typer.testing import CliRunner
 import nsed
 from nsed.__main__ import app
 from nsed.errors import ArgumentError, ConfigError, DataError, ModelFileError, NotExplainableError, UnknownNameError
-from nsed.lattice.backends import BACKENDS
 from support.pages import Page
 
 COMMANDS = [
@@ -427,12 +426,6 @@ def test_shipped_models_answer_without_a_download():
         run("models", "g2p")
     with pytest.raises(ModelFileError, match=r"no such folder; shipped models: g2p-en, translit-ar-en"):
         run("transduce", "g2p", "--text", "a")
-
-
-def test_doctor_says_which_backend_runs_and_why(monkeypatch):
-    assert re.search(r"on cpu +numba \(compiled\)", run("doctor"))
-    monkeypatch.delitem(BACKENDS._entries, "numba")
-    assert re.search(r"on cpu +torch \(numba is not installed", run("doctor"))
 
 
 def test_drawn_targets_are_the_same_for_the_same_seed():

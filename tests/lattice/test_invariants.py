@@ -6,12 +6,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rapidfuzz.distance import Levenshtein
 
+from nsed.kernels.dispatch import LATTICE
+from nsed.kernels.semiring import LOG, MAX, incoming
 from nsed.lattice import EditLattice, Operation
 from nsed.lattice.alpha import forward_table, ratios_of, sweep
-from nsed.lattice.arcs import final_cell, incoming, unstacked
-from nsed.lattice.backends import choose_backend
+from nsed.lattice.arcs import final_cell, unstacked
 from nsed.lattice.reference import alpha, beta
-from nsed.lattice.semiring import LOG, MAX
 from support.lattices import BACKENDS, padded, random_case, with_rubbish
 
 sizes = st.integers(0, 9)
@@ -75,9 +75,7 @@ def test_hand_written_gradient_is_the_gradient_of_the_plain_recursion(semiring):
     lattice = case.lattice()
     arcs = lattice.arcs.map(lambda table: table.clone().requires_grad_())
     injection = torch.randn(arcs.delete.shape, dtype=torch.float64, generator=torch.Generator().manual_seed(1))
-    ours = forward_table(
-        stacked(arcs), backend=choose_backend("torch", torch.device("cpu")), semiring=semiring
-    ).movedim(-1, 0)
+    ours = forward_table(stacked(arcs), backend=LATTICE.named("torch"), semiring=semiring).movedim(-1, 0)
     plain = cell_by_cell(arcs, semiring)
     real = plain > -1e20
     torch.testing.assert_close(ours[real], plain[real], rtol=1e-12, atol=1e-12)
@@ -212,7 +210,7 @@ def test_ties_go_to_substitutions():
 def test_max_semiring_forward_is_the_best_score():
     case = random_case(13)
     lattice = case.lattice()
-    best = forward_table(stacked(lattice.arcs), backend=choose_backend("torch", torch.device("cpu")), semiring=MAX)
+    best = forward_table(stacked(lattice.arcs), backend=LATTICE.named("torch"), semiring=MAX)
     ends = final_cell(best, case.source_lengths, case.target_lengths)
     torch.testing.assert_close(ends, lattice.best_path().score, rtol=1e-12, atol=1e-12)
 
@@ -236,7 +234,7 @@ def test_long_strings_stay_exact():
 
 def test_the_recursions_never_ask_the_device_for_a_value():
     """Tensors on `meta` have shapes but no values: whoever asks for one, fails."""
-    backend, weights = choose_backend("torch", torch.device("cpu")), torch.empty(3, 5, 6, 2, device="meta")
+    backend, weights = LATTICE.named("torch"), torch.empty(3, 5, 6, 2, device="meta")
     assert forward_table(weights, backend=backend, semiring=LOG).shape == (5, 6, 2)
     assert sweep(weights[0], weights, backend=backend, reverse=True).shape == (5, 6, 2)
     assert ratios_of(weights[0], weights, semiring=MAX).shape == (3, 5, 6, 2)

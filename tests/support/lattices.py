@@ -6,10 +6,11 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from nsed.lattice import Arcs, EditLattice, backends
+from nsed.kernels import switch
+from nsed.lattice import Arcs, EditLattice
 from nsed.lattice.reference import Grids
 
-BACKENDS = tuple(backends.BACKENDS)
+BACKENDS = tuple(filter(switch.installed, switch.BACKENDS))
 
 
 @dataclasses.dataclass(frozen=True)

@@ -37,7 +37,7 @@ def models(
 
 
 def doctor() -> None:
-    """Say which versions, devices and backends are here, which of them are used, and what an extra would add."""
-    from nsed.cli.doctor import doctor as examine
+    """Say which versions and devices are here, which implementation of each kernel runs, why, and what extras add."""
+    from nsed.cli.doctor import show_doctor
 
-    examine()
+    show_doctor()

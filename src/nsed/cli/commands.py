@@ -68,7 +68,7 @@ COMMANDS: Commands = {
     ),
     "doctor": (
         "nsed.cli.about:doctor",
-        "Say which versions, devices and backends are here, which of them are used, and what an extra would add.",
+        "Say which versions and devices are here, which implementation of each kernel runs, why, and what extras add.",
     ),
     "bench": (
         "nsed.cli.bench:bench",

@@ -8,9 +8,11 @@ from importlib.util import find_spec
 import torch
 from rich.table import Table
 
+import nsed.lattice  # noqa: F401  # its scalar backend is one of those that can be forced
 from nsed import __version__
 from nsed.cli.console import out
-from nsed.lattice.backends import BACKENDS, fastest_backend
+from nsed.kernels.dispatch import report
+from nsed.kernels.switch import BACKENDS, VARIABLE, wanted
 
 EXTRAS = {
     "cpu": ("numba", "compiled lattices, pair features, recurrent layers and bulk scores on a CPU"),
@@ -21,25 +23,25 @@ EXTRAS = {
 }
 
 
-def doctor() -> None:
-    """Say which versions, devices and backends are here, which of them are used, and what an extra would add."""
+def show_doctor() -> None:
+    """Versions, devices, the implementation of each kernel that runs and why, extras."""
     table = Table(box=None, pad_edge=False, show_header=False)
     table.add_row("nsed", f"{__version__}, Python {platform.python_version()}, torch {torch.__version__}")
     table.add_row("processor", f"{os.cpu_count()} cores, torch uses {torch.get_num_threads()} threads")
-    table.add_row("GPU", torch.cuda.get_device_name() if torch.cuda.is_available() else "none that torch can use")
-    table.add_row("lattice backends", ", ".join(BACKENDS))
+    table.add_row("GPU", _gpu())
+    table.add_row("kernels", f"{wanted()} ({VARIABLE} or nsed.use_backend force one of {', '.join(BACKENDS)})")
     for device in ("cpu", "cuda") if torch.cuda.is_available() else ("cpu",):
-        table.add_row(f"on {device}", f"{fastest_backend(torch.device(device))} {_reason(device)}")
+        for choice in report(torch.device(device)):
+            table.add_row(f"{choice.kernel} on {device}", f"{choice.backend}: {choice.reason}")
     for extra, (package, what) in EXTRAS.items():
         table.add_row(f"extra {extra}", f"{_installed(package)}: {what}")
     out.print(table)
 
 
-def _reason(device: str) -> str:
-    if device == "cuda":
-        kernels = "Triton's kernels" if "triton" in BACKENDS else "torch's own: Triton is not installed"
-        return f"({kernels}; recorded as CUDA graphs in training)"
-    return "(compiled)" if "numba" in BACKENDS else "(numba is not installed: pip install with the extra cpu)"
+def _gpu() -> str:
+    if not torch.cuda.is_available():
+        return "none that torch can use"
+    return f"{torch.cuda.get_device_name()}, steps of training are recorded as CUDA graphs"
 
 
 def _installed(package: str) -> str:

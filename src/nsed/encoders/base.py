@@ -30,13 +30,6 @@ class Attended(NamedTuple):
     padding: Bool[Tensor, "batch seen"]
 
 
-class Kinds(NamedTuple):
-    """What vectors are made of if each is one of a few: these, and which one stands where."""
-
-    table: Float[Tensor, "kinds dim"]
-    symbols: Int[Tensor, "batch length"]
-
-
 @dataclass(frozen=True)
 class EncoderConfig(Config):
     """Which encoder, and how large. Paper: appendix "Model Hyperparameters"."""

@@ -5,8 +5,9 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from nsed.encoders.attention import CrossAttention
-from nsed.encoders.base import Attended, AttendingEncoder, Attention, EncoderConfig, Kinds, State, Vectors
-from nsed.encoders.recurrence import read_both_ways, read_next, read_onward
+from nsed.encoders.base import Attended, AttendingEncoder, Attention, EncoderConfig, State, Vectors
+from nsed.kernels.contracts import Kinds
+from nsed.kernels.dispatch import GRU
 from nsed.types import Lengths
 
 
@@ -78,7 +79,9 @@ class OneWayLayer(nn.Module):
         self, vectors: Vectors, back: Int[Tensor, "batch length"], attended: Attended | None, kinds: Kinds | None
     ) -> Vectors:
         """Each symbol with everything to its left."""
-        normed: Tensor = self.norm(vectors + self.dropout(read_onward(self.gru, vectors, kinds)))
+        normed: Tensor = self.norm(
+            vectors + self.dropout(GRU.choose(self.gru, vectors).read_onward(self.gru, vectors, kinds))
+        )
         return normed
 
     def step(
@@ -89,7 +92,7 @@ class OneWayLayer(nn.Module):
         kinds: Kinds | None,
     ) -> tuple[Float[Tensor, "batch dim"], Float[Tensor, "batch dim"]]:
         """One more symbol."""
-        after = read_next(self.gru, vector, hidden, kinds)
+        after = GRU.choose(self.gru, vector).read_next(self.gru, vector, hidden, kinds)
         return self.norm(vector + self.dropout(after)), after
 
 
@@ -140,7 +143,8 @@ class TwoWayLayer(nn.Module):
 
         The string is turned round by its own length, so that the second GRU begins at the last symbol, not at padding.
         """
-        both = read_both_ways(self.onward, self.backward_, vectors, back, kinds)
+        units = self.onward, self.backward_
+        both = GRU.choose(self.onward, vectors).read_both_ways(units, vectors, back, kinds)
         normed: Tensor = self.norm(vectors + self.dropout(self.merge(both)))
         return normed
 

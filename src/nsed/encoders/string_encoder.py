@@ -7,9 +7,10 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.nn import functional
 
-from nsed.encoders.base import Attended, AttendingEncoder, Attention, EncoderConfig, Kinds, State, Vectors, reordered
+from nsed.encoders.base import Attended, AttendingEncoder, Attention, EncoderConfig, State, Vectors, reordered
 from nsed.encoders.embedding import SymbolEmbedding
 from nsed.encoders.registry import ENCODERS
+from nsed.kernels.contracts import Kinds
 from nsed.text.batch import PaddedStrings
 from nsed.types import END, PAD, START, Lengths
 

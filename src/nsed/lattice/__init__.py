@@ -3,6 +3,7 @@
 from nsed.lattice.arcs import Arcs
 from nsed.lattice.lattice import EditLattice
 from nsed.lattice.path import Operation, Paths, Step
+from nsed.lattice.reference import ReferenceBackend
 from nsed.types import NEG
 
-__all__ = ["NEG", "Arcs", "EditLattice", "Operation", "Paths", "Step"]
+__all__ = ["NEG", "Arcs", "EditLattice", "Operation", "Paths", "ReferenceBackend", "Step"]

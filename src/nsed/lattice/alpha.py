@@ -8,9 +8,8 @@ from typing import Any
 
 import torch
 
-from nsed.lattice.arcs import incoming, starts
-from nsed.lattice.backends import Backend
-from nsed.lattice.semiring import Semiring
+from nsed.kernels.contracts import Backend
+from nsed.kernels.semiring import Semiring, incoming, starts
 from nsed.types import NEG, Cells, Stack
 
 

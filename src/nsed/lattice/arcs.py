@@ -11,7 +11,6 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import torch
-from torch.nn import functional
 
 from nsed.types import NEG, Cells, Lengths, PerPair, Stack, Table
 
@@ -67,17 +66,6 @@ class _Usable(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, gradient: Stack) -> tuple[Table, Table, Table, None, None]:
         return *unstacked(gradient), None, None
-
-
-def starts(cells: Cells, fill: float) -> Stack:
-    """For each arc, the value at the cell where it starts; `fill` where there is no such cell."""
-    bordered = functional.pad(cells, (0, 0, 1, 0, 1, 0), value=fill)
-    return torch.stack([bordered[:-1, 1:], bordered[1:, :-1], bordered[:-1, :-1]])
-
-
-def incoming(alpha: Cells, weights: Stack) -> Stack:
-    """Log-weight of the derivations that end with each arc: alpha at its start plus its weight."""
-    return starts(alpha, NEG).add_(weights)
 
 
 def final_cell(cells: Cells, source_lengths: Lengths, target_lengths: Lengths) -> PerPair:

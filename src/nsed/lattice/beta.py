@@ -2,9 +2,9 @@
 
 import torch
 
+from nsed.kernels.contracts import Backend
+from nsed.kernels.semiring import Semiring
 from nsed.lattice.alpha import forward_table
-from nsed.lattice.backends import Backend
-from nsed.lattice.semiring import Semiring
 from nsed.types import NEG, Cells, Lengths, Stack
 
 

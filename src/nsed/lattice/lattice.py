@@ -6,14 +6,15 @@ from typing import Literal
 import torch
 
 from nsed.errors import ArgumentError
+from nsed.kernels.dispatch import lattice_backend
+from nsed.kernels.semiring import LOG, MAX, incoming
+from nsed.kernels.switch import AUTO
 from nsed.lattice.alpha import forward_table, ratios_of, sweep
-from nsed.lattice.arcs import Arcs, batch_first, final_cell, incoming, one_hot_final, unstacked, usable
-from nsed.lattice.backends import AUTO, choose_backend
+from nsed.lattice.arcs import Arcs, batch_first, final_cell, one_hot_final, unstacked, usable
 from nsed.lattice.beta import backward_table
 from nsed.lattice.check import check_lengths, check_tables
 from nsed.lattice.k_best import k_best
 from nsed.lattice.path import Paths, at_random, most_likely, walk_back
-from nsed.lattice.semiring import LOG, MAX
 from nsed.types import REACHABLE, Cells, Lengths, PerPair, Stack, Table
 
 Weighting = Literal["cell", "posterior"]
@@ -54,7 +55,7 @@ class EditLattice:
             check_tables(arcs)
             check_lengths("source_lengths", source_lengths, delete, axis=1)
             check_lengths("target_lengths", target_lengths, delete, axis=2)
-        self._backend = choose_backend(backend, delete.device)
+        self._backend = lattice_backend(backend, delete)
         self._lengths = (source_lengths.long(), target_lengths.long())
         self._weights = usable(arcs, *self._lengths)
 

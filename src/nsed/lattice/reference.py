@@ -1,15 +1,22 @@
 """The lattice in scalar Python, one pair at a time, written to be read: the oracle of every test.
 
 Grids are nested lists, `grid[i][j]`. Two independent ways to every quantity: the recursions, and the enumeration of all
-derivations, which needs no recursion to be right (and no more than a handful of symbols).
+derivations, which needs no recursion to be right (and no more than a handful of symbols). `ReferenceBackend` puts the
+recursions behind the interface of the fast ones: `EditLattice(..., backend="reference")`.
 """
 
 import math
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
+import torch
+
+from nsed.kernels.contracts import Backend
+from nsed.kernels.dispatch import LATTICE, Implementation
+from nsed.kernels.refusals import never
+from nsed.kernels.semiring import Semiring
 from nsed.lattice.path import Operation, Step
-from nsed.types import NEG, REACHABLE
+from nsed.types import NEG, REACHABLE, Cells, Stack
 
 Grid = list[list[float]]
 Plus = Callable[[float, float], float]
@@ -119,3 +126,52 @@ def enumerate_all(grids: Grids) -> Enumerated:
             posterior[step] = posterior.get(step, 0.0) + probability
     entropy = math.fsum(-p * math.log(p) for p in probabilities if p > 0)
     return Enumerated(log_prob, posterior, entropy, paths[best], weights[best])
+
+
+_PLUS: dict[str, Plus] = {"log": logaddexp, "max": max}
+
+
+class ReferenceBackend(Backend):
+    """Readable, slow, for any shape: what the other backends are compared with."""
+
+    def forward(self, weights: Stack, semiring: Semiring) -> Cells:
+        """See `Backend.forward`."""
+        plus = _PLUS[semiring.name]
+        return _pair_by_pair(lambda *grids: alpha(Grids(*grids), plus), *weights)
+
+    def sweep(self, injection: Cells, ratios: Stack, reverse: bool) -> Cells:
+        """See `Backend.sweep`."""
+        return _pair_by_pair(_sweep_back if reverse else _sweep_on, injection, *ratios)
+
+
+def _sweep_on(injection: Grid, *ratios: Grid) -> Grid:
+    """Each cell takes from the cells before it."""
+    solved = [row[:] for row in injection]
+    for i, row in enumerate(solved):
+        for j in range(len(row)):
+            for step in arcs_into(i, j):
+                before_i, before_j = start_of(step)
+                solved[i][j] += ratios[step.operation - 1][i][j] * solved[before_i][before_j]
+    return solved
+
+
+def _sweep_back(injection: Grid, *ratios: Grid) -> Grid:
+    """Each cell, complete once the cells after it are done, gives to the cells before it."""
+    solved = [row[:] for row in injection]
+    for i in reversed(range(len(solved))):
+        for j in reversed(range(len(solved[i]))):
+            for step in arcs_into(i, j):
+                before_i, before_j = start_of(step)
+                solved[before_i][before_j] += ratios[step.operation - 1][i][j] * solved[i][j]
+    return solved
+
+
+def _pair_by_pair(function: Callable[..., Grid], *tables: Cells) -> Cells:
+    """Apply a function of grids to each pair of a batch."""
+    pairs = zip(*(table.movedim(-1, 0).tolist() for table in tables), strict=True)
+    solved = [function(*grids) for grids in pairs]
+    shape = tables[0].movedim(-1, 0).shape
+    return torch.tensor(solved, dtype=tables[0].dtype, device=tables[0].device).reshape(shape).movedim(0, -1)
+
+
+LATTICE.register(Implementation("reference", "scalar Python, to be read", refusal=never, load=ReferenceBackend))

@@ -20,9 +20,8 @@ from nsed.models.pair_model import LabelledConfig, LabelledTask, PairModel, in_o
 from nsed.networks.bulk_scores import bulk_scores, can_score_in_bulk
 from nsed.networks.losses import distortion_loss, em_loss, match_loss, non_match_loss, real_cells
 from nsed.networks.matcher import MatcherNetwork, lattice_of
-from nsed.networks.string_vectors import Strings
 from nsed.progress import OnBatch, ignore
-from nsed.text import Coders, PairBatch, Pairs, StringCoder, Vocabulary
+from nsed.text import Coders, EncodedStrings, PairBatch, Pairs, StringCoder, Vocabulary
 from nsed.text.batch import EncodedPairs
 from nsed.text.columns import Column
 from nsed.text.pairs import PairsLike
@@ -137,14 +136,17 @@ class Matcher(PairModel, LatticeModel):
         """Every different string is encoded once."""
         sources, source_rows = different(pairs.sources, pairs.source_languages if self.languages else None)
         targets, target_rows = different(pairs.targets, pairs.target_languages if self.languages else None)
-        source, target = self._strings(self.coders.source, sources), self._strings(self.coders.target, targets)
-        return bulk_scores(self.network, source, target, (source_rows, target_rows), on_batch=on_batch)
+        source, of_source = self._encoded(self.coders.source, sources)
+        target, of_target = self._encoded(self.coders.target, targets)
+        rows, languages = (source_rows, target_rows), (of_source, of_target)
+        return bulk_scores(self.network, source, target, rows, languages=languages, on_batch=on_batch)
 
-    def _strings(self, coder: StringCoder, keys: list[tuple[str, str]]) -> Strings:
+    def _encoded(self, coder: StringCoder, keys: list[tuple[str, str]]) -> tuple[EncodedStrings, np.ndarray | None]:
+        """Strings and, where the model knows any, the numbers of their languages."""
         encoded = coder.encode([text for text, _ in keys])
         if self.languages is None:
-            return Strings(encoded)
-        return Strings(encoded, np.array(self.languages.encode([language for _, language in keys]), dtype=np.int64))
+            return encoded, None
+        return encoded, np.array(self.languages.encode([language for _, language in keys]), dtype=np.int64)
 
     @staticmethod
     def _network(config: MatcherConfig, coders: Coders, languages: Vocabulary | None) -> MatcherNetwork:

@@ -1,63 +1,115 @@
-"""Match scores of many pairs: every string is encoded once, a pair costs its cells (extra `cpu`, or a GPU).
+"""Match scores of many pairs: every string is encoded once, a pair costs its cells.
 
 A network without context has few different vectors, one per symbol and position: the scores of all pairs of them are a
 table, and a pair costs a look into it per cell.
 """
 
-from typing import Any
-
 import numpy as np
 import torch
 
-from nsed.kernels.compiled import array, run_kernel
-from nsed.kernels.fused_scores import can_fuse, fused_scores
-from nsed.networks import gpu_bulk
+from nsed.encoders.string_encoder import Side
+from nsed.kernels.contracts import StringVectors
+from nsed.kernels.dispatch import MATCH_SCORES
 from nsed.networks.matcher import MatcherNetwork
-from nsed.networks.string_vectors import LARGEST_TABLE, Strings, Vectors, vectors_of
 from nsed.progress import OnBatch, ignore
+from nsed.text import EncodedStrings
+from nsed.text.batch import check_cells
+from nsed.types import END
 
-PAIRS_AT_ONCE = 2**16
+Languages = np.ndarray | None
+"""The numbers of the strings' languages, where the model knows any."""
+ENCODED_TOGETHER, PAIRS_AT_ONCE = {"cuda": 2**20}, {"cuda": 2**22}
+FEWER_SYMBOLS, FEWER_PAIRS = 2**15, 2**16
+"""Symbols that are encoded at once, padding included, and pairs that are scored at once: on a GPU, and elsewhere."""
+MAX_CELLS = 2**22
+"""Of the table of a pair."""
 
 
 def can_score_in_bulk(network: MatcherNetwork) -> bool:
-    """Whether there is a kernel for this network."""
-    weight = network.projection.linear.weight
-    return gpu_bulk.can_run(network) or (network.features.interaction == 0 and can_fuse(weight[None], weight))
+    """Whether what a symbol contributes does not depend on the other string."""
+    return network.features.interaction == 0
 
 
 @torch.no_grad()
 def bulk_scores(
     network: MatcherNetwork,
-    source: Strings,
-    target: Strings,
+    source: EncodedStrings,
+    target: EncodedStrings,
     pairs: tuple[np.ndarray, np.ndarray],
     *,
+    languages: tuple[Languages, Languages] = (None, None),
     on_batch: OnBatch = ignore,
 ) -> np.ndarray:
-    """Log alpha_{n,m} of pairs (row of source, row of target); on a CPU minus infinity below -660."""
-    sides = vectors_of(network, source, is_source=True), vectors_of(network, target, is_source=False)
-    if gpu_bulk.can_run(network):
-        return gpu_bulk.gpu_bulk_scores(network, sides, pairs, on_batch=on_batch)
-    weight, constant = network.projection.folded()
-    symbols = [part for side in sides for part in (side.flat, side.starts)]
-    folded = array(weight), array(constant), np.float32(network.projection.norm.eps)
-    kernel, given = "by_vectors", [*(array(side.rows) for side in sides), *folded, *symbols]
-    if len(sides[0].rows) * len(sides[1].rows) <= min(LARGEST_TABLE, len(pairs[0]) * 64):
-        kernel, given = "by_table", [_table(network, *sides), *symbols]
+    """Log alpha_{n,m} of pairs (row of source, row of target); by numba's kernel minus infinity below -660.
+
+    Raises `TooLongError` for a pair whose table would have too many cells; numba's kernel keeps but one table.
+    """
     result = np.empty(len(pairs[0]))
-    for start in range(0, len(result), PAIRS_AT_ONCE):
-        part = slice(start, start + PAIRS_AT_ONCE)
-        _run(kernel, *(rows[part] for rows in pairs), *given, result[part])
+    if not len(result):
+        return result
+    vectors = (
+        vectors_of(network, source, languages[0], is_source=True),
+        vectors_of(network, target, languages[1], is_source=False),
+    )
+    kernel, (weight, constant) = MATCH_SCORES.chosen(vectors[0].vectors), network.projection.folded()
+    if kernel.backend != "numba":
+        check_cells(source.lengths[pairs[0]] + 1, target.lengths[pairs[1]] + 1, MAX_CELLS)
+    score = kernel.code.scorer(*vectors, weight, constant, eps=network.projection.norm.eps, pairs=len(result))
+    at_once = PAIRS_AT_ONCE.get(weight.device.type, FEWER_PAIRS)
+    for start in range(0, len(result), at_once):
+        part = slice(start, start + at_once)
+        rows, columns = (torch.from_numpy(side[part]).to(weight.device) for side in pairs)
+        result[part] = score(rows, columns).cpu().numpy()
         on_batch(len(result[part]))
     return result
 
 
-def _table(network: MatcherNetwork, source: Vectors, target: Vectors) -> np.ndarray:
-    weight, constant = network.projection.folded()
-    scores = fused_scores(source.rows[None], target.rows[None], weight, constant, eps=network.projection.norm.eps)[0]
-    table: np.ndarray = array(scores.clamp(-80, 80).exp())
-    return table
+@torch.no_grad()
+def vectors_of(
+    network: MatcherNetwork, strings: EncodedStrings, languages: Languages = None, *, is_source: bool
+) -> StringVectors:
+    """What strings contribute to the pair features; of a network without context one vector per symbol and position."""
+    encoder = network.source_encoder if is_source else network.target_encoder
+    if not encoder.encoder.sees_context and languages is None:
+        return _by_position(network, strings, is_source=is_source)
+    return _in_context(network, strings, languages, is_source=is_source)
 
 
-def _run(name: str, *arrays: Any) -> None:
-    run_kernel("nsed.kernels.numba_scoring", name, *arrays, pairs=len(arrays[0]))
+def _in_context(
+    network: MatcherNetwork, strings: EncodedStrings, languages: Languages, *, is_source: bool
+) -> StringVectors:
+    """Every symbol of every string has a row of its own."""
+    lengths, weight = strings.lengths + 1, network.features.source.weight
+    starts = np.concatenate([[0], np.cumsum(lengths)])
+    rows = weight.new_empty(int(starts[-1]), len(weight))
+    order = np.argsort(lengths, kind="stable")
+    symbols = ENCODED_TOGETHER.get(weight.device.type, FEWER_SYMBOLS)
+    at_once = max(1, symbols // max(int(lengths.max(initial=1)), 1))
+    for some in np.array_split(order, range(at_once, len(order), at_once)) if len(order) else ():
+        projected = network.projected(_side(strings, languages, some, weight.device), is_source=is_source)
+        places = np.arange(projected.shape[1])
+        inside = torch.from_numpy(places < lengths[some][:, None]).to(weight.device)
+        rows[torch.from_numpy(starts[some][:, None] + places).to(weight.device)[inside]] = projected[inside]
+    return _placed(rows, np.arange(starts[-1]), starts)
+
+
+def _side(strings: EncodedStrings, languages: Languages, some: np.ndarray, device: torch.device) -> Side:
+    numbers = None if languages is None else torch.from_numpy(languages[some]).to(device)
+    lengths = torch.from_numpy(strings.lengths[some]).to(device)
+    return Side(strings.padded(some).to(device), lengths, numbers)
+
+
+def _by_position(network: MatcherNetwork, strings: EncodedStrings, *, is_source: bool) -> StringVectors:
+    device = network.features.source.weight.device
+    width, starts = strings.longest + 1, np.concatenate([[0], np.cumsum(strings.lengths + 1)])
+    places = np.arange(starts[-1]) - np.repeat(starts[:-1], strings.lengths + 1)
+    symbols = np.full(starts[-1], END, dtype=np.int64)
+    symbols[places < np.repeat(strings.lengths, strings.lengths + 1)] = strings.flat
+    kinds, flat = np.unique(symbols * width + places, return_inverse=True)
+    parts = (torch.from_numpy(part).to(device) for part in (kinds // width, kinds % width))
+    return _placed(network.projected_symbols(*parts, is_source=is_source), flat, starts)
+
+
+def _placed(vectors: torch.Tensor, flat: np.ndarray, starts: np.ndarray) -> StringVectors:
+    """On the device where the vectors are."""
+    return StringVectors(vectors, *(torch.from_numpy(part).to(vectors.device) for part in (flat, starts)))

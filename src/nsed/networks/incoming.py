@@ -10,6 +10,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from nsed.encoders.base import inside
+from nsed.kernels.torch.arcs import next_symbol
 from nsed.networks.operations import (
     Column,
     Memory,
@@ -21,7 +22,6 @@ from nsed.networks.operations import (
     entered,
     first_column,
     from_above,
-    next_symbol,
     with_deletes,
 )
 from nsed.types import NEG, Lengths, Table

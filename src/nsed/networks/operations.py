@@ -9,14 +9,13 @@ from abc import ABC, abstractmethod
 from typing import NamedTuple
 
 import torch
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Float, Int
 from torch import Tensor
 from torch.nn import functional
 
-from nsed.kernels import cpu_arcs, gpu_arcs
-from nsed.kernels.cpu_match import compiled_match
+from nsed.kernels.dispatch import ARCS
+from nsed.kernels.torch.arcs import entered as moved_to_ends
 from nsed.lattice import Arcs
-from nsed.lattice.arcs import batch_first
 from nsed.types import NEG, Lengths, PerPair, Table
 
 ClassScores = Float[Tensor, "batch src tgt classes"]
@@ -24,11 +23,7 @@ ClassScores = Float[Tensor, "batch src tgt classes"]
 
 def entered(delete: Table, insert: Table, substitute: Table) -> Arcs:
     """Scores in the cells that arcs leave, moved to the cells that they enter; NEG where no arc enters."""
-    return Arcs(
-        functional.pad(delete[:, :-1], (0, 0, 1, 0), value=NEG),
-        functional.pad(insert[:, :, :-1], (1, 0), value=NEG),
-        functional.pad(substitute[:, :-1, :-1], (1, 0, 1, 0), value=NEG),
-    )
+    return Arcs(*moved_to_ends(delete, insert, substitute))
 
 
 class MatchScores(NamedTuple):
@@ -45,23 +40,8 @@ def match_scores(scores: ClassScores) -> MatchScores:
 
     Paper: Equation 3 and section 3.1.
     """
-    if gpu_arcs.can_run(scores):
-        delete, insert, substitute, non_match = map(batch_first, gpu_arcs.match_arcs(scores))
-    elif cpu_arcs.can_run(scores):
-        delete, insert, substitute, non_match = compiled_match(scores)
-    else:
-        return competing(scores)
+    delete, insert, substitute, non_match = ARCS.choose(scores).match_arcs(scores)
     return MatchScores(Arcs(delete, insert, substitute), non_match)
-
-
-def competing(scores: ClassScores) -> MatchScores:
-    """The same, operation by operation, on any device."""
-    delete, insert, substitute, non_match = scores.unbind(-1)
-    arcs = entered(delete, insert, substitute)
-    rows, columns = (torch.arange(size, device=scores.device).sub(1).clamp(min=0) for size in scores.shape[1:3])
-    everything = torch.stack([*arcs, non_match[:, rows[:, None], columns]])
-    probabilities = everything - everything.logsumexp(0)
-    return MatchScores(Arcs(*probabilities[:3]), probabilities[3])
 
 
 class TargetScores(NamedTuple):
@@ -89,18 +69,6 @@ class TargetScores(NamedTuple):
     def substitute(self) -> ClassScores:
         """Of writing each target symbol for the next source symbol."""
         return self.classes[..., 1 + self.symbols :]
-
-
-def next_symbol(scores: ClassScores, target: Int[Tensor, "batch m"]) -> Table:
-    """In each cell (i, j), the score of the class of the next target symbol, t_{j+1}; NEG in the last column."""
-    labels = functional.pad(target, (0, 1))[:, None, :, None].expand(-1, scores.shape[1], -1, 1)
-    chosen = scores.gather(-1, labels)[..., 0]
-    return functional.pad(chosen[:, :, :-1], (0, 1), value=NEG)
-
-
-def is_last_row(source_lengths: Lengths, rows: int) -> Bool[Tensor, "batch rows"]:
-    """True where all source symbols are consumed, i = n."""
-    return torch.arange(rows, device=source_lengths.device) == source_lengths[:, None]
 
 
 Column = Float[Tensor, "batch src"]

@@ -6,15 +6,13 @@ projection that follows it.
 
 from typing import NamedTuple
 
-import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 from torch.nn import functional
 
-from nsed.kernels.compiled_features import Features, can_compile, compiled_features
-from nsed.kernels.fused_scores import can_fuse, fused_scores
-from nsed.kernels.gpu_scores import can_run, gpu_scores
-from nsed.kernels.sliced_scores import sliced_scores
+from nsed.kernels.contracts import Features
+from nsed.kernels.dispatch import PAIR_SCORES
+from nsed.kernels.torch.pair_scores import dropped, moments_of, normed
 
 SourceVectors = Float[Tensor, "batch src dim"]
 TargetVectors = Float[Tensor, "batch tgt dim"]
@@ -115,15 +113,13 @@ class NormedProjection(nn.Module):
     def forward(self, features: Features, attended: TargetVectors | None) -> Scores:
         """Scores of all classes in all cells."""
         weight, constant = self.folded()
-        rectified, total, squares = features
-        dim = rectified.shape[-1]
-        projected = functional.linear(rectified, weight[:, :dim])
+        x, total, squares = features
+        dim = x.shape[-1]
+        projected = functional.linear(x, weight[:, :dim])
         if attended is not None:
             projected = projected + (attended @ weight[:, dim:].T)[:, None]
-            total, squares = (a + b[:, None] for a, b in zip((total, squares), _moments(attended), strict=True))
-        size = weight.shape[1]
-        variance = squares / size - (total / size).square()
-        return projected * torch.rsqrt(variance.clamp(min=0) + self.norm.eps)[..., None] + constant
+            total, squares = (a + b[:, None] for a, b in zip((total, squares), moments_of(attended), strict=True))
+        return normed(projected, total, squares, constant, size=weight.shape[1], eps=self.norm.eps)
 
     def folded(self) -> tuple[Float[Tensor, "classes size"], Float[Tensor, " classes"]]:
         """W~ and the constant."""
@@ -132,28 +128,13 @@ class NormedProjection(nn.Module):
 
 
 def pair_scores(features: PairFeatures, projection: NormedProjection, dropout: nn.Dropout, factors: Factors) -> Scores:
-    """Scores of all classes in all cells, by whatever way is fastest here."""
-    weight, constant = projection.folded()
-    if factors.similar_source is None and factors.attended is None and dropout.p < 1:
-        sides, rate = (factors.source, factors.target), dropout.p if dropout.training else 0.0
-        if can_run(*sides, len(weight)):
-            return gpu_scores(*sides, weight, constant, eps=projection.norm.eps, dropout=rate)
-        if can_fuse(factors.source, weight):
-            return fused_scores(*sides, weight, constant, eps=projection.norm.eps, dropout=rate)
-        if can_compile(factors.source) and torch.is_grad_enabled():
-            return sliced_scores(*sides, weight, constant, eps=projection.norm.eps, dropout=rate)
-    scores: Scores = projection(_features(features, dropout, factors), factors.attended)
-    return scores
-
-
-def _features(features: PairFeatures, dropout: nn.Dropout, factors: Factors) -> Features:
-    if factors.similar_source is None and can_compile(factors.source) and torch.is_grad_enabled() and dropout.p < 1:
-        return compiled_features(factors.source, factors.target, dropout=dropout.p if dropout.training else 0.0)
-    rectified: Tensor = dropout(features.rectified(factors))
-    return Features(rectified, *_moments(rectified))
-
-
-def _moments(vectors: Float[Tensor, "*cells dim"]) -> tuple[Float[Tensor, "*cells"], Float[Tensor, "*cells"]]:
-    """Sum and sum of squares over the last axis, in single precision at least."""
-    vectors = vectors.to(torch.promote_types(vectors.dtype, torch.float32))
-    return vectors.sum(-1), vectors.square().sum(-1)
+    """Scores of all classes in all cells."""
+    sides, rate = (factors.source, factors.target), dropout.p if dropout.training else 0.0
+    if factors.similar_source is not None:
+        scores: Scores = projection(dropped(features.rectified(factors), dropout=rate), factors.attended)
+        return scores
+    kernel = PAIR_SCORES.choose(*sides, projection.linear.weight, rate)
+    if factors.attended is not None:
+        scores = projection(kernel.features(*sides, dropout=rate), factors.attended)
+        return scores
+    return kernel.pair_scores(*sides, *projection.folded(), eps=projection.norm.eps, dropout=rate)

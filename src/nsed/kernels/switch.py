@@ -1,0 +1,81 @@
+"""The switch: which backend all kernels of this process shall use, and which ones are installed.
+
+Nothing heavy is imported here.
+"""
+
+import os
+from functools import cache
+from importlib.util import find_spec
+
+from nsed.errors import ArgumentError
+from nsed.registry import Registry
+
+AUTO, TORCH = "auto", "torch"
+"""The name that lets nsed choose, and the backend that can do everything."""
+BACKENDS = ("numba", "reference", TORCH, "triton")
+"""The names that can be forced; `reference` is scalar Python, of the lattice alone."""
+VARIABLE = "NSED_BACKEND"
+"""The environment variable that forces one."""
+INSTALL = {
+    "numba": "pip install 'neural-string-edit-distance[cpu]'",
+    "triton": "it comes with torch for CUDA on Linux, else: pip install triton",
+}
+"""How to get what is not always there."""
+
+
+class _Switch:
+    backend: str | None = None
+    """None: nobody has asked yet, so the environment has not been looked at."""
+
+
+def wanted() -> str:
+    """The backend that is forced, or `auto`. Raises `ArgumentError` if the environment asks for what is not there."""
+    if _Switch.backend is None:
+        _Switch.backend = checked(os.environ.get(VARIABLE) or AUTO, argument=VARIABLE)
+    return _Switch.backend
+
+
+class use_backend:  # noqa: N801  # called like a function; a class, because a `with` block can undo it
+    """Force one implementation of every kernel, of networks and lattices alike: for good, or in a `with` block.
+
+    `torch`, `numba`, `triton`, `reference` (the lattice in scalar Python) or `auto`, the fastest one that can run. A
+    kernel that the backend cannot do, on the device or for the type of its tensors, is done by torch. It holds for all
+    threads. Raises `UnknownNameError` for other names, `ArgumentError` for a backend that is not installed.
+
+    >>> with use_backend("torch"):
+    ...     print(wanted())
+    torch
+    """
+
+    def __init__(self, name: str) -> None:
+        self._before, _Switch.backend = _Switch.backend, checked(name)
+
+    def __enter__(self) -> None:
+        """It holds already."""
+
+    def __exit__(self, *_: object) -> None:
+        _Switch.backend = self._before
+
+
+def checked(name: str, *, argument: str = "backend") -> str:
+    """The name, if there is such a backend and it is installed."""
+    if name != AUTO and name not in BACKENDS:
+        known: Registry[str] = Registry(argument)
+        for backend in BACKENDS:
+            known.register(backend, backend)
+        return known[name]
+    if not installed(name):
+        expected = "auto, torch or another backend that is installed"
+        raise ArgumentError(argument, got=repr(name), expected=expected, advice=f"To install {name}: {INSTALL[name]}")
+    return name
+
+
+@cache
+def installed(backend: str) -> bool:
+    """Whether what the backend needs is there; nothing is imported."""
+    return backend not in INSTALL or find_spec(backend) is not None
+
+
+def interprets_triton() -> bool:
+    """Whether Triton's kernels run without a GPU, interpreted and slowly, because the environment asks for it."""
+    return os.environ.get("TRITON_INTERPRET") == "1"

@@ -1,0 +1,194 @@
+"""The dispatcher: what is forced runs, in networks and lattices alike; what cannot run says why."""
+
+import os
+import re
+import subprocess
+import sys
+
+import pytest
+import torch
+from torch import nn
+from typer.testing import CliRunner
+
+import nsed
+from nsed.__main__ import app
+from nsed.errors import ArgumentError, UnknownNameError
+from nsed.kernels import dispatch, switch, use_backend
+from nsed.kernels.dispatch import ARCS, GRU, LATTICE, MATCH_SCORES, PAIR_SCORES, report
+from nsed.lattice import EditLattice
+from nsed.networks.operations import match_scores
+from nsed.networks.pair_features import Factors, NormedProjection, PairFeatures, pair_scores
+from support.kernels import numba_only
+
+KERNELS = {"pair_scores": PAIR_SCORES, "arcs": ARCS, "lattice": LATTICE, "gru": GRU, "match_scores": MATCH_SCORES}
+CPU = torch.device("cpu")
+
+
+@pytest.fixture(autouse=True)
+def as_it_was():
+    with use_backend("auto"):
+        yield
+
+
+def seen(monkeypatch):
+    """Which implementations run, as they are called."""
+    calls = []
+
+    def watched(backend, kernel, code, name):
+        function = getattr(code, name)
+
+        def call(*given, **named):
+            calls.append((kernel, backend))
+            return function(*given, **named)
+
+        monkeypatch.setattr(code, name, call)
+
+    for backend in ("numba", "torch"):
+        for kernel, name in (("pair_scores", "pair_scores"), ("arcs", "match_arcs"), ("lattice", "forward")):
+            watched(backend, kernel, KERNELS[kernel].implementations[backend].code, name)
+        watched(backend, "gru", GRU.implementations[backend].code, "read_onward")
+        watched(backend, "match_scores", MATCH_SCORES.implementations[backend].code, "scorer")
+    return calls
+
+
+@torch.no_grad()
+def run_networks():
+    """Pair scores, arcs and lattice as a Matcher has them, a recurrent encoder, and scores in bulk."""
+    side = torch.randn(2, 3, 16)
+    features = PairFeatures(16, attention=False, heads=1, interaction=0)
+    projection = NormedProjection(16, 4, attends=False)
+    scores = pair_scores(features, projection, nn.Dropout(0.0), Factors(side, side, None, None, None))
+    lengths = torch.tensor([2, 1])
+    EditLattice(*match_scores(scores).arcs, lengths, lengths).log_prob.sum()
+    nsed.encoders.rnn.RnnEncoder(nsed.encoders.EncoderConfig(dim=16, layers=1), causal=True)(side, lengths)
+    encoder = nsed.encoders.EncoderConfig(kind="cnn", dim=16, layers=1)
+    network = nsed.networks.matcher.MatcherNetwork(encoder, source_symbols=9, target_symbols=9).eval()
+    strings, rows = nsed.text.EncodedStrings([[4, 5]]), torch.tensor([0]).numpy()
+    nsed.networks.bulk_scores.bulk_scores(network, strings, strings, (rows, rows))
+
+
+@numba_only
+@pytest.mark.parametrize("backend", ["torch", "numba"])
+def test_what_is_forced_runs_in_networks_and_lattices_alike(backend, monkeypatch):
+    calls = seen(monkeypatch)
+    with use_backend(backend):
+        run_networks()
+    assert {(kernel, backend) for kernel in KERNELS} <= set(calls)
+    if backend == "torch":
+        assert {used for _, used in calls} == {"torch"}
+
+
+@numba_only
+def test_a_block_ends_and_a_call_does_not():
+    scores = torch.zeros(1, 1, 1, 4)
+    assert ARCS.chosen(scores).backend == "numba"
+    with use_backend("torch"):
+        assert ARCS.chosen(scores).backend == "torch"
+        with use_backend("numba"):
+            assert ARCS.chosen(scores).backend == "numba"
+        assert ARCS.chosen(scores).backend == "torch"
+    assert ARCS.chosen(scores).backend == "numba"
+    use_backend("torch")
+    assert ARCS.chosen(scores).backend == "torch"
+
+
+@pytest.mark.parametrize("backend", ["torch", "numba", "reference"])
+def test_the_environment_forces_one(backend):
+    code = "import torch, nsed.lattice; from nsed.kernels.dispatch import report as r; print(r(torch.device('cpu')))"
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        check=True,
+        env={**os.environ, "NSED_BACKEND": backend},
+        timeout=120,
+    )
+    expected = {"reference": ["torch", "torch", "reference", "torch", "torch"]}.get(backend, [backend] * 5)
+    assert re.findall(r"backend='(\w+)'", done.stdout) == expected
+
+
+def test_names_that_nobody_knows_are_refused_with_those_that_are():
+    with pytest.raises(
+        UnknownNameError, match=r"backend: got 'nunba', expected one of: numba, .* Did you mean 'numba'"
+    ):
+        use_backend("nunba")
+    with pytest.raises(UnknownNameError, match="NSED_BACKEND: got 'cuda', expected one of: numba, reference, torch"):
+        switch.checked("cuda", argument="NSED_BACKEND")
+
+
+@pytest.mark.parametrize(("backend", "advice"), [("numba", r"pip install .*\[cpu\]"), ("triton", "pip install triton")])
+def test_what_is_not_installed_says_how_to_get_it(backend, advice, monkeypatch):
+    monkeypatch.setattr(switch, "installed", lambda name: name != backend)
+    with pytest.raises(ArgumentError, match=f"backend: got '{backend}', expected auto, torch or .*installed.*{advice}"):
+        use_backend(backend)
+    table, lengths = torch.zeros(1, 1, 1), torch.zeros(1, dtype=torch.long)
+    with pytest.raises(ArgumentError, match=advice):
+        EditLattice(table, table, table, lengths, lengths, backend=backend)
+    assert all(choice.backend != backend for choice in report(CPU))
+
+
+def test_a_lattice_is_done_by_the_backend_that_it_is_given_whatever_is_forced():
+    table, lengths = torch.zeros(1, 1, 1), torch.zeros(1, dtype=torch.long)
+    with use_backend("torch"):
+        lattice = EditLattice(table, table, table, lengths, lengths, backend="reference")
+        assert lattice._backend is LATTICE.named("reference")
+        assert EditLattice(table, table, table, lengths, lengths)._backend is LATTICE.named("torch")
+
+
+def test_what_a_backend_cannot_do_is_torchs():
+    half = torch.zeros(1, 2, 2, 4, dtype=torch.float16)
+    for backend in ("numba", "triton") if switch.installed("numba") else ():
+        with use_backend(backend):
+            assert ARCS.chosen(half).backend == "torch"
+    assert ARCS.chosen(half).backend == "torch"
+
+
+@numba_only
+def test_refusals_are_reasons_in_words():
+    source, weight = torch.zeros(2, 3, 16), torch.zeros(9, 16)
+    by_numba = PAIR_SCORES.implementations["numba"].refusal
+    assert by_numba(source, source, weight, 0.1) == ""
+    assert "cannot drop everything" in by_numba(source, source, weight, 1.0)
+    assert "float32 and float64" in by_numba(source.half(), source, weight, 0.1)
+    with torch.no_grad():
+        assert "where gradients are wanted" in by_numba(source, source, weight, 0.1)
+        assert by_numba(source, source, weight[:4], 0.1) == ""
+    assert "not on a CPU" in by_numba(source.to("meta"), source, weight, 0.1)
+    assert "not on a GPU" in PAIR_SCORES.implementations["triton"].refusal(source, source, weight, 0.1)
+
+
+def test_every_kernel_has_a_twin_of_every_implementation():
+    for kernel in KERNELS.values():
+        assert list(kernel.implementations)[:3] == ["triton", "numba", "torch"]
+    assert list(LATTICE.implementations)[3:] == ["reference"]
+
+
+def doctor():
+    shown = CliRunner().invoke(app, ["doctor"], env={"COLUMNS": "300"})
+    assert shown.exit_code == 0, shown.output
+    return " ".join(shown.stdout.split())
+
+
+@numba_only
+def test_doctor_says_which_implementation_of_each_kernel_runs_and_why(monkeypatch):
+    shown = doctor()
+    for kernel in KERNELS:
+        assert f"{kernel} on cpu numba: " in shown
+    assert "lattice on cpu numba: compiled loops over cells and pairs (triton: not on a GPU)" in shown
+    with use_backend("torch"):
+        assert "lattice on cpu torch: an anti-diagonal per step (forced)" in doctor()
+    with use_backend("reference"):
+        assert "arcs on cpu torch: operation by operation (reference has none)" in doctor()
+    monkeypatch.setattr(switch, "installed", lambda name: name not in ("numba", "triton"))
+    assert "gru on cpu torch: torch's own (triton: not installed; numba: not installed, extra cpu)" in doctor()
+
+
+def test_importing_the_switch_imports_no_compiler():
+    code = "import sys, nsed.kernels.dispatch; print([m for m in ('numba', 'triton') if m in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=120)
+    assert done.stdout.strip() == "[]"
+
+
+def test_reports_are_of_the_five_kernels():
+    assert [choice.kernel for choice in report(CPU)] == list(KERNELS)
+    assert {id(kernel) for kernel in KERNELS.values()} <= {id(value) for value in vars(dispatch).values()}
