@@ -42,7 +42,12 @@ NETWORKS = [path for path in CONFIGS if "encoder" in read_yaml(path)]
 TABLES = [path for path in CONFIGS if path not in NETWORKS]
 
 
-@pytest.mark.parametrize("path", NETWORKS, ids=lambda path: f"{path.parent.name}-{path.stem}")
+def slow_unless_small(path):
+    """The rule language's own settings are tried by every run of the tests, those of the paper's tables by whole ones."""
+    return pytest.param(path, marks=() if path.parent.name == "rules" else pytest.mark.slow)
+
+
+@pytest.mark.parametrize("path", map(slow_unless_small, NETWORKS), ids=lambda path: f"{path.parent.name}-{path.stem}")
 def test_config_trains(path, tmp_path):
     values = read_yaml(path)
     values = merged(values, SMALL | GRAPHEMES | (NO_LANGUAGES if "languages" in values else {}))

@@ -51,6 +51,7 @@ def test_lookup_gives_the_targets_of_training_most_frequent_first():
     assert [best[0].text for best in near.transduce(["bread", "leads", "read"])] == ["R EH D", "L IY D", "R EH D"]
 
 
+@pytest.mark.slow
 def test_a_table_of_many_pairs_is_saved_and_read_quickly(tmp_path):
     count = 200_000
     pairs = Pairs([f"source{row}" for row in range(count)], [f"ziel{row % 977}é" for row in range(count)])
