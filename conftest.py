@@ -4,6 +4,8 @@ import os
 from importlib.util import find_spec
 from pathlib import Path
 
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # before NumPy comes; the processes of the tests share the cores
+
 import pytest
 import torch
 from jaxtyping import install_import_hook

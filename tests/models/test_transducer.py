@@ -83,8 +83,9 @@ def test_saved_model_is_the_same_model(which, request, tmp_path):
 def test_what_is_wrong_is_named(model):
     with pytest.raises(ArgumentError, match="pairs: got no positive pair"):
         Transducer.fit([], config=settings())
+    paper = nsed.load(FOLDERS / "transducer-paper")
     with pytest.raises(TooLongError, match=r"length: got 129 symbols, expected at most 128\. Train with a larger"):
-        model.transduce(["A" * 129])
+        paper.transduce(["A" * 129])
     with pytest.raises(ConfigError, match=r"encoder\.dm: no such key; did you mean 'dim'"):
         settings(encoder={"dm": 3})
     with pytest.raises(ArgumentError, match="nbest: got 0, expected at least 1"):
