@@ -154,3 +154,15 @@ def test_a_target_that_cannot_be_written_has_no_probability_in_json(transducer, 
     (tmp_path / "fixes.tsv").write_text("CCB\t?\n")
     shown = run("transduce", transducer, "--text", "CCB", "--exceptions", tmp_path / "fixes.tsv", "--format", "json")
     assert json.loads(shown) == {"source": "CCB", "target": "?", "log_prob": None, "exception": True}
+
+
+def test_columns_are_found_by_the_names_given(model, tmp_path):
+    (tmp_path / "words.tsv").write_text("id\tto\tfrom\n1\tab\tAB\n")
+    shown = run("score", model, tmp_path / "words.tsv", "--columns", "from,to")
+    assert shown == run("score", model, "--pair", "AB", "ab")
+
+
+def test_as_many_operations_as_wanted_and_of_the_kind_wanted(model, tmp_path):
+    run("operations", model, "--top", 2, "--kind", "delete", "--output", tmp_path / "top.tsv")
+    lines = [line.split("\t") for line in (tmp_path / "top.tsv").read_text().splitlines()]
+    assert [kind for kind, *_ in lines] == ["delete", "delete"]

@@ -56,3 +56,9 @@ def test_explain_writes_one_picture_at_a_time_and_sources_are_for_transducers(mo
     with pytest.raises(ArgumentError, match="--source: got a model that does not write, expected a transducer"):
         run("explain", model, "--source", "BC")
     assert "R EH D" in run("explain", "g2p-en", "--source", "read")
+
+
+def test_as_many_scripts_as_wanted(model):
+    for wanted in (1, 4):
+        shown = json.loads(run("explain", model, "--pair", "BCA", "ca", "--format", "json", "--scripts", wanted))
+        assert len(shown["scripts"]) == wanted

@@ -56,3 +56,12 @@ def test_a_review_of_labelled_pairs_is_read_back_with_its_labels(matcher, labell
 
 def rows(pairs):
     return sorted(zip(pairs.sources, pairs.targets, pairs.labels, strict=True))
+
+
+@pytest.mark.parametrize(("by", "column", "sign"), [("confidence", 2, 1), ("margin", 3, 1), ("entropy", 4, -1)])
+def test_the_order_is_the_one_that_was_asked_for(by, column, sign, transducer):
+    words = "CCB\nCACAB\nCB\nBAAACB\nABBA\nC\nBCAAB\n"
+    _, *lines = (line.split("\t") for line in run("review", transducer, "-", "--by", by, stdin=words).splitlines())
+    values = [sign * float(line[column]) for line in lines]
+    assert len(lines) == 7
+    assert values == sorted(values)

@@ -5,7 +5,7 @@ import json
 import pytest
 
 import nsed
-from nsed.errors import ModelFileError
+from nsed.errors import ArgumentError, ModelFileError
 from support.commands import run, with_settings
 
 
@@ -126,3 +126,24 @@ def test_an_edit_distance_is_tuned_from_the_command_line(model, tmp_path):
     run("train", tmp_path / "more.tsv", tmp_path / "out", "--from", model)
     pair = nsed.read_pairs(tmp_path / "more.tsv")
     assert nsed.load(tmp_path / "out").score(pair) > nsed.load(model).score(pair)
+
+
+def test_given_validation_pairs_are_validated_with_and_nothing_is_held_out(pairs, tmp_path):
+    (tmp_path / "validation.tsv").write_text("BBBBBBBBBBBB\tb\n" * 3)
+    run("train", pairs, tmp_path / "m", "--model", "transducer", "--validation", tmp_path / "validation.tsv", *TINY)
+    facts = json.loads((tmp_path / "m" / "run.json").read_text())
+    assert facts["pairs"] == {"training": 300, "validation": 3}
+    with pytest.raises(ArgumentError, match="--validation: got a file, expected none: EM needs no validation"):
+        run("train", pairs, tmp_path / "table", "--validation", tmp_path / "validation.tsv")
+
+
+def test_the_model_is_in_its_folder_after_every_iteration(pairs, tmp_path, monkeypatch):
+    saved, save = [], nsed.LearnableEditDistance.save
+
+    def spy(self, path):
+        saved.append(len(self.history))
+        save(self, path)
+
+    monkeypatch.setattr(nsed.LearnableEditDistance, "save", spy)
+    run("train", pairs, tmp_path / "m", *with_settings("iterations=3", "tolerance=0"))
+    assert saved[:3] == [1, 2, 3]

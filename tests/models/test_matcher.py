@@ -73,3 +73,18 @@ def test_a_model_moves_to_another_device_as_itself(model, config):
     untrained = model._untrained(matching_pairs(20, seed=1), small)
     assert untrained.to("meta") is untrained
     assert untrained.device.type == "meta"
+
+
+def test_another_seed_gives_other_first_weights():
+    configs = [
+        from_mapping(MatcherConfig, {"encoder": {"dim": 8, "layers": 1}, "train": {"seed": n}}) for n in (0, 0, 1)
+    ]
+    scores = [Matcher._untrained(TEST, config).score(TEST).tolist() for config in configs]
+    assert scores[0] == scores[1] != scores[2]
+
+
+def test_a_pair_at_the_threshold_matches(model):
+    scores = model.score(TEST)
+    at = Matcher(model.network, model.coders, model.config, threshold=float(scores[7]))
+    assert at.match(TEST).tolist() == (scores >= scores[7]).tolist()
+    assert at.match(TEST)[7]

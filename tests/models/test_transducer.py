@@ -139,3 +139,20 @@ def test_greedy_outputs_that_are_cut_are_answers_too(model):
         (best,) = short.transduce(["CCCC"], beam=1)
     assert best[0].text == "cc"
     assert best[0].log_prob == pytest.approx(short.score([("CCCC", "cc")])[0], rel=1e-4)
+
+
+def test_another_seed_gives_other_first_weights():
+    made = [Transducer._untrained(Pairs.of(TRAINING), settings(train={"seed": seed})) for seed in (0, 0, 1)]
+    scores = [model.score(TEST[:5]).tolist() for model in made]
+    assert scores[0] == scores[1] != scores[2]
+
+
+def test_drawn_targets_are_the_same_for_the_same_seed(model):
+    drawn = [model.sample(["CACAB", "BAAC"], count=5, seed=seed) for seed in (1, 1, 2)]
+    assert drawn[0] == drawn[1] != drawn[2]
+    assert [len(found) for found in drawn[0]] == [5, 5]
+
+
+def test_more_answers_than_the_beam_is_wide_widen_it(model):
+    (found,) = model.transduce(["CACAB"], nbest=8, beam=2)
+    assert len({one.text for one in found}) == 8
