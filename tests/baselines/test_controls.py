@@ -111,6 +111,9 @@ def test_similarities_are_tuned_on_validation_pairs_and_saved(kind, tmp_path):
     validation = Pairs(["abcd", "abcd"], ["abcx", "wxyz"], [True, False])
     model = kind.fit(TRAINING, validation=validation)
     assert model.match(validation).tolist() == [True, False]
+    strict = Pairs(["abcd", "abcd"], ["abcd", "abcx"], [True, False])
+    assert kind.fit(validation, validation=strict).match(strict).tolist() == [True, False]
+    assert kind.fit(validation).match(strict).tolist() == [True, True]
     model.save(tmp_path)
     again = nsed.load(tmp_path)
     assert type(again) is kind
