@@ -186,3 +186,15 @@ def test_of_several_right_targets_any_will_do(said, wer):
     words = Pairs(["ab", "ab", "ab"], ["ab", "ba", "bb"])
     report = evaluate(NamedModel("table", Lookup({"ab": [said]})), words, name="words", wishes=Wishes())
     assert report.to_dict()["wer"] == wer
+
+
+def test_as_wide_a_beam_and_as_many_answers_as_wished_for():
+    asked = {}
+
+    class Attentive(Lookup):
+        def transduce(self, sources, **options):
+            asked.update(options)
+            return super().transduce(sources, **options)
+
+    evaluate(NamedModel("table", Attentive({"ab": ["ab"]})), WORDS, name="words", wishes=Wishes(nbest=2, beam=7))
+    assert (asked["nbest"], asked["beam"]) == (2, 7)
