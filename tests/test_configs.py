@@ -31,7 +31,11 @@ def test_there_is_one_per_task_and_encoder():
         assert f"{task}/cross-encoder.yaml" in names
 
 
-@pytest.mark.parametrize("path", CONFIGS, ids=lambda path: f"{path.parent.name}-{path.stem}")
+def name_of(path):
+    return f"{path.parent.name}-{path.stem}"
+
+
+@pytest.mark.parametrize("path", CONFIGS, ids=name_of)
 def test_config_says_what_it_is_for(path):
     text = path.read_text()
     assert f"configs/{path.parent.name}/{path.name}" in text
@@ -42,7 +46,12 @@ NETWORKS = [path for path in CONFIGS if "encoder" in read_yaml(path)]
 TABLES = [path for path in CONFIGS if path not in NETWORKS]
 
 
-@pytest.mark.parametrize("path", NETWORKS, ids=lambda path: f"{path.parent.name}-{path.stem}")
+def slow_unless_small(path):
+    """The rule language's own settings are tried in every run, those of the paper's tables by whole ones."""
+    return pytest.param(path, marks=() if path.parent.name == "rules" else pytest.mark.slow)
+
+
+@pytest.mark.parametrize("path", [*map(slow_unless_small, NETWORKS)], ids=name_of)
 def test_config_trains(path, tmp_path):
     values = read_yaml(path)
     values = merged(values, SMALL | GRAPHEMES | (NO_LANGUAGES if "languages" in values else {}))
@@ -52,7 +61,7 @@ def test_config_trains(path, tmp_path):
     assert nsed.load(tmp_path).record["steps"] == 2
 
 
-@pytest.mark.parametrize("path", TABLES, ids=lambda path: f"{path.parent.name}-{path.stem}")
+@pytest.mark.parametrize("path", TABLES, ids=name_of)
 def test_config_of_a_table_trains(path, tmp_path):
     values = merged(read_yaml(path), GRAPHEMES | {"iterations": 2})
     order = Order(matching_pairs(100), None, from_mapping(config_of(values["model"]), values), tmp_path, resume=False)

@@ -31,6 +31,7 @@ def test_imports_go_from_later_to_earlier_rooms(monkeypatch):
     assert lint_imports(no_cache=True) == 0
 
 
+@pytest.mark.slow
 def test_importing_nsed_imports_no_extra():
     everything = "from nsed import *; import nsed.__main__, nsed.cli.demo, nsed.cli.recipes, nsed.datasets, nsed.jobs"
     code = f"import sys; {everything}; print([m for m in '{EXTRAS}'.split() if m in sys.modules])"
@@ -97,6 +98,7 @@ def test_figures_are_those_that_were_measured(path):
     assert MARKED.sub(measured, text) == text
 
 
+@pytest.mark.slow
 def test_readme_commands_run(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     Path("pairs.tsv").write_text("colour\tcolor\nhonour\thonor\nSOURCE\tTARGET\n")

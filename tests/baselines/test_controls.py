@@ -51,6 +51,7 @@ def test_lookup_gives_the_targets_of_training_most_frequent_first():
     assert [best[0].text for best in near.transduce(["bread", "leads", "read"])] == ["R EH D", "L IY D", "R EH D"]
 
 
+@pytest.mark.slow
 def test_a_table_of_many_pairs_is_saved_and_read_quickly(tmp_path):
     count = 200_000
     pairs = Pairs([f"source{row}" for row in range(count)], [f"ziel{row % 977}é" for row in range(count)])
@@ -110,6 +111,9 @@ def test_similarities_are_tuned_on_validation_pairs_and_saved(kind, tmp_path):
     validation = Pairs(["abcd", "abcd"], ["abcx", "wxyz"], [True, False])
     model = kind.fit(TRAINING, validation=validation)
     assert model.match(validation).tolist() == [True, False]
+    strict = Pairs(["abcd", "abcd"], ["abcd", "abcx"], [True, False])
+    assert kind.fit(validation, validation=strict).match(strict).tolist() == [True, False]
+    assert kind.fit(validation).match(strict).tolist() == [True, True]
     model.save(tmp_path)
     again = nsed.load(tmp_path)
     assert type(again) is kind

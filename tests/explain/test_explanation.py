@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 
 import nsed
-from nsed.config import from_mapping
-from nsed.datasets.rule_language import matching_pairs
+from golden.answers import FOLDERS
 from nsed.errors import ArgumentError, UnknownNameError
 from nsed.evaluate import Calibration
 from nsed.explain.explanation import Explanation
@@ -28,10 +27,7 @@ STRANGE = ["<b>&\"'", "50%", "a_b", "\\", "{x}", "~^", " ", "م", "\u0301", "-",
 
 @pytest.fixture(scope="module")
 def matcher():
-    encoder = {"kind": "cnn", "dim": 16, "layers": 1, "dropout": 0.0}
-    train = {"steps": 40, "batch_pairs": 64, "warmup": 5, "validate_every": 20, "learning_rate": 5e-3, "device": "cpu"}
-    config = from_mapping(nsed.MatcherConfig, {"encoder": encoder, "feature_dropout": 0.0, "train": train})
-    return nsed.Matcher.fit(matching_pairs(600, seed=1), config=config)
+    return nsed.load(FOLDERS / "matcher-similarity")
 
 
 @pytest.fixture(scope="module")

@@ -148,6 +148,7 @@ def test_hostile_strings_stay_text(name):
     ]
 
 
+@pytest.mark.slow
 @settings(max_examples=25, deadline=None)
 @given(st.text(min_size=1, max_size=20))
 def test_any_string_is_shown_and_changes_no_element(name):

@@ -181,6 +181,7 @@ def test_the_table_of_an_edit_distance(edit_distance):
     assert sum(rule.probability for rule in table.rules if rule.source == "A") == pytest.approx(1)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::nsed.UnknownSymbolWarning")
 def test_rules_from_weights_are_those_of_every_string(pairs):
     """A unigram without positions deletes or substitutes by the next source and the last written symbol alone."""

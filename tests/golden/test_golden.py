@@ -36,6 +36,7 @@ def test_the_comparison_sees_a_changed_number_and_a_changed_text():
     assert not close([[[then[0][0][0], then[0][0][1] - 1e-3]], *then[1:]], then)
 
 
+@pytest.mark.slow
 def test_g2p_en_answers_2000_test_words_as_it_did(data_folder):
     lines = (data_folder / "g2p-cmudict" / "test.dict").read_text(encoding="utf-8").splitlines()
     now, then = answers.g2p_answers(lines), json.loads(answers.G2P.read_text(encoding="utf-8"))

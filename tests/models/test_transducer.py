@@ -1,206 +1,157 @@
-"""Exact mode is exact, paper mode is the paper's, and decoding column by column equals the whole lattice."""
+"""The Transducer as users have it: transduce, score, align, explain, save, load, and what it refuses."""
 
-import itertools
+import warnings
+from dataclasses import replace
 
+import numpy as np
 import pytest
 import torch
 
-from nsed.encoders import EncoderConfig
-from nsed.lattice import EditLattice
-from nsed.networks.incoming import Incoming, next_symbol_distribution
-from nsed.networks.outgoing import Outgoing
-from nsed.networks.search import beam_search, draw, greedy_search
-from nsed.networks.transducer import Decoder, TransducerNetwork
-from nsed.types import END, NEG, UNKNOWN
+import nsed
+from golden.answers import FOLDERS
+from nsed.config import from_mapping
+from nsed.datasets.rule_language import transduction_pairs
+from nsed.errors import ArgumentError, ConfigError, CutOutputWarning, TooLongError, UnknownSymbolWarning
+from nsed.models.transducer import Transducer, TransducerConfig
+from nsed.text import Pairs
 
-LETTERS = (4, 5)
-ATTENDING = "rnn, looking at the source"
-KINDS = ["unigram", "cnn", "rnn", "transformer", ATTENDING, "transformer, looking at the source"]
+PAIRS = list(transduction_pairs(2600, seed=1))
+TRAINING, TEST = PAIRS[:2300], PAIRS[2300:]
 
 
-def network(kind="rnn", *, attention=False, interaction=0, seed=0):
-    torch.manual_seed(seed)
-    name, looking, _ = kind.partition(",")
-    attends = bool(looking)
-    made = TransducerNetwork(
-        EncoderConfig(kind=name, dim=8, layers=1 + attends, heads=2, max_length=20),
-        source_symbols=7,
-        target_symbols=6,
-        attention=attention,
-        target_attention=attends,
-        interaction=interaction,
+def settings(kind="cnn", steps=150, **others):
+    train = {
+        "steps": steps,
+        "batch_pairs": 64,
+        "validate_every": 50,
+        "warmup": 20,
+        "learning_rate": 5e-3,
+        "device": "cpu",
+    }
+    encoder = {"kind": kind, "dim": 32, "layers": 1, "dropout": 0.0, "heads": 2, "max_length": 32}
+    return from_mapping(TransducerConfig, {"encoder": encoder, "train": train, **others})
+
+
+@pytest.fixture(scope="module")
+def model():
+    return nsed.load(FOLDERS / "transducer-exact")
+
+
+@pytest.fixture(scope="module")
+def attending():
+    """Without training: what it says does not matter, only how."""
+    torch.manual_seed(0)
+    return Transducer._untrained(Pairs.of(TRAINING), settings("rnn", target_attention=True))
+
+
+@pytest.mark.parametrize("which", ["model", "attending"])
+def test_scores_are_those_of_the_search_and_best_first(which, request):
+    model = request.getfixturevalue(which)
+    sources = [source for source, _ in TEST[:20]]
+    found = model.transduce(sources, nbest=3)
+    for source, best in zip(sources, found, strict=True):
+        scores = model.score([(source, "".join(one.symbols)) for one in best])
+        np.testing.assert_allclose(scores, [one.log_prob for one in best], rtol=1e-3, atol=1e-4)
+        assert sorted(scores, reverse=True) == list(scores)
+
+
+def test_scripts_explain_the_answers(model):
+    assert str(model.align("BAAC", "ac")) in ("-B A→a -A C→c", "-B -A A→a C→c")
+    explanation = model.explain("BCC", "cc")
+    assert explanation.log_prob == pytest.approx(model.score([("BCC", "cc")])[0], rel=1e-6)
+    assert explanation.script == model.align("BCC", "cc")
+
+
+def test_empty_strings_and_unknown_symbols(model):
+    assert model.transduce([]) == []
+    assert np.isfinite(model.score([("", ""), ("A", ""), ("", "a")])).all()
+    with pytest.warns(UnknownSymbolWarning, match="1 source symbol is unknown to the model, which reads <unk>: X"):
+        assert len(model.transduce(["AX"])[0]) == 1
+
+
+@pytest.mark.parametrize("which", ["model", "attending"])
+def test_saved_model_is_the_same_model(which, request, tmp_path):
+    model = request.getfixturevalue(which)
+    model.save(tmp_path)
+    for again in (nsed.load(tmp_path), Transducer.load(tmp_path)):
+        assert (again.score(TEST[:50]) == model.score(TEST[:50])).all()
+        assert again.config == model.config
+        assert again.record == model.record
+
+
+def test_what_is_wrong_is_named(model):
+    with pytest.raises(ArgumentError, match="pairs: got no positive pair"):
+        Transducer.fit([], config=settings())
+    paper = nsed.load(FOLDERS / "transducer-paper")
+    with pytest.raises(TooLongError, match=r"length: got 129 symbols, expected at most 128\. Train with a larger"):
+        paper.transduce(["A" * 129])
+    with pytest.raises(ConfigError, match=r"encoder\.dm: no such key; did you mean 'dim'"):
+        settings(encoder={"dm": 3})
+    with pytest.raises(ArgumentError, match="nbest: got 0, expected at least 1"):
+        model.transduce(["A"], nbest=0)
+
+
+def test_settings_that_cannot_work_are_named(model):
+    with pytest.raises(ArgumentError, match=r"train\.device: got 'gpu', expected auto, cpu"):
+        Transducer.fit(TRAINING, config=settings(train={"device": "gpu"}))
+    with pytest.raises(ConfigError, match=r"heads: got 3, expected a divisor of dim \(16\)"):
+        settings(encoder={"kind": "transformer", "dim": 16, "heads": 3})
+    with pytest.raises(ConfigError, match="likelihood, em, next_symbol: got 0"):
+        settings(likelihood=0.0)
+    with pytest.raises(ConfigError) as several:
+        settings("cnn", target_attention=True, likelihood=0.0)
+    assert several.value.faults == (
+        "target_attention: got True, expected False with encoder.kind cnn; rnn, transformer can",
+        "likelihood, em, next_symbol: got 0, expected one above 0",
     )
-    for parameter in made.parameters():
-        torch.nn.init.normal_(parameter, std=0.5)
-    return made.double().eval().requires_grad_(False)
+    with pytest.raises(ArgumentError, match="beam: got 0, expected at least 1"):
+        model.transduce(["A"], beam=0)
+    with pytest.raises(ArgumentError, match="validation: got no pairs, expected at least one"):
+        Transducer.fit(TRAINING, validation=[], config=settings())
 
 
-def batch_of(strings):
-    lengths = torch.tensor([len(string) for string in strings])
-    symbols = torch.zeros((len(strings), int(lengths.max())), dtype=torch.long)
-    for row, string in enumerate(strings):
-        symbols[row, : len(string)] = torch.tensor(string, dtype=torch.long)
-    return symbols, lengths
+@pytest.mark.parametrize("kind", ["attention", "target_attention"])
+def test_heads_of_any_attention_divide_the_vectors(kind):
+    with pytest.raises(ConfigError, match=r"encoder\.heads: got 3, expected a divisor of encoder\.dim \(16\)"):
+        settings(**{kind: True}, encoder={"kind": "rnn", "dim": 16, "heads": 3})
 
 
-def encode(made, source, padding=0):
-    symbols, lengths = batch_of([source])
-    return made.encode(torch.nn.functional.pad(symbols, (0, padding)), lengths)
+def test_outputs_stop_where_positions_end():
+    short = [(source, target) for source, target in TRAINING if len(source) <= 6]
+    encoder = {"kind": "cnn", "dim": 16, "layers": 1, "max_length": 6}
+    train = {"steps": 4, "batch_pairs": 32, "validate_every": 2, "warmup": 0, "device": "cpu"}
+    model = Transducer.fit(short, config=settings(encoder=encoder, train=train))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", CutOutputWarning)  # after four steps anything may happen
+        assert len(model.transduce(["CCC"])[0][0].symbols) <= 6
 
 
-def score(made, normalisation, source, targets, *, padding=0):
-    """Log-probabilities of many targets of one source, through whole lattices."""
-    encoded = encode(made, source, padding).reordered(torch.zeros(len(targets), dtype=torch.long))
-    target, target_lengths = batch_of(targets)
-    scores = made(encoded, target, target_lengths)
-    arcs, end = normalisation.weigh(scores, target, (encoded.lengths, target_lengths))
-    lattice = EditLattice(*arcs, encoded.lengths, target_lengths)
-    return lattice.log_prob + end, lattice, scores
+def test_targets_that_were_cut_are_counted(model):
+    short = Transducer(model.network, model.coders, replace(model.config, longest_output=4))
+    with pytest.warns(CutOutputWarning, match="1 of the targets reach 4 symbols, the most allowed"):
+        assert short.transduce(["CCCCCC", "C"])[1][0].text == "c"
 
 
-def all_targets(longest, letters=LETTERS):
-    return [list(t) for length in range(longest + 1) for t in itertools.product(letters, repeat=length)]
+def test_greedy_outputs_that_are_cut_are_answers_too(model):
+    short = Transducer(model.network, model.coders, replace(model.config, longest_output=2))
+    with pytest.warns(CutOutputWarning):
+        (best,) = short.transduce(["CCCC"], beam=1)
+    assert best[0].text == "cc"
+    assert best[0].log_prob == pytest.approx(short.score([("CCCC", "cc")])[0], rel=1e-4)
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("source", [[], [4], [5, 4, 6]])
-def test_probabilities_of_all_targets_sum_to_one(kind, source):
-    """Targets up to a length over two letters and <unk>, and the mass of longer ones from prefix probabilities."""
-    made, letters, longest = network(kind), (UNKNOWN, *LETTERS), 8
-    log_prob, _, _ = score(made, Outgoing(), source, all_targets(longest, letters))
-    longer = prefix_mass(made, source, longest + 1, letters)
-    assert float(log_prob.exp().sum() + longer) == pytest.approx(1.0, abs=1e-9)
+def test_another_seed_gives_other_first_weights():
+    made = [Transducer._untrained(Pairs.of(TRAINING), settings(train={"seed": seed})) for seed in (0, 0, 1)]
+    scores = [model.score(TEST[:5]).tolist() for model in made]
+    assert scores[0] == scores[1] != scores[2]
 
 
-def prefix_mass(made, source, length, letters):
-    """Probability that a target has at least `length` symbols, by decoding every prefix column by column."""
-    decoder, (symbols, lengths) = Decoder(made, Outgoing()), batch_of([source])
-    hypotheses = decoder.begin(made.encode(symbols, lengths))
-    for _ in range(length - 1):
-        expanded = decoder.expand(hypotheses)
-        rows = torch.arange(len(expanded.written)).repeat_interleave(len(letters))
-        hypotheses = decoder.continued(expanded, rows, torch.tensor(letters).repeat(len(expanded.written)))
-    return decoder.expand(hypotheses).opened.written[:, list(letters)].exp().sum()
+def test_drawn_targets_are_the_same_for_the_same_seed(model):
+    drawn = [model.sample(["CACAB", "BAAC"], count=5, seed=seed) for seed in (1, 1, 2)]
+    assert drawn[0] == drawn[1] != drawn[2]
+    assert [len(found) for found in drawn[0]] == [5, 5]
 
 
-@pytest.mark.parametrize("kind", ["rnn", ATTENDING])
-@pytest.mark.parametrize("attention", [False, True])
-@pytest.mark.parametrize("interaction", [0, 2])
-def test_options_keep_the_model_exact(kind, attention, interaction):
-    made = network(kind, attention=attention, interaction=interaction)
-    log_prob, _, _ = score(made, Outgoing(), [4, 6], all_targets(4, (UNKNOWN, *LETTERS)))
-    longer = prefix_mass(made, [4, 6], 5, (UNKNOWN, *LETTERS))
-    assert float(log_prob.exp().sum() + longer) == pytest.approx(1.0, abs=1e-9)
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_next_symbol_distributions_sum_to_one_and_multiply_to_the_score(kind):
-    made, source, target = network(kind), [4, 6, 5], [5, 5, 4, 5]
-    decoder, (symbols, lengths) = Decoder(made, Outgoing()), batch_of([source])
-    hypotheses, before, total = decoder.begin(made.encode(symbols, lengths)), torch.zeros(1, dtype=torch.float64), 0.0
-    for symbol in [*target, END]:
-        expanded = decoder.expand(hypotheses)
-        distribution = expanded.opened.written - before[:, None]
-        assert float(distribution.exp().sum()) == pytest.approx(1.0, abs=1e-9)
-        total += float(distribution[0, symbol])
-        before = expanded.opened.written[:, symbol]
-        hypotheses = decoder.continued(expanded, torch.tensor([0]), torch.tensor([symbol]))
-    assert total == pytest.approx(float(score(made, Outgoing(), source, [target])[0]), abs=1e-9)
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_a_beam_as_wide_as_the_space_finds_the_true_best(kind):
-    made, source, longest = network(kind, seed=3), [4, 5], 4
-    targets = all_targets(longest)
-    log_prob, _, _ = score(made, Outgoing(), source, targets)
-    order = log_prob.argsort(descending=True)[:5].tolist()
-    symbols, lengths = batch_of([source])
-    encoded = made.encode(symbols, lengths)
-    found = beam_search(Decoder(made, Outgoing()), encoded, beam=2**longest, nbest=5, longest=longest)
-    for rank, best in enumerate(order):
-        assert found.symbols[0, rank, : found.lengths[0, rank]].tolist() == targets[best]
-        assert float(found.log_prob[0, rank]) == pytest.approx(float(log_prob[best]), abs=1e-9)
-
-
-def random_sources(count, seed=0):
-    generator = torch.Generator().manual_seed(seed)
-    lengths = torch.randint(0, 9, (count,), generator=generator).tolist()
-    return [torch.randint(4, 7, (length,), generator=generator).tolist() for length in lengths]
-
-
-@pytest.mark.parametrize("normalisation", [Outgoing(), Incoming()])
-@pytest.mark.parametrize(("how", "penalty"), [("greedy", 0.0), ("beam", 0.0), ("beam", 1.0)])
-@pytest.mark.parametrize("kind", ["rnn", ATTENDING])
-def test_batch_size_and_padding_change_no_output(kind, normalisation, how, penalty):
-    made, sources = network(kind, seed=5), random_sources(512)
-    made.projection.linear.bias[[1 + END, 1 + 6 + END]] -= 3  # not every target shall be empty
-    decoder = Decoder(made, normalisation)
-
-    def decode(size, extra, count=512):
-        outputs = []
-        for start in range(0, count, size):
-            symbols, lengths = batch_of(sources[start : start + size])
-            encoded = made.encode(torch.nn.functional.pad(symbols, (0, extra)), lengths)
-            if how == "greedy":
-                found = greedy_search(decoder, encoded, longest=12)
-            else:
-                found = beam_search(decoder, encoded, beam=5, nbest=2, longest=12, length_penalty=penalty)
-            outputs += [s[0, : n[0]].tolist() for s, n in zip(found.symbols, found.lengths, strict=True)]
-        return outputs
-
-    whole = decode(512, 0)
-    assert any(whole) or penalty == 0.0
-    assert decode(512, 5) == whole
-    assert decode(7, 0, count=105) == decode(7, 3, count=105) == whole[:105]
-    assert decode(1, 0, count=40) == whole[:40]
-
-
-def test_length_penalty_prefers_longer_targets():
-    made = network(seed=3)
-    symbols, lengths = batch_of([[4, 5, 6]])
-    encoded = made.encode(symbols, lengths)
-    plain, longer = (
-        beam_search(Decoder(made, Outgoing()), encoded, beam=8, nbest=1, longest=8, length_penalty=penalty)
-        for penalty in (0.0, 2.0)
-    )
-    assert int(longer.lengths) > int(plain.lengths)
-    assert float(longer.log_prob) < float(plain.log_prob)
-
-
-@pytest.mark.parametrize("kind", ["rnn", ATTENDING])
-def test_drawn_targets_have_their_probability(kind):
-    made, source, draws = network(kind, seed=3), [4, 5], 3000
-    symbols, lengths = batch_of([source] * draws)
-    found = draw(
-        Decoder(made, Outgoing()),
-        made.encode(symbols, lengths),
-        longest=30,
-        generator=torch.Generator().manual_seed(0),
-    )
-    empty = float((found.lengths == 0).double().mean())
-    expected = float(score(made, Outgoing(), source, [[]])[0].exp())
-    assert empty == pytest.approx(expected, abs=4 * (expected / draws) ** 0.5 + 0.02)
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_paper_mode_keeps_alpha_between_zero_and_one(kind):
-    made = network(kind, attention=True)
-    _, lattice, _ = score(made, Incoming(), [4, 6, 5], all_targets(4))
-    reachable = lattice.log_alpha[lattice.log_alpha > NEG / 2]
-    assert (reachable <= 1e-12).all()
-
-
-@pytest.mark.parametrize(("whole_padding", "padding"), [(0, 0), (3, 0), (0, 3)])
-@pytest.mark.parametrize("kind", KINDS)
-def test_paper_mode_decodes_the_alpha_of_the_whole_lattice_whatever_the_padding(kind, whole_padding, padding):
-    made, source, target = network(kind), [4, 6, 5], [5, 4, 4]
-    _, lattice, scores = score(made, Incoming(), source, [target], padding=whole_padding)
-    distribution = next_symbol_distribution(scores, lattice.log_alpha, torch.tensor([3]))
-    decoder = Decoder(made, Incoming())
-    hypotheses, history = decoder.begin(encode(made, source, padding)), 0.0
-    for place, symbol in enumerate([*target, END]):
-        expanded = decoder.expand(hypotheses)
-        torch.testing.assert_close(expanded.opened.log_alpha[0, :4], lattice.log_alpha[0, :4, place])
-        torch.testing.assert_close(expanded.opened.written[0] - history, distribution[0, place])
-        history = expanded.opened.written[0, symbol]
-        hypotheses = decoder.continued(expanded, torch.tensor([0]), torch.tensor([symbol]))
+def test_more_answers_than_the_beam_is_wide_widen_it(model):
+    (found,) = model.transduce(["CACAB"], nbest=8, beam=2)
+    assert len({one.text for one in found}) == 8

@@ -36,3 +36,12 @@ def test_a_pair_that_is_too_long_is_pointed_at():
     )
     with pytest.raises(TooLongError, match=message):
         EncodedPairs(strings, strings).batches(batch_cells=2**17, max_cells=2**25)
+
+
+def test_pairs_of_similar_length_come_together():
+    strings = EncodedStrings([[4] * length for length in (9, 1, 8, 2, 9, 1, 8, 2)])
+    batches = [
+        batch.source_lengths.tolist()
+        for batch in EncodedPairs(strings, strings).batches(batch_cells=400, max_cells=100)
+    ]
+    assert batches == [[1, 1, 2, 2], [8, 8, 9, 9]]

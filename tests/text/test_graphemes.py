@@ -24,6 +24,7 @@ def listed_characters():
 TRICKY = sorted({*listed_characters(), *"aZ é\t가각힣", *"کشミไ"})
 
 
+@pytest.mark.slow
 @settings(max_examples=3000, deadline=None)
 @given(st.text(st.sampled_from(TRICKY), max_size=8))
 @example("\r\n\n\r")
@@ -55,6 +56,7 @@ def test_joined_clusters_are_the_text(text):
     assert "".join(split_graphemes(text)) == text
 
 
+@pytest.mark.slow
 def test_every_pair_of_characters_of_the_fast_path_breaks():
     plain = [chr(c) for c in range(0x700) if split_graphemes(chr(c) * 2) == [chr(c)] * 2]
     for left in plain[::7]:

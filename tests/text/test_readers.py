@@ -25,6 +25,7 @@ GOOD = {
     "no last line end": ("a.tsv", "ab\tAB\ncd\tCD", [("ab", "AB"), ("cd", "CD")], None),
     "windows": ("a.tsv", b"\xef\xbb\xbfab\tAB\r\n\r\ncd\tCD\r\n", [("ab", "AB"), ("cd", "CD")], None),
     "labels": ("a.tsv", "a\tA\t1\nb\tX\t0\n", [("a", "A"), ("b", "X")], [True, False]),
+    "labels in words": ("a.tsv", "a\tA\tTrue\nb\tX\t NO \n", [("a", "A"), ("b", "X")], [True, False]),
     "header": ("a.tsv", "source\ttarget\tlabel\na\tA\tyes\n", [("a", "A")], [True]),
     "short header": ("a.tsv", "Source\tTarget\na\tA\n", [("a", "A")], None),
     "quotes in tsv": ("a.tsv", "\"a\t'A\n", [('"a', "'A")], None),

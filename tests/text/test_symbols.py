@@ -86,3 +86,9 @@ def test_wrong_labels_and_columns_are_pointed_at():
 def test_columns_of_different_length_are_refused():
     with pytest.raises(ArgumentError, match="labels: got 1 rows, expected 2, as many as sources"):
         Pairs.of([("a", "A"), ("b", "B")], [True])
+
+
+def test_symbols_are_numbered_in_sorted_order_whatever_order_they_come_in():
+    letters = "zyxwvutsrqponmlkjihgfedcba"
+    assert Vocabulary.of(letters).symbols == tuple(reversed(letters))
+    assert Vocabulary.of("b").extended(letters).symbols == ("b", "a", *reversed(letters[:-2]))

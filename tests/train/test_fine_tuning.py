@@ -7,6 +7,7 @@ import pytest
 import torch
 
 import nsed
+from golden.answers import FOLDERS
 from nsed.config import from_mapping
 from nsed.datasets.rule_language import matching_pairs, transduction_pairs
 from nsed.errors import ArgumentError, ConfigError, ModelFileError, UnknownSymbolWarning
@@ -19,6 +20,11 @@ TRAIN = {"steps": 100, "batch_pairs": 64, "validate_every": 50, "warmup": 20, "l
 FIXES = [("XAC", "xac"), ("CQB", "qcb"), ("QA", "qa")]
 """With symbols of both sides that the model has never seen."""
 OLD = list(transduction_pairs(1500, seed=1))
+
+
+@pytest.fixture(scope="module")
+def golden():
+    return nsed.load(FOLDERS / "transducer-exact")
 
 
 @pytest.fixture(scope="module")
@@ -43,6 +49,7 @@ def outputs(model, sources):
     return [best[0].text for best in model.transduce(sources)]
 
 
+@pytest.mark.slow
 def test_corrections_with_new_symbols_are_learned_and_little_is_lost(model, tuned):
     assert outputs(tuned, [source for source, _ in FIXES]) == [target for _, target in FIXES]
     assert tuned.coders.source.vocabulary.symbols == (*model.coders.source.vocabulary.symbols, "Q", "X")
@@ -52,48 +59,51 @@ def test_corrections_with_new_symbols_are_learned_and_little_is_lost(model, tune
     assert same > 0.95
 
 
-def test_fine_tuning_twice_is_no_slower_than_once(model):
-    once = fine_tuning_config(model.config)
+def test_fine_tuning_twice_is_no_slower_than_once(golden):
+    once = fine_tuning_config(golden.config)
     assert fine_tuning_config(once) == once
-    assert once.train.learning_rate < model.config.train.learning_rate / 10
+    assert once.train.learning_rate < golden.config.train.learning_rate / 10
 
 
+@pytest.mark.slow
 def test_the_model_to_start_from_stays_as_it_was(model, tuned):
     assert "Q" not in model.coders.source.vocabulary
     assert outputs(model, ["BAAC"]) == ["ac"]
     assert tuned.network is not model.network
 
 
+@pytest.mark.slow
 def test_a_grown_model_is_saved_and_loaded(tuned, tmp_path):
     tuned.save(tmp_path)
     assert (nsed.load(tmp_path).score(FIXES) == tuned.score(FIXES)).all()
 
 
-def test_new_symbols_are_learned_however_rare(model):
+def test_new_symbols_are_learned_however_rare(golden):
     """A model that has left out what is rare still learns the symbols of a handful of corrections."""
-    config = replace(model.config, min_count=40)
-    frequent = Transducer(model.network, model.coders, config)
+    config = replace(golden.config, min_count=40)
+    frequent = Transducer(golden.network, golden.coders, config)
     few = fine_tuning_config(config)
     few = replace(few, train=replace(few.train, steps=1))
     assert "Q" in Transducer.fit(FIXES, start=frequent, config=few).coders.source.vocabulary
     with pytest.warns(UnknownSymbolWarning, match="unknown to the model"):
         kept = Transducer.fit(FIXES, start=frequent, config=replace(few, min_count=40))
-    assert kept.coders == model.coders
+    assert kept.coders == golden.coders
 
 
-def test_what_the_weights_depend_on_cannot_change(model):
-    config = fine_tuning_config(model.config)
-    other = replace(config, source_case="lower", encoder=replace(config.encoder, dim=16, dropout=0.5), beam=2)
+def test_what_the_weights_depend_on_cannot_change(golden):
+    config = fine_tuning_config(golden.config)
+    other = replace(config, source_case="lower", encoder=replace(config.encoder, dim=8, dropout=0.5), beam=2)
     with pytest.raises(ConfigError) as refused:
-        Transducer.fit(FIXES, start=model, config=other)
+        Transducer.fit(FIXES, start=golden, config=other)
     assert refused.value.faults == (
-        "encoder.dim: got 16, expected 32, as the model to start from has it",
+        "encoder.dim: got 8, expected 16, as the model to start from has it",
         "source_case: got 'lower', expected 'keep', as the model to start from has it",
     )
     with pytest.raises(ArgumentError, match="pairs: got no positive pair"):
-        Transducer.fit([], start=model)
+        Transducer.fit([], start=golden)
 
 
+@pytest.mark.slow
 def test_an_interrupted_fine_tuning_goes_on_from_the_same_model_only(model, tuned, tmp_path):
     config = quick(fine_tuning_config(model.config))
 
@@ -111,6 +121,7 @@ def test_an_interrupted_fine_tuning_goes_on_from_the_same_model_only(model, tune
         assert torch.equal(one, whole)
 
 
+@pytest.mark.slow
 def test_a_matcher_learns_more_and_keeps_its_threshold():
     config = from_mapping(MatcherConfig, {"encoder": ENCODER, "train": TRAIN, "shared_alphabet": True})
     model = Matcher.fit(matching_pairs(1000, seed=1), config=config)

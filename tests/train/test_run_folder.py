@@ -48,6 +48,7 @@ def test_missing_loggers_are_named(tmp_path, monkeypatch):
         fit(tmp_path, logger="wandb")
 
 
+@pytest.mark.slow
 def test_bf16_learns_much_as_fp32_does():
     losses = [fit(precision=precision, steps=60).score(PAIRS).mean() for precision in ("fp32", "bf16")]
     assert losses[1] == pytest.approx(losses[0], rel=0.2)

@@ -5,8 +5,9 @@ import pytest
 import torch
 from torch import nn
 
+from nsed.errors import NsedError
 from nsed.train.config import TrainConfig
-from nsed.train.optimiser import Schedule, WeightAverage
+from nsed.train.optimiser import Schedule, Updates, WeightAverage
 from nsed.train.task import Task
 from nsed.train.trainer import Trainer, epoch_batches
 
@@ -135,3 +136,74 @@ def test_training_ends_early_without_improvement():
     trainer = Trainer(Stuck(), TrainConfig(**{**vars(SETTINGS), "steps": 1000, "patience": 3}))
     trainer.run()
     assert trainer.step == 40
+
+
+def settings(**others):
+    return TrainConfig(**{**vars(SETTINGS), **others})
+
+
+def test_of_equally_good_weights_those_that_learned_longer_are_kept():
+    class Stuck(Line):
+        def validate(self):
+            return {"error": 1.0}
+
+    trainer = Trainer(Stuck(), settings(steps=30))
+    trainer.run()
+    assert trainer.record == {"steps": 30, "best_step": 30, "error": 1.0}
+
+
+def test_a_loss_that_is_no_number_ends_the_training():
+    class Broken(Line):
+        def loss(self, batch):
+            return super().loss(batch) * float("nan")
+
+    with pytest.raises(NsedError, match=r"the loss is nan at step 10: try a smaller train\.learning_rate"):
+        Trainer(Broken(), SETTINGS).run()
+
+
+def test_the_gradients_of_an_update_have_weights_that_sum_to_one():
+    """Adam does not notice when a gradient is four times as large, but clipping does."""
+    trainer, shares = Trainer(Line(), settings(accumulate=4)), []
+    add = trainer.gradients.add
+
+    def spy(rows, share):
+        shares.append(share)
+        return add(rows, share)
+
+    trainer.gradients.add = spy
+    trainer.advance()
+    assert shares == [0.25] * 4
+
+
+def test_another_seed_gives_another_order():
+    sizes = np.zeros(100, dtype=int)
+    orders = [np.concatenate(epoch_batches(sizes, batch_pairs=8, seed=seed, epoch=0)) for seed in (0, 0, 1)]
+    assert (orders[0] == orders[1]).all()
+    assert not (orders[0] == orders[2]).all()
+
+
+def weight_after_an_update(gradient, **others):
+    """Of a network that is one number, 1.0, after an update at a learning rate of 0.1."""
+    network = nn.Linear(1, 1, bias=False)
+    nn.init.constant_(network.weight, 1.0)
+    network.weight.grad = torch.full((1, 1), gradient)
+    Updates(network, settings(**others)).apply(0.1, 1)
+    return float(network.weight.detach())
+
+
+def test_adamw_lets_weights_decay_and_adam_does_not():
+    assert weight_after_an_update(0.0, weight_decay=0.5) == pytest.approx(1 - 0.1 * 0.5)
+    assert weight_after_an_update(0.0, weight_decay=0.0) == 1.0
+    assert weight_after_an_update(0.0, optimiser="adam", weight_decay=0.5) == 1.0
+
+
+def test_a_gradient_is_cut_to_the_norm_that_is_allowed():
+    """Adam divides by the gradient's size, but for a little number that is larger than what is left here."""
+    steps = [1 - weight_after_an_update(1.0, optimiser="adam", clip=clip) for clip in (1.0, 1e-9)]
+    assert steps[0] == pytest.approx(0.1, rel=1e-3)
+    assert 0 < steps[1] < 0.02
+
+
+def test_the_learning_rate_rises_for_a_quarter_of_the_steps_at_most():
+    schedule = Schedule(settings(steps=8, warmup=400))
+    assert [schedule.factor(step) for step in (1, 2)] == [0.5, 1.0]

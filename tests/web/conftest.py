@@ -8,8 +8,7 @@ import pytest
 import uvicorn
 
 import nsed
-from nsed.config import from_mapping
-from nsed.datasets.rule_language import matching_pairs
+from golden.answers import FOLDERS
 from nsed.web.app import make_app
 from nsed.web.limits import Limits
 from nsed.web.served_models import ServedModel
@@ -32,10 +31,7 @@ def running(app):
 
 @pytest.fixture(scope="session")
 def matcher():
-    encoder = {"kind": "cnn", "dim": 16, "layers": 1, "dropout": 0.0}
-    train = {"steps": 60, "batch_pairs": 64, "validate_every": 30, "warmup": 10, "learning_rate": 5e-3, "device": "cpu"}
-    config = from_mapping(nsed.MatcherConfig, {"encoder": encoder, "train": train, "feature_dropout": 0.0})
-    return nsed.Matcher.fit(matching_pairs(1000, seed=1), config=config)
+    return nsed.load(FOLDERS / "matcher-similarity")
 
 
 @pytest.fixture(scope="session")

@@ -23,6 +23,7 @@ PHONE, DESKTOP = {"width": 390, "height": 844}, {"width": 1280, "height": 900}
 expect = sync_api.expect
 expect.set_options(timeout=30_000)  # the first answers wait for compilers
 pytestmark = [
+    pytest.mark.slow,
     pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed, or set NSED_CHROMIUM to it"),
     pytest.mark.filterwarnings("ignore::nsed.errors.UnknownSymbolWarning"),
     pytest.mark.filterwarnings("ignore::nsed.errors.CutOutputWarning"),

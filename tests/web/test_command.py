@@ -28,6 +28,7 @@ def folder(tmp_path):
     return tmp_path
 
 
+@pytest.mark.slow
 def test_it_serves_models_with_rules_and_exceptions(folder):
     files = ["--rules-data", f"spelling={folder / 'pairs.tsv'}", "--exceptions", folder / "pairs.tsv"]
     command = [sys.executable, "-m", "nsed", "serve", folder / "spelling", "--port", "0", *files]

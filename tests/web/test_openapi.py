@@ -22,11 +22,13 @@ def description(address):
     return schemathesis.openapi.from_url(f"{address}/openapi.json")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("method", "path"), ASKING + LOOKING)
 def test_what_the_description_allows_makes_no_server_fail(description, method, path):
     assert 200 in statuses(description[path][method], GenerationMode.POSITIVE)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("method", "path"), ASKING)
 def test_what_the_description_forbids_makes_no_server_fail(description, method, path):
     assert statuses(description[path][method], GenerationMode.NEGATIVE) & {400, 422}

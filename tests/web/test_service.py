@@ -5,8 +5,9 @@ import pytest
 import nsed
 from nsed.baselines.majority import Majority
 from nsed.errors import NotExplainableError
+from nsed.explain.rules import rules
 from nsed.web import service
-from nsed.web.limits import Limits
+from nsed.web.limits import ApiError, Limits
 from nsed.web.schemas import ExplainRequest
 from nsed.web.served_models import NO_OVERRIDES, Gallery, ServedModel
 
@@ -61,3 +62,52 @@ def test_rules_come_with_examples_as_people_read_them(g2p):
     answer = service.rules(g2p, [("cat", "K AE T")], top=1)
     assert answer.rules[0]["rule"] == "a→AE"
     assert answer.rules[0]["examples"] == [{"source": "cat", "target": "K AE T"}]
+
+
+def test_as_much_as_the_limits_say_is_taken_and_no_more():
+    limits = Limits(items=3, length=5, cells=18, nbest=4, beam=2, explained=2)
+    limits.check_count("sources", ["a"] * 3)
+    limits.check_texts("sources", ["abcde"])
+    limits.check_cells("pairs", [("ab", "ab"), ("ab", "ab")])
+    limits.check_width(4, 2)
+    limits.check_drawn("source", ["a", "b"])
+    for beyond in (
+        lambda: limits.check_count("sources", ["a"] * 4),
+        lambda: limits.check_texts("sources", ["abcdef"]),
+        lambda: limits.check_cells("pairs", [("ab", "ab"), ("ab", "ab"), ("", "")]),
+        lambda: limits.check_width(5, 2),
+        lambda: limits.check_width(4, 3),
+        lambda: limits.check_drawn("source", ["a", "b", "c"]),
+    ):
+        with pytest.raises(ApiError, match="at most"):
+            beyond()
+
+
+def test_decisions_are_those_of_the_threshold_not_of_the_probability(matcher):
+    """At a threshold that no score reaches, nothing matches, however probable."""
+    strict = nsed.Matcher(
+        matcher.network, matcher.coders, matcher.config, threshold=1.0, calibration=matcher.calibration
+    )
+    pairs = [("CC", "cc"), ("AB", "ab")]
+    assert max(strict.probability(pairs)) > 0.5
+    assert [one.match for one in service.match(ServedModel("strict", strict), pairs)] == [False, False]
+
+
+def test_beam_ranking_and_number_of_scripts_are_obeyed(g2p, monkeypatch):
+    asked, transduce = {}, type(g2p.model).transduce
+
+    def spy(self, sources, **options):
+        asked.update(options)
+        return transduce(self, sources, **options)
+
+    monkeypatch.setattr(type(g2p.model), "transduce", spy)
+    service.transduce(g2p, ["cat"], NO_OVERRIDES, nbest=2, beam=7)
+    assert (asked["nbest"], asked["beam"]) == (2, 7)
+    request = ExplainRequest(model="g2p-en", source="cat", target="K AE T", scripts=5)
+    assert len(service.explain(g2p, request, NO_OVERRIDES, Limits()).explanation["scripts"]) == 5
+    pairs = [("cat", "K AE T"), ("city", "S IH T IY"), ("cut", "K AH T"), ("ceil", "S IY L")] * 3
+    table = rules(g2p.model, pairs)
+    for by in ("support", "surprise"):
+        shown = service.rules(g2p, pairs, by=by, top=5).rules
+        assert [one["rule"] for one in shown] == [str(rule) for rule in table.ranked(by, top=5)]
+    assert table.ranked("support", top=5) != table.ranked("surprise", top=5)

@@ -6,11 +6,10 @@ import numpy as np
 import pytest
 
 import nsed
-from nsed.config import from_mapping
+from golden.answers import FOLDERS
 from nsed.datasets.rule_language import matching_pairs
 from nsed.errors import ArgumentError
 from nsed.jobs.review import Order, review_pairs, review_words
-from nsed.models.matcher import Matcher, MatcherConfig
 from nsed.text import Pairs
 
 WORDS = ["flagships", "read", "nguyen", "leicester", "the", "worcestershire"]
@@ -55,10 +54,7 @@ def test_likely_errors_of_the_data_come_first_with_the_targets_of_the_data(model
 
 @pytest.fixture(scope="module")
 def matcher():
-    train = {"steps": 60, "batch_pairs": 64, "validate_every": 30, "learning_rate": 5e-3, "device": "cpu"}
-    encoder = {"kind": "cnn", "dim": 16, "layers": 1}
-    config = from_mapping(MatcherConfig, {"encoder": encoder, "train": train})
-    return Matcher.fit(matching_pairs(800, seed=1), config=config)
+    return nsed.load(FOLDERS / "matcher-rnn")
 
 
 def test_pairs_nearest_to_a_toss_up_come_first(matcher):

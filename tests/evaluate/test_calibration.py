@@ -8,7 +8,7 @@ from sklearn.calibration import calibration_curve
 from sklearn.metrics import brier_score_loss
 
 from nsed.errors import ArgumentError
-from nsed.evaluate import brier_score, expected_calibration_error, reliability_bins
+from nsed.evaluate import brier_score, expected_calibration_error, fit_calibration, reliability_bins
 
 METRICS = [brier_score, expected_calibration_error, reliability_bins]
 
@@ -83,3 +83,20 @@ def test_probabilities_without_labels_are_refused(metric):
 def test_no_bins_are_refused():
     with pytest.raises(ArgumentError, match="bins: got 0, expected at least 1"):
         reliability_bins(np.array([0.5]), np.array([True]), bins=0)
+
+
+def test_a_handful_of_pairs_makes_no_certainty():
+    """Platt's targets: of four matches without an exception, a fifth might have been one."""
+    labels = np.array([False] * 4 + [True] * 4)
+    found = fit_calibration(labels.astype(float), labels).probability(np.array([0.0, 1.0]))
+    assert found == pytest.approx([1 / 6, 5 / 6], abs=1e-3)
+
+
+def test_a_higher_score_is_never_less_probable_even_where_the_data_say_so():
+    labels = np.array([True, True, False, False] * 5)
+    assert fit_calibration(-labels.astype(float), labels).slope == 0
+
+
+def test_bins_count_by_their_pairs():
+    probabilities, labels = np.array([0.1] * 9 + [0.9]), np.array([False] * 10)
+    assert expected_calibration_error(probabilities, labels) == pytest.approx(0.9 * 0.1 + 0.1 * 0.9)

@@ -40,6 +40,7 @@ def model(request):
     return nsed.PairClassifier.fit(TRAINING, config=settings(request.param, steps=4))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "steps", "count", "longest"),
     [("cross-encoder", 1300, 12_000, 10), ("rnn", 700, 12_000, 10), ("transformer", 900, 4800, 8)],
@@ -105,6 +106,7 @@ def test_links_are_those_of_the_transport_plan(model):
     assert model.links(ODD[::-1]) == links[::-1]
 
 
+@pytest.mark.slow
 def test_similar_symbols_are_linked():
     """Of strings that belong together when they have the same symbols, in whatever order, equal symbols are linked."""
     random = np.random.default_rng(0)
@@ -120,6 +122,7 @@ def test_similar_symbols_are_linked():
     assert np.mean(found) > 0.9
 
 
+@pytest.mark.slow
 def test_languages_decide_where_the_strings_do_not(tmp_path):
     random = np.random.default_rng(0)
     sources = ["".join(random.choice(list("abc"), 4)) for _ in range(1000)]
@@ -131,6 +134,7 @@ def test_languages_decide_where_the_strings_do_not(tmp_path):
     assert (nsed.load(tmp_path).match(test) == test.labels).mean() >= 0.99
 
 
+@pytest.mark.slow
 def test_interrupted_training_goes_on_to_the_same_scores(tmp_path):
     config = from_mapping(
         nsed.StanceConfig, {"encoder": {"dim": 8}, "train": {"steps": 6, "validate_every": 2, "batch_pairs": 32}}

@@ -110,6 +110,7 @@ def test_em_never_lowers_the_likelihood(seed):
     assert rises[0] > 0
 
 
+@pytest.mark.slow
 def test_em_never_lowers_the_likelihood_of_pronunciations(data_folder):
     pairs = list(nsed.read_pairs(data_folder / "g2p-cmudict" / "valid.dict"))
     model = LearnableEditDistance.fit(pairs, config=EditDistanceConfig(target_symbols="tokens", tolerance=0.0))
@@ -163,6 +164,7 @@ EXPECTED_OF_ENGLISH = {
 }
 
 
+@pytest.mark.slow
 def test_the_strongest_substitutions_of_english_are_those_a_linguist_expects(data_folder):
     pairs = list(nsed.read_pairs(data_folder / "g2p-cmudict" / "train.dict"))[::5]
     model = LearnableEditDistance.fit(pairs, config=EditDistanceConfig(target_symbols="tokens"))
@@ -366,6 +368,7 @@ def test_a_model_that_knows_unknown_symbols_starts_with_any_pairs(of_frequent_sy
         plain.restarted([("zb", "yy")])
 
 
+@pytest.mark.slow
 def test_the_table_of_the_paper_has_as_many_cells(data_folder):
     """Paper: Table 1, 0.2 M parameters."""
     config = from_mapping(EditDistanceConfig, read_yaml(CONFIGS / "cognates-ie" / "edit-distance.yaml"))
@@ -390,6 +393,7 @@ def test_vocabularies_that_no_table_can_hold_are_refused():
         LearnableEditDistance.fit(words, config=tokens)
 
 
+@pytest.mark.slow
 def test_wrong_strings_are_named_by_every_verb():
     """In a process of its own: under pytest the signatures' types are checked before anything else."""
     code = """

@@ -133,6 +133,15 @@ def test_gradient_of_posterior_em_is_that_of_the_likelihood():
         torch.testing.assert_close(one, other)
 
 
+def test_expected_operations_are_a_target_and_get_no_gradient():
+    """By the posterior they would get none anyway (it is their best value), by cells they would."""
+    arcs, lattice, *_, cells = random_lattice(requires_grad=True)
+    found = torch.autograd.grad(em_loss(arcs, lattice, cells).sum(), arcs)
+    count = cells.sum((1, 2)).clamp(min=1)[:, None, None]
+    for one, expected in zip(found, lattice.expected_operations(), strict=True):
+        torch.testing.assert_close(one, -expected.detach() * cells / count)
+
+
 def test_non_match_loss_averages_over_real_cells():
     source, target = sides()
     scores = matcher().requires_grad_(False)(source, target)

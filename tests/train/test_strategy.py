@@ -44,6 +44,7 @@ NSED = [sys.executable, "-m", "nsed"]
 TORCHRUN = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2", "-m", "nsed"]
 
 
+@pytest.mark.slow
 def test_two_processes_learn_what_one_learns(files):
     one = train(files, "one", NSED)
     for name, launcher in (("launched", NSED), ("torchrun", TORCHRUN)):

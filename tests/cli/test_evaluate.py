@@ -1,0 +1,93 @@
+"""`nsed evaluate`: figures of each kind of model."""
+
+import json
+import re
+
+import numpy as np
+import pytest
+
+import nsed
+from nsed.errors import ArgumentError, DataError
+from nsed.evaluate import matching_score
+from support.commands import run
+from support.pages import Page
+
+
+def evaluated_on(model, pairs, folder):
+    run("evaluate", model, pairs, "--output", folder / "figures.json")
+    return json.loads((folder / "figures.json").read_text())
+
+
+def test_the_error_rates_of_a_transducer_are_those_of_its_answers(transducer, pairs, tmp_path):
+    shown = run("evaluate", transducer, pairs, "--output", tmp_path / "figures.json")
+    figures, data = json.loads((tmp_path / "figures.json").read_text()), nsed.read_pairs(pairs)
+    answers = nsed.load(transducer).transduce(data.sources)
+    wrong = np.mean([best[0].text != target for best, target in zip(answers, data.targets, strict=True)])
+    assert figures["wer"] == pytest.approx(wrong)
+    assert re.search(rf"^WER +{100 * wrong:.2f}%", shown, flags=re.MULTILINE)
+    assert figures["words"] == 300
+    assert 0 < figures["cer"] < figures["wer"] < 1
+    assert figures["wer_interval"][0] < figures["wer"] < figures["wer_interval"][1]
+    assert figures["cer_interval"][0] < figures["cer"] < figures["cer_interval"][1]
+
+
+def test_scores_without_a_threshold_need_pairs_to_tune_it(model, pairs, labelled):
+    with pytest.raises(ArgumentError, match="validation: got nothing, expected labelled pairs to tune the threshold"):
+        run("evaluate", model, labelled)
+    shown = run("evaluate", model, labelled, "--validation", labelled)
+    assert re.search(r"^F1 +[\d.]+% +[\d.]+% to [\d.]+% *$", shown, flags=re.MULTILINE)
+    assert "average precision" in shown
+    assert "brier" not in shown.lower()  # no matcher, no probabilities
+    with pytest.raises(ArgumentError, match="pairs: got pairs without labels, expected a third column"):
+        run("evaluate", model, pairs)
+
+
+@pytest.mark.parametrize("kind", ["matcher-rnn", "cross-encoder", "stance"])
+def test_the_figures_of_a_matcher_are_those_of_its_decisions(kind, copied, labelled, tmp_path):
+    folder, data = copied(kind), nsed.read_pairs(labelled)
+    loaded, labels, figures = nsed.load(folder), np.asarray(data.labels), evaluated_on(folder, labelled, tmp_path)
+    assert figures["f1"] == pytest.approx(matching_score(loaded.score(data), labels, loaded.threshold).f1)
+    assert figures["brier_score"] == pytest.approx(np.mean((loaded.probability(data) - labels) ** 2))
+    assert figures["f1_interval"][0] < figures["f1"] < figures["f1_interval"][1]
+    assert {"average_precision", "roc_auc", "expected_calibration_error"} <= set(figures)
+
+
+def test_matches_alone_have_no_ranking(matcher, tmp_path):
+    (tmp_path / "matches.tsv").write_text("CC\tcc\t1\nAB\tab\t1\n")
+    assert not {"average_precision", "roc_auc"} & set(evaluated_on(matcher, tmp_path / "matches.tsv", tmp_path))
+
+
+def test_two_models_are_compared_pair_by_pair(transducer, copied, pairs, tmp_path):
+    """Against itself a model is no better; against one that writes nothing it is as much better as it is right."""
+    shown = run("evaluate", transducer, pairs, "--against", transducer)
+    assert re.search(r"^WER: \+0\.00 points, 95 % \+0\.00 to \+0\.00, p = 1\.0000$", shown, flags=re.MULTILINE)
+    figures = tmp_path / "figures.json"
+    shown = run("evaluate", transducer, pairs, "--against", copied("seq2seq"), "--output", figures)
+    (points,) = re.findall(r"^WER: -([\d.]+) points, 95 % -[\d.]+ to -[\d.]+, p = 0\.", shown, flags=re.MULTILINE)
+    assert float(points) == pytest.approx(100 * (1 - json.loads(figures.read_text())["wer"]), abs=0.01)
+
+
+def test_evaluation_with_all_that_there_is(model, transducer, pairs, tmp_path):
+    run("align", model, pairs, "--format", "pharaoh", "--output", tmp_path / "links.pharaoh")
+    options = ["--nbest", 3, "--errors", 4, "--alignments", tmp_path / "links.pharaoh", "--against", transducer]
+    run(
+        *("evaluate", transducer, pairs, "--beam", 2, *options),
+        *("--output", tmp_path / "figures.json", "--html", tmp_path / "page.html"),
+    )
+    figures = json.loads((tmp_path / "figures.json").read_text())
+    assert 1 - figures["wer"] < figures["nbest_accuracy"] < 1
+    assert figures["oracle_cer"] < figures["cer"]
+    assert 0.5 < figures["alignment_f1"] <= 1
+    assert 0 < figures["alignment_f1_control"] < figures["alignment_f1"]
+    assert (figures["nbest"], figures["beam"]) == (3, 3)  # no fewer prefixes than answers
+    assert figures["comparison"]["model"] == str(transducer)
+    assert len(figures["mistakes"]) == 4
+    assert [curve["title"] for curve in figures["curves"]] == ["Errors by length", "n-best accuracy"]
+    page = Page((tmp_path / "page.html").read_text(encoding="utf-8"))
+    assert page.count("li", "mistake") == 4
+
+
+def test_a_reference_of_other_pairs_is_refused(transducer, pairs, tmp_path):
+    (tmp_path / "short.pharaoh").write_text("0-0\n")
+    with pytest.raises(DataError, match=r"short\.pharaoh: has 1 lines, expected 300, one for each pair"):
+        run("evaluate", transducer, pairs, "--alignments", tmp_path / "short.pharaoh")

@@ -1,0 +1,71 @@
+"""The commands that tell what there is: help, version, models, doctor, and the demonstration."""
+
+import re
+
+import pytest
+from nsed.lattice.backends import BACKENDS
+
+import nsed
+from nsed.errors import ArgumentError, ModelFileError
+from support.commands import run
+
+COMMANDS = [
+    "demo",
+    "train",
+    "evaluate",
+    "models",
+    "doctor",
+    "bench",
+    "transduce",
+    "review",
+    "match",
+    "cluster",
+    "score",
+    "align",
+    "explain",
+    "operations",
+    "rules",
+    "data",
+]
+
+
+DATA_COMMANDS = [
+    ["data", name] for name in ("rules", "cognates", "cmudict", "check", "list", "fetch", "export", "align")
+]
+
+
+@pytest.mark.parametrize("command", [[], *([name] for name in COMMANDS), *DATA_COMMANDS])
+def test_every_command_has_help(command):
+    assert "Usage:" in run(*command, "--help")
+
+
+def test_version():
+    assert run("--version").strip() == nsed.__version__
+
+
+@pytest.mark.slow
+def test_demo():
+    shown = run("demo")
+    assert re.search(r"unigram .*\n.* [0-9]% of \d+ such cases right", shown)
+    assert re.search(r"CNN .*\n.* (9[5-9]|100)% of \d+ such cases right", shown)
+    assert re.search(r"CNN .* (99\.[5-9]|100\.0)% of 300 unseen strings right", shown)
+    assert "BAAACB → acb" in shown
+    assert "flagships → F L AE G SH IH P S  p = 1.000  f→F l→L a→AE g→G s→SH -h i→IH p→P s→S" in shown
+
+
+def test_shipped_models_answer_without_a_download():
+    assert run("transduce", "g2p-en", stdin="flagships\n").startswith("flagships\tF L AE G SH IH P S\t")
+    assert run("transduce", "g2p-en", "--text", "FLAGSHIPS").startswith("FLAGSHIPS\tF L AE G SH IH P S\t")
+    assert len(run("transduce", "translit-ar-en", "--text", "محمد", "--nbest", 3).splitlines()) == 3
+    assert "English spelling to pronunciation" in run("models")
+    assert "BSD, Carnegie Mellon University" in run("models", "g2p-en")
+    with pytest.raises(ArgumentError, match="NAME: got g2p, expected one of g2p-en, translit-ar-en"):
+        run("models", "g2p")
+    with pytest.raises(ModelFileError, match=r"no such folder; shipped models: g2p-en, translit-ar-en"):
+        run("transduce", "g2p", "--text", "a")
+
+
+def test_doctor_says_which_backend_runs_and_why(monkeypatch):
+    assert re.search(r"on cpu +numba \(compiled\)", run("doctor"))
+    monkeypatch.delitem(BACKENDS._entries, "numba")
+    assert re.search(r"on cpu +torch \(numba is not installed", run("doctor"))

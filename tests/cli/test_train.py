@@ -1,0 +1,149 @@
+"""`nsed train`: settings from everywhere, what is left in the folder, and what is not lost by accident."""
+
+import json
+
+import pytest
+
+import nsed
+from nsed.errors import ArgumentError, ModelFileError
+from support.commands import run, with_settings
+
+
+def test_rules_with_labels_can_be_trained_on(tmp_path):
+    run("data", "rules", "--count", 200, "--matching", "-o", tmp_path / "labelled.tsv")
+    assert {line.split("\t")[2] for line in (tmp_path / "labelled.tsv").read_text().splitlines()} == {"0", "1"}
+    run("train", tmp_path / "labelled.tsv", tmp_path / "model")
+    assert nsed.load(tmp_path / "model").operations()[0].kind == "substitute"
+
+
+def test_a_dictionary_has_tokens_for_targets(tmp_path):
+    (tmp_path / "words.dict").write_text("CAT  K AE T\nACT  AE K T\n")
+    run("train", tmp_path / "words.dict", tmp_path / "model")
+    assert nsed.load(tmp_path / "model").coders.target.vocabulary.symbols == ("AE", "K", "T")
+    run("train", tmp_path / "words.dict", tmp_path / "letters", "--target-symbols", "graphemes")
+    assert " " in nsed.load(tmp_path / "letters").coders.target.vocabulary.symbols
+
+
+def test_settings_from_everywhere(tmp_path, pairs):
+    assert "# Steps of EM at most.\niterations: 30\n" in run("train", "--print-config")
+    (tmp_path / "c.yaml").write_text("iterations: 2\nsmoothing: 0.5\n")
+    run(
+        "train", pairs, tmp_path / "m", "--config", tmp_path / "c.yaml", "--set", "iterations=3", "--set", "tolerance=0"
+    )
+    config = nsed.load(tmp_path / "m").config
+    assert (config.iterations, config.smoothing, config.tolerance) == (3, 0.5, 0.0)
+
+
+def test_settings_of_the_file_go_over_those_of_a_dictionary(tmp_path):
+    (tmp_path / "words.dict").write_text("CAT  K AE T\n")
+    (tmp_path / "c.yaml").write_text("iterations: 2\n")
+    run("train", tmp_path / "words.dict", tmp_path / "m", "--config", tmp_path / "c.yaml")
+    assert nsed.load(tmp_path / "m").config.target_symbols == "tokens"
+
+
+def test_resumed_training_keeps_its_settings(tmp_path, pairs):
+    run("train", pairs, tmp_path / "m", "--set", "smoothing=0.25", "--set", "iterations=2", "--set", "tolerance=0")
+    run("train", pairs, tmp_path / "m", "--resume", "--set", "iterations=3")
+    model = nsed.load(tmp_path / "m")
+    assert (model.config.smoothing, len(model.history)) == (0.25, 3)
+
+
+def test_markup_in_names_is_not_obeyed(tmp_path, pairs):
+    run("train", pairs, tmp_path / "m[/x]", *with_settings("iterations=1"))
+    assert len(nsed.load(tmp_path / "m[/x]").history) == 1
+
+
+def test_a_trained_model_is_not_lost_by_accident(pairs, tmp_path):
+    begun = with_settings("iterations=2", "tolerance=0")
+    run("train", pairs, tmp_path / "m", *begun)
+    expected = "there is a model here already: continue it with --resume, or --overwrite"
+    with pytest.raises(ModelFileError, match=expected):
+        run("train", pairs, tmp_path / "m")
+    before = nsed.load(tmp_path / "m").history
+    run("train", pairs, tmp_path / "m", "--resume", *with_settings("iterations=4", "tolerance=0"))
+    resumed = nsed.load(tmp_path / "m").history
+    assert (resumed[:2], len(resumed)) == (before, 4)
+
+
+def test_overwriting_forgets_what_was_learned(pairs, tmp_path):
+    (tmp_path / "other.tsv").write_text("X\ty\n" * 4)
+    run("train", tmp_path / "other.tsv", tmp_path / "m")
+    run("train", pairs, tmp_path / "m", "--overwrite")
+    assert nsed.load(tmp_path / "m").coders.source.vocabulary.symbols == ("A", "B", "C")
+    assert len(list((tmp_path / "m").glob("weights-*"))) == 1
+
+
+TINY = with_settings(
+    *("encoder.kind=cnn", "encoder.dim=8", "encoder.layers=1", "encoder.dropout=0", "train.steps=4"),
+    *("train.batch_pairs=32", "train.validate_every=2", "train.warmup=0", "train.device=cpu"),
+)
+
+
+@pytest.mark.parametrize(("kind", "data"), [("transducer", "pairs"), ("matcher", "labelled")])
+def test_a_network_leaves_settings_facts_and_curves_beside_its_weights(kind, data, request, tmp_path):
+    run("train", request.getfixturevalue(data), tmp_path / "m", "--model", kind, *TINY)
+    names = {path.name.split("-")[0] for path in (tmp_path / "m").iterdir()}
+    assert names == {"curves.csv", "curves.svg", "model.json", "run.json", "settings.yaml", "weights"}
+    assert "kind: cnn" in (tmp_path / "m" / "settings.yaml").read_text()
+    assert nsed.load(tmp_path / "m").record["steps"] == 4
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("model", "kind"), [("seq2seq", "transformer"), ("cross-encoder", "transformer"), ("stance", "rnn")]
+)
+def test_baselines_are_trained_by_a_word(model, kind, pairs, labelled, tmp_path):
+    data = pairs if model == "seq2seq" else labelled
+    run("train", data, tmp_path / "m", "--model", model, *TINY, *with_settings(f"encoder.kind={kind}"))
+    loaded = nsed.load(tmp_path / "m")
+    assert (loaded.config.model, loaded.config.encoder.dim) == (model, 8)
+    assert (loaded.score([("CC", "cc")]) < 0).all()
+
+
+@pytest.mark.slow
+def test_a_matcher_learns_from_the_command_line(tmp_path):
+    run("data", "rules", "--count", 3000, "--matching", "-o", tmp_path / "labelled.tsv")
+    small = ["encoder.kind=cnn", "encoder.dim=16", "encoder.layers=1", "encoder.dropout=0", "train.steps=200"]
+    fast = ["train.batch_pairs=32", "train.validate_every=40", "train.warmup=10", "train.learning_rate=0.01"]
+    run("train", tmp_path / "labelled.tsv", tmp_path / "m", "--model", "matcher", *with_settings(*small, *fast))
+    run("evaluate", tmp_path / "m", tmp_path / "labelled.tsv", "--output", tmp_path / "figures.json")
+    figures = json.loads((tmp_path / "figures.json").read_text())
+    assert figures["f1_interval"][0] < figures["f1"] < figures["f1_interval"][1]
+    assert figures["f1"] > 0.7
+    assert 0.7 < figures["average_precision"] <= 1
+    assert 0.7 < figures["roc_auc"] <= 1
+    assert 0 <= figures["brier_score"] < 0.25
+    assert 0 <= figures["expected_calibration_error"] < 0.2
+
+
+def test_a_finished_network_is_not_trained_again_by_resume(transducer, pairs):
+    with pytest.raises(ModelFileError, match="there is no unfinished training here to resume"):
+        run("train", pairs, transducer, "--model", "transducer", "--resume")
+
+
+def test_an_edit_distance_is_tuned_from_the_command_line(model, tmp_path):
+    (tmp_path / "more.tsv").write_text("AB\tab\n")
+    run("train", tmp_path / "more.tsv", tmp_path / "out", "--from", model)
+    pair = nsed.read_pairs(tmp_path / "more.tsv")
+    assert nsed.load(tmp_path / "out").score(pair) > nsed.load(model).score(pair)
+
+
+def test_given_validation_pairs_are_validated_with_and_nothing_is_held_out(pairs, tmp_path):
+    (tmp_path / "validation.tsv").write_text("BBBBBBBBBBBB\tb\n" * 3)
+    run("train", pairs, tmp_path / "m", "--model", "transducer", "--validation", tmp_path / "validation.tsv", *TINY)
+    facts = json.loads((tmp_path / "m" / "run.json").read_text())
+    assert facts["pairs"] == {"training": 300, "validation": 3}
+    with pytest.raises(ArgumentError, match="--validation: got a file, expected none: EM needs no validation"):
+        run("train", pairs, tmp_path / "table", "--validation", tmp_path / "validation.tsv")
+
+
+def test_the_model_is_in_its_folder_after_every_iteration(pairs, tmp_path, monkeypatch):
+    saved, save = [], nsed.LearnableEditDistance.save
+
+    def spy(self, path):
+        saved.append(len(self.history))
+        save(self, path)
+
+    monkeypatch.setattr(nsed.LearnableEditDistance, "save", spy)
+    run("train", pairs, tmp_path / "m", *with_settings("iterations=3", "tolerance=0"))
+    assert saved[:3] == [1, 2, 3]

@@ -1,0 +1,88 @@
+"""The Matcher as users have it: score, match, align, explain, save, load, and what it refuses."""
+
+import numpy as np
+import pytest
+
+import nsed
+from golden.answers import FOLDERS
+from nsed.config import from_mapping
+from nsed.datasets.rule_language import matching_pairs
+from nsed.errors import ArgumentError
+from nsed.models.matcher import Matcher, MatcherConfig, match_log_probs
+from nsed.networks.matcher import MatcherNetwork
+from nsed.text import Pairs
+
+TEST = matching_pairs(200, seed=2)
+
+
+@pytest.fixture(scope="module", params=["matcher-rnn", "matcher-similarity", "matcher-unigram"])
+def model(request):
+    return nsed.load(FOLDERS / request.param)
+
+
+def test_decisions_are_those_of_scores_and_threshold(model):
+    decisions, scores = model.match(TEST), model.score(TEST)
+    assert (decisions == (scores >= model.threshold)).all()
+    probability = model.probability(TEST)
+    assert (np.diff(probability[np.argsort(scores)]) >= 0).all()
+    assert ((probability >= 0) & (probability <= 1)).all()
+
+
+def test_scores_too_small_for_a_double_are_right_too(model):
+    unlike = [("A" * 31, "c"), ("C" * 20, "a" * 31), ("A", "a")]
+    long = MatcherNetwork(model.config.encoder, source_symbols=7, target_symbols=7).eval()
+    long.projection.linear.bias.data[3] += 60  # everything looks like no match
+    strange = Matcher(long, model.coders, model.config)
+    scores = strange.score(unlike)
+    assert scores[0] < -1000
+    assert scores[0] == pytest.approx(strange.explain(*unlike[0]).log_prob)
+    assert scores[0] == pytest.approx(match_log_probs(long, strange.encoded(Pairs.of(unlike)), strange.device)[0])
+
+
+def test_matches_come_with_their_operations(model):
+    if model.config.encoder.kind != "unigram":
+        assert str(model.align("BCA", "ca")) == "-B C→c A→a"
+    explanation = model.explain("BCA", "ca")
+    assert explanation.log_prob == pytest.approx(model.score([("BCA", "ca")])[0], rel=1e-5)
+    assert explanation.log_prob <= 0
+
+
+def test_saved_model_is_the_same_model(model, tmp_path):
+    model.save(tmp_path)
+    for again in (nsed.load(tmp_path), Matcher.load(tmp_path)):
+        assert (again.score(TEST) == model.score(TEST)).all()
+        assert again.threshold == model.threshold
+        assert again.calibration == model.calibration
+
+
+def test_labels_are_needed():
+    with pytest.raises(ArgumentError, match="labels: got no labels, expected pairs that match and pairs"):
+        Matcher.fit([("a", "b")])
+    with pytest.raises(ArgumentError, match="labels: got only labels 1, expected pairs that match and pairs"):
+        Matcher.fit([("a", "b")], [1])
+    one_kind = Pairs.of([("A", "a")], [0])
+    with pytest.raises(ArgumentError, match="labels of the validation pairs: got only labels 0"):
+        Matcher.fit(TEST, validation=one_kind)
+
+
+@pytest.mark.parametrize(("model", "config"), [(Matcher, MatcherConfig), (nsed.Transducer, nsed.TransducerConfig)])
+def test_a_model_moves_to_another_device_as_itself(model, config):
+    small = from_mapping(config, {"encoder": {"dim": 8, "layers": 1}})
+    untrained = model._untrained(matching_pairs(20, seed=1), small)
+    assert untrained.to("meta") is untrained
+    assert untrained.device.type == "meta"
+
+
+def test_another_seed_gives_other_first_weights():
+    configs = [
+        from_mapping(MatcherConfig, {"encoder": {"dim": 8, "layers": 1}, "train": {"seed": n}}) for n in (0, 0, 1)
+    ]
+    scores = [Matcher._untrained(TEST, config).score(TEST).tolist() for config in configs]
+    assert scores[0] == scores[1] != scores[2]
+
+
+def test_a_pair_at_the_threshold_matches(model):
+    scores = model.score(TEST)
+    at = Matcher(model.network, model.coders, model.config, threshold=float(scores[7]))
+    assert at.match(TEST).tolist() == (scores >= scores[7]).tolist()
+    assert at.match(TEST)[7]
