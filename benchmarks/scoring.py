@@ -15,7 +15,7 @@ from benchmarks.timing import rates, seconds
 from nsed.kernels.dispatch import MATCH_SCORES
 from nsed.models.matcher import Matcher, match_log_probs
 from nsed.networks.bulk_scores import bulk_scores, can_score_in_bulk, vectors_of
-from nsed.text import Coders, Pairs
+from nsed.text import Pairs, Tokenizers
 from nsed.text.texts import Texts
 
 WORDS, FEW, LONGEST_RUN = 20_000, 10_000, 15.0
@@ -41,7 +41,7 @@ def untrained(setting: Setting, kind: str) -> Matcher:
     config = matcher_config(setting, kind, symbols="graphemes")
     pairs = Pairs(_words(setting), _words(setting))
     network = matcher_task(setting, config, numbers_of(pairs, config)).network
-    return Matcher(network, Coders.learned(config, pairs).shared(), config)
+    return Matcher(network, Tokenizers.learned(config, pairs).shared(), config)
 
 
 def arrow_pairs(setting: Setting, count: int, *, seed: int = 0) -> pa.Table:
@@ -53,9 +53,9 @@ def arrow_pairs(setting: Setting, count: int, *, seed: int = 0) -> pa.Table:
 def in_kernel(matcher: Matcher, table: pa.Table) -> Callable[[], object]:
     """What is done per pair alone: strings are encoded; on a GPU, which strings are paired is known there, too."""
     strings, rows = [], []
-    for coder, name in ((matcher.coders.source, "source"), (matcher.coders.target, "target")):
+    for tokenizer, name in ((matcher.tokenizers.source, "source"), (matcher.tokenizers.target, "target")):
         texts = Texts.of_arrow(table[name])
-        strings.append(coder.encode(texts.different))
+        strings.append(tokenizer.encode(texts.different))
         rows.append(texts.rows)
     source, target = strings
     if matcher.device.type == "cpu":

@@ -16,7 +16,7 @@ from nsed.models.matcher import MatcherConfig, MatcherTask
 from nsed.models.transducer import TransducerConfig, TransducerTask
 from nsed.networks.matcher import MatcherNetwork
 from nsed.networks.transducer import TransducerNetwork
-from nsed.text import Coders, EncodedStrings, Pairs
+from nsed.text import EncodedStrings, Pairs, Tokenizers
 from nsed.text.batch import EncodedPairs
 from nsed.train.task import Batch, Task
 
@@ -33,10 +33,12 @@ class Numbers(NamedTuple):
 
 def numbers_of(pairs: Pairs, config: TransducerConfig | MatcherConfig) -> Numbers:
     """Pairs with all their symbols in the vocabularies."""
-    coders = Coders.learned(config, pairs)
-    coders = coders.shared() if isinstance(config, MatcherConfig) and config.shared_alphabet else coders
+    tokenizers = Tokenizers.learned(config, pairs)
+    tokenizers = tokenizers.shared() if isinstance(config, MatcherConfig) and config.shared_alphabet else tokenizers
     labels = np.ones(len(pairs), bool) if pairs.labels is None else np.asarray(pairs.labels, bool)
-    return Numbers(coders.encode(pairs), (len(coders.source.vocabulary), len(coders.target.vocabulary)), labels)
+    return Numbers(
+        tokenizers.encode(pairs), (len(tokenizers.source.vocabulary), len(tokenizers.target.vocabulary)), labels
+    )
 
 
 def fixed_numbers(count: int, length: int, *, symbols: tuple[int, int]) -> Numbers:

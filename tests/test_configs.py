@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 import nsed
-from nsed.cli.recipes import Order, config_of, train_model
+from nsed.cli.recipes import TrainingRequest, config_of, train_model
 from nsed.config import from_mapping, merged, read_yaml
 from nsed.datasets.rule_language import matching_pairs, transduction_pairs
 
@@ -56,7 +56,9 @@ def test_config_trains(path, tmp_path):
     values = read_yaml(path)
     values = merged(values, SMALL | GRAPHEMES | (NO_LANGUAGES if "languages" in values else {}))
     pairs = transduction_pairs(60) if values["model"] in ("transducer", "seq2seq") else matching_pairs(60)
-    summary = train_model(Order(pairs, None, from_mapping(config_of(values["model"]), values), tmp_path, resume=False))
+    summary = train_model(
+        TrainingRequest(pairs, None, from_mapping(config_of(values["model"]), values), tmp_path, resume=False)
+    )
     assert summary.startswith("trained 2 steps")
     assert nsed.load(tmp_path).record["steps"] == 2
 
@@ -64,8 +66,10 @@ def test_config_trains(path, tmp_path):
 @pytest.mark.parametrize("path", TABLES, ids=name_of)
 def test_config_of_a_table_trains(path, tmp_path):
     values = merged(read_yaml(path), GRAPHEMES | {"iterations": 2})
-    order = Order(matching_pairs(100), None, from_mapping(config_of(values["model"]), values), tmp_path, resume=False)
-    assert train_model(order).startswith("stopped after 2 iterations")
+    request = TrainingRequest(
+        matching_pairs(100), None, from_mapping(config_of(values["model"]), values), tmp_path, resume=False
+    )
+    assert train_model(request).startswith("stopped after 2 iterations")
     assert nsed.load(tmp_path).config.min_count == values["min_count"]
 
 
@@ -73,6 +77,8 @@ def test_config_of_a_table_trains(path, tmp_path):
 def test_one_word_makes_another_model_of_the_same_settings(model, tmp_path):
     values = merged({"encoder": {"kind": "transformer"}, "shared_alphabet": True, "model": model}, SMALL | GRAPHEMES)
     train_model(
-        Order(matching_pairs(60), None, from_mapping(config_of(values["model"]), values), tmp_path, resume=False)
+        TrainingRequest(
+            matching_pairs(60), None, from_mapping(config_of(values["model"]), values), tmp_path, resume=False
+        )
     )
     assert (nsed.load(tmp_path).score([("AB", "ab")]) <= 0).all()

@@ -11,9 +11,9 @@ from nsed.baselines.pair_network import Alphabets
 from nsed.baselines.stance import MatrixScorer, Stance
 from nsed.config import from_mapping, read_yaml
 from nsed.encoders import EncoderConfig, TransformerConfig
-from nsed.encoders.string_encoder import Side
 from nsed.errors import TooLongError
-from nsed.text import Coders, Vocabulary
+from nsed.text import Tokenizers, Vocabulary
+from nsed.text.batch import PaddedStrings
 
 CONFIGS = Path(__file__).parents[2] / "configs"
 SMALL = {"dim": 8, "layers": 1, "heads": 2, "dropout": 0.0, "max_length": 12}
@@ -42,7 +42,7 @@ def sides(lengths=LENGTHS, *, wider=0, filling=0, categories=False):
         symbols = torch.randint(4, 7, (len(LENGTHS), width), generator=generator)[: len(lengths)]
         symbols = torch.nn.functional.pad(symbols, (0, wider))
         symbols = torch.where(torch.arange(width + wider) < sizes[:, None], symbols, filling)
-        made.append(Side(symbols, sizes, torch.arange(len(lengths)) % 2 if categories else None))
+        made.append(PaddedStrings(symbols, sizes, torch.arange(len(lengths)) % 2 if categories else None))
     return made
 
 
@@ -63,7 +63,7 @@ def test_other_pairs_of_a_batch_change_no_logit(name):
     logits = model(source, target)
     for row, (n, m) in enumerate(LENGTHS):
         alone = [
-            Side(side.symbols[row : row + 1, :size], side.lengths[row : row + 1], side.category[row : row + 1])
+            PaddedStrings(side.symbols[row : row + 1, :size], side.lengths[row : row + 1], side.category[row : row + 1])
             for side, size in ((source, n), (target, m))
         ]
         torch.testing.assert_close(model(*alone)[0], logits[row], rtol=1e-9, atol=1e-9)
@@ -118,8 +118,8 @@ def parameters(folder, name, symbols):
     values = read_yaml(CONFIGS / folder / f"{name}.yaml")
     config = from_mapping(PairClassifier.configs[values["model"]], values)
     vocabulary = Vocabulary.of(f"symbol {number}" for number in range(symbols - 4))
-    coders = Coders.of(config, {"source": vocabulary, "target": vocabulary})
-    return sum(weight.numel() for weight in PairClassifier._network(config, coders, None).parameters())
+    tokenizers = Tokenizers.of(config, {"source": vocabulary, "target": vocabulary})
+    return sum(weight.numel() for weight in PairClassifier._network(config, tokenizers, None).parameters())
 
 
 @pytest.mark.parametrize("name", PAPER)

@@ -15,7 +15,7 @@ from nsed.config import from_mapping, merged, read_yaml
 from nsed.datasets.rule_language import transduction_pairs
 from nsed.errors import ArgumentError, ConfigError, CutOutputWarning, NotExplainableError, UnknownSymbolWarning
 from nsed.evaluate import alignment_score, transduction_score
-from nsed.text import Coders
+from nsed.text import Tokenizers
 
 pytestmark = pytest.mark.slow
 CONFIGS = Path(__file__).parents[2] / "configs"
@@ -152,7 +152,7 @@ def test_what_is_wrong_is_named(models):
 
 def test_targets_that_were_cut_are_counted(models):
     model = models["rnn"]
-    short = nsed.Seq2Seq(model.network, model.coders, settings(longest_output=4))
+    short = nsed.Seq2Seq(model.network, model.tokenizers, settings(longest_output=4))
     with pytest.warns(CutOutputWarning, match="1 of the targets reach 4 symbols, the most allowed"):
         assert short.transduce(["CCCCCC", "C"], beam=1)[1][0].text == "c"
 
@@ -177,6 +177,6 @@ def test_transliteration_is_better_than_the_target_of_the_nearest_source(kind, d
 @pytest.mark.parametrize(("task", "file"), [("g2p-cmudict", "train.dict"), ("translit-ar2en", "train.tsv")])
 def test_networks_are_of_the_papers_size(data_folder, task, file, kind, millions):
     config = from_mapping(nsed.Seq2SeqConfig, read_yaml(CONFIGS / task / f"seq2seq-{kind}.yaml"))
-    network = _network(config, Coders.learned(config, nsed.read_pairs(data_folder / task / file)))
+    network = _network(config, Tokenizers.learned(config, nsed.read_pairs(data_folder / task / file)))
     size = sum(parameter.numel() for parameter in network.parameters())
     assert size == pytest.approx(millions * 1e6, rel=0.15)

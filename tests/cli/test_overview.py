@@ -3,7 +3,6 @@
 import re
 
 import pytest
-from nsed.lattice.backends import BACKENDS
 
 import nsed
 from nsed.errors import ArgumentError, ModelFileError
@@ -63,9 +62,3 @@ def test_shipped_models_answer_without_a_download():
         run("models", "g2p")
     with pytest.raises(ModelFileError, match=r"no such folder; shipped models: g2p-en, translit-ar-en"):
         run("transduce", "g2p", "--text", "a")
-
-
-def test_doctor_says_which_backend_runs_and_why(monkeypatch):
-    assert re.search(r"on cpu +numba \(compiled\)", run("doctor"))
-    monkeypatch.delitem(BACKENDS._entries, "numba")
-    assert re.search(r"on cpu +torch \(numba is not installed", run("doctor"))

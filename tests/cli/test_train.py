@@ -19,9 +19,9 @@ def test_rules_with_labels_can_be_trained_on(tmp_path):
 def test_a_dictionary_has_tokens_for_targets(tmp_path):
     (tmp_path / "words.dict").write_text("CAT  K AE T\nACT  AE K T\n")
     run("train", tmp_path / "words.dict", tmp_path / "model")
-    assert nsed.load(tmp_path / "model").coders.target.vocabulary.symbols == ("AE", "K", "T")
+    assert nsed.load(tmp_path / "model").tokenizers.target.vocabulary.symbols == ("AE", "K", "T")
     run("train", tmp_path / "words.dict", tmp_path / "letters", "--target-symbols", "graphemes")
-    assert " " in nsed.load(tmp_path / "letters").coders.target.vocabulary.symbols
+    assert " " in nsed.load(tmp_path / "letters").tokenizers.target.vocabulary.symbols
 
 
 def test_settings_from_everywhere(tmp_path, pairs):
@@ -69,7 +69,7 @@ def test_overwriting_forgets_what_was_learned(pairs, tmp_path):
     (tmp_path / "other.tsv").write_text("X\ty\n" * 4)
     run("train", tmp_path / "other.tsv", tmp_path / "m")
     run("train", pairs, tmp_path / "m", "--overwrite")
-    assert nsed.load(tmp_path / "m").coders.source.vocabulary.symbols == ("A", "B", "C")
+    assert nsed.load(tmp_path / "m").tokenizers.source.vocabulary.symbols == ("A", "B", "C")
     assert len(list((tmp_path / "m").glob("weights-*"))) == 1
 
 

@@ -10,7 +10,7 @@ from nsed.datasets.reference_alignments import statistical_links
 from nsed.datasets.rule_language import transduction_pairs
 from nsed.errors import NsedError
 from nsed.evaluate.alignment import intersection
-from nsed.text import Pairs, Symboliser
+from nsed.text import Pairs, SymbolSplitter
 
 BECOMES = {"a": "x", "A": "X", "b": "y", "c": "Z"}
 needs_eflomal = pytest.mark.skipif(importlib.util.find_spec("eflomal") is None, reason="needs the extra align")
@@ -19,7 +19,7 @@ needs_eflomal = pytest.mark.skipif(importlib.util.find_spec("eflomal") is None, 
 @needs_eflomal
 def test_most_letters_are_aligned_with_what_they_become():
     pairs = transduction_pairs(500, seed=1)
-    both_ways = statistical_links(pairs, source=Symboliser(), target=Symboliser())
+    both_ways = statistical_links(pairs, source=SymbolSplitter(), target=SymbolSplitter())
     found = [
         source[i].lower() == target[j]
         for (source, target), links in zip(pairs, both_ways.symmetrised(intersection), strict=True)
@@ -33,7 +33,7 @@ def test_most_letters_are_aligned_with_what_they_become():
 def test_symbols_may_have_spaces_and_capitals_and_strings_may_be_empty():
     full = [(f"{one} {other}", f"{BECOMES[one]} {BECOMES[other]}") for one, other in product(BECOMES, repeat=2)] * 20
     pairs = Pairs.of([pair for some in full for pair in (some, ("", "x"), ("b A", ""))])
-    forward, reverse = statistical_links(pairs, source=Symboliser(), target=Symboliser())
+    forward, reverse = statistical_links(pairs, source=SymbolSplitter(), target=SymbolSplitter())
     assert len(forward) == len(reverse) == len(pairs)
     assert not any(forward[1::3] + forward[2::3] + reverse[1::3] + reverse[2::3])
     right = [(2, 2) in links for links in forward[::3]]  # the space between the letters is a symbol
@@ -42,10 +42,10 @@ def test_symbols_may_have_spaces_and_capitals_and_strings_may_be_empty():
 
 def test_nothing_to_align(monkeypatch):
     monkeypatch.setattr(reference_alignments, "has_eflomal", lambda: True)
-    assert statistical_links(Pairs([], []), source=Symboliser(), target=Symboliser()) == ([], [])
+    assert statistical_links(Pairs([], []), source=SymbolSplitter(), target=SymbolSplitter()) == ([], [])
 
 
 def test_a_missing_eflomal_is_named(monkeypatch):
     monkeypatch.setattr(reference_alignments, "has_eflomal", lambda: False)
     with pytest.raises(NsedError, match=r"`eflomal` is not installed: pip install .*\[align\]"):
-        statistical_links(Pairs(["a"], ["b"]), source=Symboliser(), target=Symboliser())
+        statistical_links(Pairs(["a"], ["b"]), source=SymbolSplitter(), target=SymbolSplitter())

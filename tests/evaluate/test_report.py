@@ -10,7 +10,7 @@ from nsed.errors import ArgumentError, NotExplainableError
 from nsed.evaluate import Calibration
 from nsed.evaluate.report import NamedModel, Wishes, evaluate
 from nsed.progress import ignore
-from nsed.text import Coders, Edit, EditScript, Pairs, StringConfig
+from nsed.text import Edit, EditScript, Pairs, StringConfig, Tokenizers
 
 
 class Said(NamedTuple):
@@ -23,7 +23,7 @@ class Lookup:
 
     def __init__(self, answers):
         self.answers = answers
-        self.coders = Coders.learned(StringConfig(), Pairs.of([("abc", "abc")]))
+        self.tokenizers = Tokenizers.learned(StringConfig(), Pairs.of([("abc", "abc")]))
 
     def transduce(self, sources, *, nbest=1, beam=None, on_batch=ignore):
         return [[Said(text, tuple(text)) for text in self.answers.get(source, [])[:nbest]] for source in sources]

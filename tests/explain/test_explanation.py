@@ -82,7 +82,7 @@ def test_contributions_sum_to_the_log_odds_of_random_pairs(matcher):
 
 
 def test_without_calibration_the_log_odds_are_zero_at_the_threshold(matcher):
-    bare = nsed.Matcher(matcher.network, matcher.coders, matcher.config, threshold=-1.5)
+    bare = nsed.Matcher(matcher.network, matcher.tokenizers, matcher.config, threshold=-1.5)
     made = bare.explain("BCA", "ca")
     assert made.total == pytest.approx(made.log_prob + 1.5)
     assert made.decision.match == (made.total >= 0) == (made.decision.probability >= 0.5)

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 import nsed
 from nsed.config import from_mapping
-from nsed.explain.explanation import Outline
+from nsed.explain.explanation import ExplanationSummary
 from nsed.explain.render.report_page import report_page
 from nsed.text import Edit, EditScript, Pairs
 from nsed.text.visible import drawn
@@ -43,7 +43,7 @@ def matcher():
     raw = nsed.Matcher._untrained(Pairs.of([("ABC", "abc")], [True]), config)
     pairs = [("ABC", "ab"), ("B", "b"), ("", "c"), ("CC", "aca"), ("BA", "ba")]
     middle = sorted(raw.score(pairs))[2]
-    return nsed.Matcher(raw.network, raw.coders, config, threshold=middle), pairs
+    return nsed.Matcher(raw.network, raw.tokenizers, config, threshold=middle), pairs
 
 
 @pytest.fixture(scope="module", params=["g2p", "matcher", "edit distance"])
@@ -55,8 +55,8 @@ def explained(request, g2p, matcher):
     ]
 
 
-def page_of(outlines, title="t"):
-    return "".join(report_page(outlines, title=title))
+def page_of(summaries, title="t"):
+    return "".join(report_page(summaries, title=title))
 
 
 def outline_of(name, decision=None):
@@ -66,12 +66,12 @@ def outline_of(name, decision=None):
         Edit("delete", name, "", 2, 2, 0.00001),
         Edit("insert", "", name, 3, 2),
     )
-    return Outline(name, name, EditScript(edits, -1.0, 0.75), -0.5, 0.25, decision)
+    return ExplanationSummary(name, name, EditScript(edits, -1.0, 0.75), -0.5, 0.25, decision)
 
 
 def test_outlines_say_what_explanations_say(explained):
     model, pairs = explained
-    for short, full, pair in zip(model.outline_all(pairs), model.explain_all(pairs), pairs, strict=True):
+    for short, full, pair in zip(model.summarize_all(pairs), model.explain_all(pairs), pairs, strict=True):
         assert (short.source, short.target) == pair
         assert str(short.script) == str(full.script)
         assert [edit.probability for edit in short.script] == pytest.approx(
@@ -86,17 +86,17 @@ def test_outlines_say_what_explanations_say(explained):
 
 def test_outlines_have_the_scores_and_decisions_of_the_model(matcher):
     model, pairs = matcher
-    outlines = model.outline_all(pairs)
-    assert [one.log_prob for one in outlines] == model.score(pairs).tolist()
-    assert [one.decision.match for one in outlines] == model.match(pairs).tolist()
-    assert {one.decision.match for one in outlines} == {True, False}
+    summaries = model.summarize_all(pairs)
+    assert [one.log_prob for one in summaries] == model.score(pairs).tolist()
+    assert [one.decision.match for one in summaries] == model.match(pairs).tolist()
+    assert {one.decision.match for one in summaries} == {True, False}
 
 
 def test_a_report_reads_back_as_the_scripts_of_the_model(explained):
     model, pairs = explained
-    outlines = model.outline_all(pairs)
-    _, *rows = parsed_back.rows_of_report(page_of(outlines))
-    for row, one, script in zip(rows, outlines, model.align_all(pairs), strict=True):
+    summaries = model.summarize_all(pairs)
+    _, *rows = parsed_back.rows_of_report(page_of(summaries))
+    for row, one, script in zip(rows, summaries, model.align_all(pairs), strict=True):
         assert [told[:3] for told in row.operations] == [
             (edit.kind, drawn(edit.source), drawn(edit.target)) for edit in script
         ]
@@ -109,7 +109,7 @@ def test_a_report_reads_back_as_the_scripts_of_the_model(explained):
 
 def test_a_report_tells_the_story_of_the_full_explanation(explained):
     model, pairs = explained
-    _, *rows = parsed_back.rows_of_report(page_of(model.outline_all(pairs)))
+    _, *rows = parsed_back.rows_of_report(page_of(model.summarize_all(pairs)))
     for row, full in zip(rows, model.explain_all(pairs, scripts=1), strict=True):
         (told,) = parsed_back.scripts_of_html(full.to_html())
         assert [one[:3] for one in row.operations] == [one[:3] for one in told]
@@ -118,19 +118,19 @@ def test_a_report_tells_the_story_of_the_full_explanation(explained):
 
 def test_a_matcher_has_a_column_for_its_decision(matcher, g2p):
     model, pairs = matcher
-    head, *rows = parsed_back.rows_of_report(page_of(model.outline_all(pairs)))
+    head, *rows = parsed_back.rows_of_report(page_of(model.summarize_all(pairs)))
     assert head.texts["d"] == "decision"
     assert [row.texts["d"] for row in rows] == [
         "✓ match" if match else "✗ no match" for match in model.match(pairs).tolist()
     ]
-    head, *_ = parsed_back.rows_of_report(page_of(g2p.outline_all(WORDS)))
+    head, *_ = parsed_back.rows_of_report(page_of(g2p.summarize_all(WORDS)))
     names = ["#", "source", "target", "operations", "probability", "score", "share", "entropy"]
     assert list(head.texts.values()) == names
 
 
 def test_the_top_counts_operations(g2p):
     scripts = g2p.align_all(WORDS)
-    page = page_of(g2p.outline_all(WORDS))
+    page = page_of(g2p.summarize_all(WORDS))
     counted = {tag: sum(edit.tag == tag for script in scripts for edit in script) for tag in ("replace", "delete")}
     assert f"{counted['replace']} substitutions" in page
     assert f"{counted['delete']} deletions" in page
@@ -168,10 +168,10 @@ def test_the_page_needs_nothing_else():
 
 
 def test_rows_are_short(g2p):
-    outlines = g2p.outline_all(WORDS[:4])
-    row = (len(page_of(outlines * 100).encode()) - len(page_of(outlines).encode())) / (99 * len(outlines))
+    summaries = g2p.summarize_all(WORDS[:4])
+    row = (len(page_of(summaries * 100).encode()) - len(page_of(summaries).encode())) / (99 * len(summaries))
     assert row < 1500
 
 
 def test_no_pairs_make_a_page_too(g2p):
-    assert "<dd>0</dd>" in page_of(g2p.outline_all([]))
+    assert "<dd>0</dd>" in page_of(g2p.summarize_all([]))

@@ -172,7 +172,7 @@ def test_progress_tells_of_every_pair(cnn, pairs):
 
 
 def test_the_table_of_an_edit_distance(edit_distance):
-    table = table_rules(edit_distance.table, edit_distance.coders)
+    table = table_rules(edit_distance.table, edit_distance.tokenizers)
     for rule in table.rules:
         (operation,) = [
             one for one in edit_distance.operations() if (one.source, one.target) == (rule.source, rule.target)
@@ -186,7 +186,7 @@ def test_the_table_of_an_edit_distance(edit_distance):
 def test_rules_from_weights_are_those_of_every_string(pairs):
     """A unigram without positions deletes or substitutes by the next source and the last written symbol alone."""
     model = transducer(pairs, kind="unigram", positions=False)
-    table = weight_rules(model.network, model.coders)
+    table = weight_rules(model.network, model.tokenizers)
     expected = np.mean([becomes(model, "A", last) for last in ("", *"abc")], axis=0)
     found = [table.find("delete", "A"), *(table.find("substitute", "A", written) for written in "abc")]
     assert [rule.probability for rule in found] == pytest.approx(expected[:4], abs=1e-5)
@@ -207,7 +207,7 @@ def test_rules_from_a_matchers_weights(pairs):
     labelled = rule_language.matching_pairs(400)
     small = {"encoder": {"kind": "unigram", "dim": 16}, "train": {"steps": 30, "batch_pairs": 32, "warmup": 5}}
     model = nsed.Matcher.fit(labelled, labelled.labels, config=from_mapping(nsed.MatcherConfig, small))
-    table = weight_rules(model.network, model.coders)
+    table = weight_rules(model.network, model.tokenizers)
     assert all(0 < rule.probability < 1 for rule in table.rules)
     assert sum(rule.share for rule in table.rules) == pytest.approx(1)
     counted = rules(model, labelled)
@@ -217,7 +217,7 @@ def test_rules_from_a_matchers_weights(pairs):
 
 def test_rules_from_weights_need_an_encoder_without_context(cnn):
     with pytest.raises(NotExplainableError, match="a network that sees context has no rules of its own"):
-        weight_rules(cnn.network, cnn.coders)
+        weight_rules(cnn.network, cnn.tokenizers)
 
 
 def test_comparison_finds_what_differs(cnn, pairs, table):

@@ -5,7 +5,6 @@ import pytest
 import torch
 
 from nsed.encoders import ENCODERS, EncoderConfig
-from nsed.encoders.string_encoder import Side
 from nsed.errors import TooLongError
 from nsed.kernels import use_backend
 from nsed.kernels.contracts import StringVectors
@@ -14,6 +13,7 @@ from nsed.kernels.switch import interprets_triton
 from nsed.networks import bulk_scores as bulk
 from nsed.networks.matcher import MatcherNetwork, lattice_of
 from nsed.text import EncodedStrings
+from nsed.text.batch import PaddedStrings
 from support.kernels import LOOSE, WAYS, every_way, shapes
 
 SYMBOLS, LANGUAGES = 9, 6
@@ -41,7 +41,7 @@ def one_by_one(network, source, target, pairs, languages=None):
         for side, (texts, place) in enumerate(((source, row), (target, column))):
             symbols = torch.tensor(texts[place], dtype=torch.long)[None]
             category = None if languages is None else torch.tensor([languages[side][place]])
-            sides.append(Side(symbols, torch.tensor([symbols.shape[1]]), category))
+            sides.append(PaddedStrings(symbols, torch.tensor([symbols.shape[1]]), category))
         with use_backend("torch"):
             scores.append(float(lattice_of(network(*sides), sides[0].lengths, sides[1].lengths).log_prob))
     return scores

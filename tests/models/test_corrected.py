@@ -72,4 +72,4 @@ def test_a_target_that_is_listed_twice_is_named_with_its_lines(model, tmp_path, 
 
 def test_of_labelled_pairs_those_that_match_are_exceptions(model):
     labelled = Overrides(Pairs(["read", "read"], ["R IY D", "X"], [True, False]))
-    assert labelled.by_source(model.coders) == {tuple("read"): ["R IY D"]}
+    assert labelled.by_source(model.tokenizers) == {tuple("read"): ["R IY D"]}

@@ -23,7 +23,7 @@ from nsed.models.edit_distance import EditDistanceConfig, LearnableEditDistance
 from nsed.networks.expectation_maximization import expect
 from nsed.networks.operation_table import OperationTable
 from nsed.progress import ignore
-from nsed.text import Coders, EncodedPairs, EncodedStrings, Symboliser, Vocabulary
+from nsed.text import EncodedPairs, EncodedStrings, SymbolSplitter, Tokenizers, Vocabulary
 
 CONFIGS = Path(__file__).parents[2] / "configs"
 LETTERS = Vocabulary.of("ab"), Vocabulary.of("xyz")
@@ -39,7 +39,7 @@ def random_table(seed):
 
 def batches_of(pairs, batch_cells=64):
     encoded = (
-        EncodedStrings(vocabulary.encode(Symboliser().split(pair[side])) for pair in pairs)
+        EncodedStrings(vocabulary.encode(SymbolSplitter().split(pair[side])) for pair in pairs)
         for side, vocabulary in enumerate(LETTERS)
     )
     return EncodedPairs(*encoded).batches(batch_cells=batch_cells, max_cells=1000)
@@ -94,7 +94,7 @@ def test_the_table_is_a_distribution_over_pairs_of_strings():
     pairs = list(itertools.product(all_strings("ab", longest), all_strings("xyz", longest)))
     config = EditDistanceConfig(smoothing=0.0)
     model = LearnableEditDistance(
-        table, Coders.of(config, dict(zip(("source", "target"), LETTERS, strict=True))), config
+        table, Tokenizers.of(config, dict(zip(("source", "target"), LETTERS, strict=True))), config
     )
     mass, stop = np.exp(model.score(pairs)).sum(), float(table.end)
     assert 1 - (1 - stop) ** (longest + 1) <= mass <= 1 + 1e-12
@@ -182,7 +182,7 @@ def test_learned_and_smoothed_tables_sum_to_one(model):
     end = float(model.table.end)
     for operations in (model.operations(), model.costs()):
         assert sum(one.probability for one in operations) + end == pytest.approx(1.0, abs=1e-12)
-    known = (len(model.coders.source.vocabulary) - 3, len(model.coders.target.vocabulary) - 3)
+    known = (len(model.tokenizers.source.vocabulary) - 3, len(model.tokenizers.target.vocabulary) - 3)
     assert len(model.costs()) == sum(known) + math.prod(known)
 
 
@@ -219,9 +219,9 @@ def test_relative_scores_are_above_what_both_strings_have_with_any_partner():
     table = random_table(5)
     table = OperationTable(table.delete, table.insert, table.substitute, table.total() * 20).normalised()
     config = EditDistanceConfig(smoothing=0.0, relative=True)
-    coders = Coders.of(config, dict(zip(("source", "target"), LETTERS, strict=True)))
-    relative = LearnableEditDistance(table, coders, config)
-    joint = LearnableEditDistance(table, coders, EditDistanceConfig(smoothing=0.0))
+    tokenizers = Tokenizers.of(config, dict(zip(("source", "target"), LETTERS, strict=True)))
+    relative = LearnableEditDistance(table, tokenizers, config)
+    joint = LearnableEditDistance(table, tokenizers, EditDistanceConfig(smoothing=0.0))
     pairs = [("", ""), ("a", ""), ("", "x"), ("ab", "zxy"), ("bab", "y")]
     for (source, target), score in zip(pairs, relative.score(pairs), strict=True):
         of_source = np.exp(joint.score([(source, other) for other in all_strings("xyz", 6)])).sum()
@@ -235,9 +235,9 @@ def test_batches_change_no_score(model):
     pairs = [*transduction_pairs(60, seed=4), ("", ""), ("A", ""), ("", "a")]
     one_by_one = [model.score([pair])[0] for pair in pairs]
     np.testing.assert_allclose(model.score(pairs), one_by_one, rtol=1e-12)
-    small = LearnableEditDistance(model.table, model.coders, EditDistanceConfig(batch_cells=50))
+    small = LearnableEditDistance(model.table, model.tokenizers, EditDistanceConfig(batch_cells=50))
     np.testing.assert_allclose(small.score(pairs), one_by_one, rtol=1e-12)
-    relative = LearnableEditDistance(model.table, model.coders, EditDistanceConfig(relative=True))
+    relative = LearnableEditDistance(model.table, model.tokenizers, EditDistanceConfig(relative=True))
     np.testing.assert_allclose(relative.score(pairs), [relative.score([pair])[0] for pair in pairs], rtol=1e-12)
     assert model.align_all(pairs) == [model.align(*pair) for pair in pairs]
 
@@ -345,7 +345,7 @@ def of_frequent_symbols():
 
 def test_rare_symbols_are_learned_as_one(of_frequent_symbols):
     model = of_frequent_symbols
-    assert [vocabulary.symbols for vocabulary in model.coders.vocabularies.values()] == [("a", "b"), ("x", "y")]
+    assert [vocabulary.symbols for vocabulary in model.tokenizers.vocabularies.values()] == [("a", "b"), ("x", "y")]
     assert "<unk>" in {operation.source for operation in model.operations()}
     with pytest.warns(UnknownSymbolWarning, match="unknown to the model"):
         known, never_seen, elsewhere = model.score([("qa", "wx"), ("Qa", "Wx"), ("aQ", "xy")])
@@ -356,7 +356,7 @@ def test_rare_symbols_are_learned_as_one(of_frequent_symbols):
 def test_some_symbols_must_remain():
     with pytest.raises(ArgumentError, match="min_count: got 7, expected less: no source symbol is that frequent"):
         LearnableEditDistance.fit(RARE, config=EditDistanceConfig(min_count=7))
-    assert len(LearnableEditDistance.fit([("", "a"), ("", "a")], config=FREQUENT).coders.source.vocabulary) == 4
+    assert len(LearnableEditDistance.fit([("", "a"), ("", "a")], config=FREQUENT).tokenizers.source.vocabulary) == 4
 
 
 def test_a_model_that_knows_unknown_symbols_starts_with_any_pairs(of_frequent_symbols):

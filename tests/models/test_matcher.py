@@ -32,7 +32,7 @@ def test_scores_too_small_for_a_double_are_right_too(model):
     unlike = [("A" * 31, "c"), ("C" * 20, "a" * 31), ("A", "a")]
     long = MatcherNetwork(model.config.encoder, source_symbols=7, target_symbols=7).eval()
     long.projection.linear.bias.data[3] += 60  # everything looks like no match
-    strange = Matcher(long, model.coders, model.config)
+    strange = Matcher(long, model.tokenizers, model.config)
     scores = strange.score(unlike)
     assert scores[0] < -1000
     assert scores[0] == pytest.approx(strange.explain(*unlike[0]).log_prob)
@@ -83,6 +83,6 @@ def test_another_seed_gives_other_first_weights():
 
 def test_a_pair_at_the_threshold_matches(model):
     scores = model.score(TEST)
-    at = Matcher(model.network, model.coders, model.config, threshold=float(scores[7]))
+    at = Matcher(model.network, model.tokenizers, model.config, threshold=float(scores[7]))
     assert at.match(TEST).tolist() == (scores >= scores[7]).tolist()
     assert at.match(TEST)[7]

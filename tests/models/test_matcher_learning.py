@@ -80,7 +80,7 @@ def test_one_alphabet_for_both_sides(tmp_path):
     same = [(s, s.upper(), True) for s in ("ABC", "CAB", "BBA")] + [("ABC", "CCC", False), ("CAB", "A", False)]
     pairs = Pairs.of([(s, t) for s, t, _ in same * 20], [label for _, _, label in same * 20])
     model = Matcher.fit(pairs, validation=pairs, config=settings(steps=60, shared_alphabet=True, interaction=2))
-    assert model.coders.source.vocabulary == model.coders.target.vocabulary
+    assert model.tokenizers.source.vocabulary == model.tokenizers.target.vocabulary
     model.save(tmp_path)
     assert (nsed.load(tmp_path).score(pairs) == model.score(pairs)).all()
     assert model.record["f1"] == 1.0

@@ -127,13 +127,13 @@ def test_outputs_stop_where_positions_end():
 
 
 def test_targets_that_were_cut_are_counted(model):
-    short = Transducer(model.network, model.coders, replace(model.config, longest_output=4))
+    short = Transducer(model.network, model.tokenizers, replace(model.config, longest_output=4))
     with pytest.warns(CutOutputWarning, match="1 of the targets reach 4 symbols, the most allowed"):
         assert short.transduce(["CCCCCC", "C"])[1][0].text == "c"
 
 
 def test_greedy_outputs_that_are_cut_are_answers_too(model):
-    short = Transducer(model.network, model.coders, replace(model.config, longest_output=2))
+    short = Transducer(model.network, model.tokenizers, replace(model.config, longest_output=2))
     with pytest.warns(CutOutputWarning):
         (best,) = short.transduce(["CCCC"], beam=1)
     assert best[0].text == "cc"

@@ -6,7 +6,6 @@ import pytest
 import torch
 
 from nsed.encoders import EncoderConfig
-from nsed.encoders.string_encoder import Side
 from nsed.lattice import Arcs, EditLattice
 from nsed.networks.losses import (
     distortion_loss,
@@ -20,6 +19,7 @@ from nsed.networks.losses import (
 )
 from nsed.networks.matcher import MatcherNetwork, lattice_of
 from nsed.networks.pair_features import NormedProjection, PairFeatures, pair_scores
+from nsed.text.batch import PaddedStrings
 from nsed.types import END
 
 
@@ -29,7 +29,7 @@ def sides(seed=0, batch=6, n=5, m=4, categories=False):
     def one(width):
         lengths = torch.cat([torch.tensor([0, width]), torch.randint(0, width + 1, (batch - 2,), generator=generator)])
         symbols = torch.randint(4, 8, (batch, width), generator=generator) * (torch.arange(width) < lengths[:, None])
-        return Side(symbols, lengths, torch.arange(batch) % 3 if categories else None)
+        return PaddedStrings(symbols, lengths, torch.arange(batch) % 3 if categories else None)
 
     return one(n), one(m)
 

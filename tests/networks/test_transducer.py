@@ -10,7 +10,7 @@ from nsed.lattice import EditLattice
 from nsed.networks.incoming import Incoming, next_symbol_distribution
 from nsed.networks.outgoing import Outgoing
 from nsed.networks.search import beam_search, draw, greedy_search
-from nsed.networks.transducer import Decoder, TransducerNetwork
+from nsed.networks.transducer import LatticeDecoder, TransducerNetwork
 from nsed.types import END, NEG, UNKNOWN
 
 LETTERS = (4, 5)
@@ -53,7 +53,7 @@ def score(made, normalisation, source, targets, *, padding=0):
     encoded = encode(made, source, padding).reordered(torch.zeros(len(targets), dtype=torch.long))
     target, target_lengths = batch_of(targets)
     scores = made(encoded, target, target_lengths)
-    arcs, end = normalisation.weigh(scores, target, (encoded.lengths, target_lengths))
+    arcs, end = normalisation.normalise(scores, target, (encoded.lengths, target_lengths))
     lattice = EditLattice(*arcs, encoded.lengths, target_lengths)
     return lattice.log_prob + end, lattice, scores
 
@@ -74,7 +74,7 @@ def test_probabilities_of_all_targets_sum_to_one(kind, source):
 
 def prefix_mass(made, source, length, letters):
     """Probability that a target has at least `length` symbols, by decoding every prefix column by column."""
-    decoder, (symbols, lengths) = Decoder(made, Outgoing()), batch_of([source])
+    decoder, (symbols, lengths) = LatticeDecoder(made, Outgoing()), batch_of([source])
     hypotheses = decoder.begin(made.encode(symbols, lengths))
     for _ in range(length - 1):
         expanded = decoder.expand(hypotheses)
@@ -96,7 +96,7 @@ def test_options_keep_the_model_exact(kind, attention, interaction):
 @pytest.mark.parametrize("kind", KINDS)
 def test_next_symbol_distributions_sum_to_one_and_multiply_to_the_score(kind):
     made, source, target = network(kind), [4, 6, 5], [5, 5, 4, 5]
-    decoder, (symbols, lengths) = Decoder(made, Outgoing()), batch_of([source])
+    decoder, (symbols, lengths) = LatticeDecoder(made, Outgoing()), batch_of([source])
     hypotheses, before, total = decoder.begin(made.encode(symbols, lengths)), torch.zeros(1, dtype=torch.float64), 0.0
     for symbol in [*target, END]:
         expanded = decoder.expand(hypotheses)
@@ -116,7 +116,7 @@ def test_a_beam_as_wide_as_the_space_finds_the_true_best(kind):
     order = log_prob.argsort(descending=True)[:5].tolist()
     symbols, lengths = batch_of([source])
     encoded = made.encode(symbols, lengths)
-    found = beam_search(Decoder(made, Outgoing()), encoded, beam=2**longest, nbest=5, longest=longest)
+    found = beam_search(LatticeDecoder(made, Outgoing()), encoded, beam=2**longest, nbest=5, longest=longest)
     for rank, best in enumerate(order):
         assert found.symbols[0, rank, : found.lengths[0, rank]].tolist() == targets[best]
         assert float(found.log_prob[0, rank]) == pytest.approx(float(log_prob[best]), abs=1e-9)
@@ -135,7 +135,7 @@ def random_sources(count, seed=0):
 def test_batch_size_and_padding_change_no_output(kind, normalisation, how, penalty):
     made, sources = network(kind, seed=5), random_sources(512)
     made.projection.linear.bias[[1 + END, 1 + 6 + END]] -= 3  # not every target shall be empty
-    decoder = Decoder(made, normalisation)
+    decoder = LatticeDecoder(made, normalisation)
 
     def decode(size, extra, count=512):
         outputs = []
@@ -161,7 +161,7 @@ def test_length_penalty_prefers_longer_targets():
     symbols, lengths = batch_of([[4, 5, 6]])
     encoded = made.encode(symbols, lengths)
     plain, longer = (
-        beam_search(Decoder(made, Outgoing()), encoded, beam=8, nbest=1, longest=8, length_penalty=penalty)
+        beam_search(LatticeDecoder(made, Outgoing()), encoded, beam=8, nbest=1, longest=8, length_penalty=penalty)
         for penalty in (0.0, 2.0)
     )
     assert int(longer.lengths) > int(plain.lengths)
@@ -173,7 +173,7 @@ def test_drawn_targets_have_their_probability(kind):
     made, source, draws = network(kind, seed=3), [4, 5], 3000
     symbols, lengths = batch_of([source] * draws)
     found = draw(
-        Decoder(made, Outgoing()),
+        LatticeDecoder(made, Outgoing()),
         made.encode(symbols, lengths),
         longest=30,
         generator=torch.Generator().manual_seed(0),
@@ -197,7 +197,7 @@ def test_paper_mode_decodes_the_alpha_of_the_whole_lattice_whatever_the_padding(
     made, source, target = network(kind), [4, 6, 5], [5, 4, 4]
     _, lattice, scores = score(made, Incoming(), source, [target], padding=whole_padding)
     distribution = next_symbol_distribution(scores, lattice.log_alpha, torch.tensor([3]))
-    decoder = Decoder(made, Incoming())
+    decoder = LatticeDecoder(made, Incoming())
     hypotheses, history = decoder.begin(encode(made, source, padding)), 0.0
     for place, symbol in enumerate([*target, END]):
         expanded = decoder.expand(hypotheses)

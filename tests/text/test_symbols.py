@@ -6,24 +6,24 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nsed.errors import ArgumentError
-from nsed.text import Pairs, Symboliser, Vocabulary
+from nsed.text import Pairs, SymbolSplitter, Vocabulary
 from nsed.types import END, PAD, START, UNKNOWN
 
 
 def test_two_encodings_of_a_letter_are_one_symbol():
     composed, decomposed = "\u00e9", "e\u0301"
-    assert Symboliser("graphemes").split(composed) == Symboliser("graphemes").split(decomposed) == (composed,)
-    assert Symboliser("graphemes", "NFD").split(composed) == (decomposed,)
-    assert Symboliser("graphemes", "none").split(decomposed) == (decomposed,)
+    assert SymbolSplitter("graphemes").split(composed) == SymbolSplitter("graphemes").split(decomposed) == (composed,)
+    assert SymbolSplitter("graphemes", "NFD").split(composed) == (decomposed,)
+    assert SymbolSplitter("graphemes", "none").split(decomposed) == (decomposed,)
 
 
 def test_tokens_are_what_stands_between_spaces():
-    assert Symboliser("tokens").split("  t͡s  ɔ̃ˑ ") == ("t͡s", "ɔ̃ˑ")
-    assert Symboliser("letters").split("  t͡s  ɔ̃ˑ ") == ("t͡", "s", "ɔ̃", "ˑ")
-    assert Symboliser("letters").split(" a  \u0300b") == ("a", "\u0300", "b")  # tokens stay apart
-    assert Symboliser("letters").join(("a", "ː")) == "aː"
+    assert SymbolSplitter("tokens").split("  t͡s  ɔ̃ˑ ") == ("t͡s", "ɔ̃ˑ")
+    assert SymbolSplitter("letters").split("  t͡s  ɔ̃ˑ ") == ("t͡", "s", "ɔ̃", "ˑ")
+    assert SymbolSplitter("letters").split(" a  \u0300b") == ("a", "\u0300", "b")  # tokens stay apart
+    assert SymbolSplitter("letters").join(("a", "ː")) == "aː"
     for kind in ("tokens", "graphemes", "letters"):
-        assert Symboliser(kind).split("") == ()
+        assert SymbolSplitter(kind).split("") == ()
 
 
 def test_rare_symbols_are_left_out():

@@ -52,8 +52,8 @@ def outputs(model, sources):
 @pytest.mark.slow
 def test_corrections_with_new_symbols_are_learned_and_little_is_lost(model, tuned):
     assert outputs(tuned, [source for source, _ in FIXES]) == [target for _, target in FIXES]
-    assert tuned.coders.source.vocabulary.symbols == (*model.coders.source.vocabulary.symbols, "Q", "X")
-    assert tuned.coders.target.vocabulary.symbols == (*model.coders.target.vocabulary.symbols, "q", "x")
+    assert tuned.tokenizers.source.vocabulary.symbols == (*model.tokenizers.source.vocabulary.symbols, "Q", "X")
+    assert tuned.tokenizers.target.vocabulary.symbols == (*model.tokenizers.target.vocabulary.symbols, "q", "x")
     others = [source for source, _ in transduction_pairs(200, seed=2)]
     same = np.mean([a == b for a, b in zip(outputs(model, others), outputs(tuned, others), strict=True)])
     assert same > 0.95
@@ -67,7 +67,7 @@ def test_fine_tuning_twice_is_no_slower_than_once(golden):
 
 @pytest.mark.slow
 def test_the_model_to_start_from_stays_as_it_was(model, tuned):
-    assert "Q" not in model.coders.source.vocabulary
+    assert "Q" not in model.tokenizers.source.vocabulary
     assert outputs(model, ["BAAC"]) == ["ac"]
     assert tuned.network is not model.network
 
@@ -81,13 +81,13 @@ def test_a_grown_model_is_saved_and_loaded(tuned, tmp_path):
 def test_new_symbols_are_learned_however_rare(golden):
     """A model that has left out what is rare still learns the symbols of a handful of corrections."""
     config = replace(golden.config, min_count=40)
-    frequent = Transducer(golden.network, golden.coders, config)
+    frequent = Transducer(golden.network, golden.tokenizers, config)
     few = fine_tuning_config(config)
     few = replace(few, train=replace(few.train, steps=1))
-    assert "Q" in Transducer.fit(FIXES, start=frequent, config=few).coders.source.vocabulary
+    assert "Q" in Transducer.fit(FIXES, start=frequent, config=few).tokenizers.source.vocabulary
     with pytest.warns(UnknownSymbolWarning, match="unknown to the model"):
         kept = Transducer.fit(FIXES, start=frequent, config=replace(few, min_count=40))
-    assert kept.coders == golden.coders
+    assert kept.tokenizers == golden.tokenizers
 
 
 def test_what_the_weights_depend_on_cannot_change(golden):
@@ -113,7 +113,7 @@ def test_an_interrupted_fine_tuning_goes_on_from_the_same_model_only(model, tune
 
     with pytest.raises(KeyboardInterrupt):
         Transducer.fit(FIXES + OLD[:61], start=model, config=config, folder=tmp_path, on_step=interrupt)
-    other = Transducer(tuned.network, tuned.coders, model.config)
+    other = Transducer(tuned.network, tuned.tokenizers, model.config)
     with pytest.raises(ModelFileError, match=r"of another training: model to start from: was \w{64}, is \w{64}$"):
         Transducer.fit(FIXES + OLD[:61], start=other, config=config, folder=tmp_path)
     resumed = Transducer.fit(FIXES + OLD[:61], start=model, config=config, folder=tmp_path)
@@ -129,7 +129,7 @@ def test_a_matcher_learns_more_and_keeps_its_threshold():
     tuned = Matcher.fit(fixes, labels, start=model, config=quick(fine_tuning_config(model.config)))
     assert tuned.match(fixes).tolist() == [True, True, False, False]
     assert (tuned.threshold, tuned.calibration) == (model.threshold, model.calibration)
-    assert tuned.coders.source.vocabulary == tuned.coders.target.vocabulary
+    assert tuned.tokenizers.source.vocabulary == tuned.tokenizers.target.vocabulary
     checked = Matcher.fit(fixes, labels, start=model, validation=matching_pairs(100, seed=2))
     assert checked.threshold != model.threshold
 

@@ -6,7 +6,7 @@ import time
 import pytest
 
 from nsed.web.limits import ApiError, Limits
-from nsed.web.request_batching import Together, Workers
+from nsed.web.request_batching import RequestBatcher, Workers
 from nsed.web.schemas import Answers
 
 
@@ -29,7 +29,7 @@ def asked_at_once(recorder, requests, **limits):
 
     async def main():
         workers = Workers(Limits(**limits))
-        queue = Together(workers, recorder, beam=1)
+        queue = RequestBatcher(workers, recorder, beam=1)
         made = await asyncio.gather(*map(queue.answers, requests), return_exceptions=True)
         assert workers.waiting == 0
         workers.close()

@@ -9,7 +9,7 @@ from nsed.explain.rules import rules
 from nsed.web import service
 from nsed.web.limits import ApiError, Limits
 from nsed.web.schemas import ExplainRequest
-from nsed.web.served_models import NO_OVERRIDES, Gallery, ServedModel
+from nsed.web.served_models import NO_OVERRIDES, ServedModel, ServedModels
 
 pytestmark = pytest.mark.filterwarnings("ignore::nsed.errors.UnknownSymbolWarning")
 
@@ -46,7 +46,7 @@ def test_exceptions_hold_for_the_case_and_form_that_the_model_reads(g2p):
 
 def test_abilities_follow_from_the_kind_of_model(served, g2p):
     majority = ServedModel("majority", Majority.fit([("a", "b"), ("c", "b")]))
-    able = {one.name: one.abilities for one in Gallery([*served, majority])}
+    able = {one.name: one.abilities for one in ServedModels([*served, majority])}
     assert able["spelling"] == ["align", "explain", "rules"]
     assert "transduce" in able["majority"]
     (found,) = service.transduce(majority, ["x"], NO_OVERRIDES, scripts=True)
@@ -86,7 +86,7 @@ def test_as_much_as_the_limits_say_is_taken_and_no_more():
 def test_decisions_are_those_of_the_threshold_not_of_the_probability(matcher):
     """At a threshold that no score reaches, nothing matches, however probable."""
     strict = nsed.Matcher(
-        matcher.network, matcher.coders, matcher.config, threshold=1.0, calibration=matcher.calibration
+        matcher.network, matcher.tokenizers, matcher.config, threshold=1.0, calibration=matcher.calibration
     )
     pairs = [("CC", "cc"), ("AB", "ab")]
     assert max(strict.probability(pairs)) > 0.5

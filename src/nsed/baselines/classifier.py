@@ -17,7 +17,7 @@ from nsed.encoders import EncoderConfig, TransformerConfig
 from nsed.errors import NotExplainableError
 from nsed.models.pair_model import LabelledConfig, LabelledTask, PairModel, in_order
 from nsed.progress import OnBatch, ignore
-from nsed.text import Coders, Links, PairBatch, Pairs, Vocabulary
+from nsed.text import Links, PairBatch, Pairs, Tokenizers, Vocabulary
 from nsed.text.batch import EncodedPairs
 from nsed.text.columns import Column
 from nsed.text.pairs import PairsLike
@@ -143,8 +143,8 @@ class PairClassifier(PairModel):
                 yield row, plan[:height, :width]
 
     @staticmethod
-    def _network(config: ClassifierConfig, coders: Coders, languages: Vocabulary | None) -> PairNetwork:
-        sizes = len(coders.source.vocabulary), len(coders.target.vocabulary)
+    def _network(config: ClassifierConfig, tokenizers: Tokenizers, languages: Vocabulary | None) -> PairNetwork:
+        sizes = len(tokenizers.source.vocabulary), len(tokenizers.target.vocabulary)
         alphabets = Alphabets(*sizes, config.shared_alphabet, 0 if languages is None else len(languages))
         if isinstance(config, StanceConfig):
             return Stance(

@@ -8,7 +8,8 @@ from torch.nn import functional
 from nsed.baselines.pair_network import Alphabets, PairNetwork
 from nsed.encoders import ENCODERS, TransformerConfig
 from nsed.encoders.embedding import SymbolEmbedding
-from nsed.encoders.string_encoder import Side, with_start
+from nsed.encoders.string_encoder import with_start
+from nsed.text.batch import PaddedStrings
 from nsed.types import END, Lengths, PerPair
 
 
@@ -31,7 +32,7 @@ class CrossEncoder(PairNetwork):
         self.encoder = ENCODERS[encoder.kind](encoder, causal=False)
         self.classifier = nn.Linear(encoder.dim, 1)
 
-    def forward(self, source: Side, target: Side) -> PerPair:
+    def forward(self, source: PaddedStrings, target: PaddedStrings) -> PerPair:
         """See `PairNetwork.forward`."""
         first = self.source_embedding(with_start(source.symbols), source.category) + self.segments.weight[0]
         separated = functional.pad(target.symbols, (1, 0), value=END)

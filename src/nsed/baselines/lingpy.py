@@ -17,7 +17,7 @@ from typing import Any, ClassVar, Literal, NamedTuple
 import numpy as np
 import torch
 
-from nsed.baselines.pair_scorer import UNCALIBRATED, Criterion, PairScorer, labels_of, plain_coders
+from nsed.baselines.pair_scorer import UNCALIBRATED, Criterion, PairScorer, labels_of, plain_tokenizers
 from nsed.baselines.similarity import Similarity
 from nsed.config import bounded
 from nsed.errors import ArgumentError, MissingExtraError
@@ -78,7 +78,7 @@ class Sca(Similarity):
     def score(self, pairs: PairsLike, targets: Column | None = None, *, on_batch: OnBatch = ignore) -> np.ndarray:
         """See `Similarity.score`; of two empty strings 1, of one 0."""
         pairs = Pairs.given(pairs, targets)
-        rows = [(self.coders.source.split(one), self.coders.target.split(other)) for one, other in pairs]
+        rows = [(self.tokenizers.source.split(one), self.tokenizers.target.split(other)) for one, other in pairs]
         distances: dict[tuple[Sounds, Sounds], float] = {row: float(row[0] != row[1]) for row in rows if not all(row)}
         different = [row for row in dict.fromkeys(rows) if all(row)]
         for start in range(0, len(different), ALIGNED_AT_ONCE):
@@ -134,7 +134,7 @@ class LexStat(PairScorer):
 
     def __init__(self, distances: dict[Key, float], config: LexStatConfig, criterion: Criterion) -> None:
         self.distances, self.config, self.criterion = distances, config, criterion
-        self.coders = plain_coders(config)
+        self.tokenizers = plain_tokenizers(config)
 
     @classmethod
     def fit(

@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 import torch
 
-from nsed.baselines.pair_scorer import UNCALIBRATED, Criterion, PairScorer, labels_of, plain_coders
+from nsed.baselines.pair_scorer import UNCALIBRATED, Criterion, PairScorer, labels_of, plain_tokenizers
 from nsed.baselines.similarity import StringCodes, nearest
 from nsed.capabilities import Capability
 from nsed.errors import ArgumentError
@@ -103,7 +103,7 @@ class Lookup(PairScorer, TransducingModel):
         self, known: Pairs, counts: np.ndarray, config: LookupConfig, *, criterion: Criterion | None = None
     ) -> None:
         self.known, self.counts, self.config = known, counts, config
-        self.coders = plain_coders(config)
+        self.tokenizers = plain_tokenizers(config)
         self.criterion = criterion or Criterion(FOUND, UNCALIBRATED)
 
     @classmethod
@@ -143,11 +143,11 @@ class Lookup(PairScorer, TransducingModel):
 
         Nothing is searched for, so that `beam` changes nothing.
         """
-        asked = list(map(self.coders.source.symboliser.normal, sources))
+        asked = list(map(self.tokenizers.source.splitter.normal, sources))
         similar = self._similar(asked) if self.config.nearest else {}
         found = [self._targets.get(similar.get(source, source), Counter()) for source in asked]
         on_batch(len(asked))
-        return [ranked(targets, self.coders.target, nbest) for targets in found]
+        return [ranked(targets, self.tokenizers.target, nbest) for targets in found]
 
     def contents(self, *, half: bool = False) -> Contents:
         """See `Model.contents`: the table."""
@@ -185,7 +185,7 @@ class Lookup(PairScorer, TransducingModel):
 
     def _similar(self, sources: list[str]) -> dict[str, str]:
         """For each source that is new, the most similar one that is not."""
-        codes, split = StringCodes(), self.coders.source.split
+        codes, split = StringCodes(), self.tokenizers.source.split
         known, new = list(self._targets), [source for source in dict.fromkeys(sources) if source not in self._targets]
         rows = nearest([codes.of(split(text)) for text in new], [codes.of(split(text)) for text in known])
         return {source: known[row] for source, row in zip(new, rows, strict=True)}
@@ -193,9 +193,9 @@ class Lookup(PairScorer, TransducingModel):
 
 def _normal(pairs: Pairs, config: LookupConfig) -> Pairs:
     """Without differences that are none, and with columns that can be saved."""
-    coders = plain_coders(config)
-    sources = Texts.of(pairs.sources).mapped(coders.source.symboliser.normal)
-    return replace(pairs, sources=sources, targets=Texts.of(pairs.targets).mapped(coders.target.symboliser.normal))
+    tokenizers = plain_tokenizers(config)
+    sources = Texts.of(pairs.sources).mapped(tokenizers.source.splitter.normal)
+    return replace(pairs, sources=sources, targets=Texts.of(pairs.targets).mapped(tokenizers.target.splitter.normal))
 
 
 def _counted(pairs: Pairs) -> tuple[Pairs, np.ndarray]:

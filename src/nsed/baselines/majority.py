@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from nsed.baselines.pair_scorer import Criterion, PairScorer, plain_coders
+from nsed.baselines.pair_scorer import Criterion, PairScorer, plain_tokenizers
 from nsed.capabilities import Capability
 from nsed.errors import ArgumentError
 from nsed.evaluate.calibration import Calibration
@@ -51,7 +51,7 @@ class Majority(PairScorer, TransducingModel):
 
     def __init__(self, share: float, targets: dict[str, int], config: MajorityConfig, *, total: int) -> None:
         self.share, self.targets, self.config, self.total = share, targets, config, total
-        self.coders = plain_coders(config)
+        self.tokenizers = plain_tokenizers(config)
         self.criterion = Criterion(0.0 if config.always_match else 0.5, Calibration(0.0, _logit(share)))
 
     @classmethod
@@ -70,7 +70,7 @@ class Majority(PairScorer, TransducingModel):
         if not len(given):
             raise ArgumentError("pairs", got="none", expected="at least one to count")
         positives = given.positives()
-        normal = plain_coders(resolved).target.symboliser.normal
+        normal = plain_tokenizers(resolved).target.splitter.normal
         targets = Counter(map(normal, positives.targets))
         share = len(positives) / len(given)
         return cls(share, dict(targets.most_common(KEPT)), resolved, total=len(positives))
@@ -87,7 +87,9 @@ class Majority(PairScorer, TransducingModel):
         """The most frequent targets of training, for each source; `beam` changes nothing."""
         count = len(sources)
         rest = math.log(sum(self.targets.values()) / max(self.total, 1)) if self.targets else 0.0
-        best = [one._replace(log_prob=one.log_prob + rest) for one in ranked(self.targets, self.coders.target, nbest)]
+        best = [
+            one._replace(log_prob=one.log_prob + rest) for one in ranked(self.targets, self.tokenizers.target, nbest)
+        ]
         on_batch(count)
         return [list(best) for _ in range(count)]
 

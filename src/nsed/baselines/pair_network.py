@@ -6,7 +6,7 @@ from typing import NamedTuple
 from torch import nn
 
 from nsed.encoders import EncoderConfig, StringEncoder
-from nsed.encoders.string_encoder import Side
+from nsed.text.batch import PaddedStrings
 from nsed.types import PerPair
 
 
@@ -31,5 +31,5 @@ class PairNetwork(nn.Module, ABC):
     """Gives each pair a logit: above 0, the strings rather belong together. Padding never changes it."""
 
     @abstractmethod
-    def forward(self, source: Side, target: Side) -> PerPair:
+    def forward(self, source: PaddedStrings, target: PaddedStrings) -> PerPair:
         """The logit of each pair."""

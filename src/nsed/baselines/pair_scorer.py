@@ -5,9 +5,9 @@ from typing import NoReturn
 from nsed.capabilities import Capability
 from nsed.errors import NotExplainableError
 from nsed.models.decisions import UNCALIBRATED, Criterion, DecidingModel, labels_of
-from nsed.text import Coders, StringConfig, Vocabulary
+from nsed.text import StringConfig, Tokenizers, Vocabulary
 
-__all__ = ["UNCALIBRATED", "Criterion", "PairScorer", "labels_of", "plain_coders"]
+__all__ = ["UNCALIBRATED", "Criterion", "PairScorer", "labels_of", "plain_tokenizers"]
 
 
 class PairScorer(DecidingModel):
@@ -22,6 +22,6 @@ class PairScorer(DecidingModel):
         raise NotExplainableError(f"{self.kind}: this baseline gives pairs a number, it has no edit operations to show")
 
 
-def plain_coders(config: StringConfig) -> Coders:
+def plain_tokenizers(config: StringConfig) -> Tokenizers:
     """Of a model that cuts strings into symbols but does not number them."""
-    return Coders.of(config, {"source": Vocabulary(()), "target": Vocabulary(())})
+    return Tokenizers.of(config, {"source": Vocabulary(()), "target": Vocabulary(())})

@@ -20,7 +20,7 @@ from nsed.models.base import Contents
 from nsed.models.settings import ConfigLike, resolve_settings
 from nsed.models.transduction import TransducingModel, Transduction
 from nsed.progress import OnBatch, ignore
-from nsed.text import Coders, Pairs, StringCoder, StringConfig
+from nsed.text import Pairs, StringConfig, Tokenizer, Tokenizers
 from nsed.text.columns import Column
 from nsed.text.pairs import PairsLike
 from nsed.train.saved_model import SavedModel
@@ -29,7 +29,7 @@ from nsed.types import UNKNOWN
 Numbers = Sequence[int]
 
 
-class Answer(NamedTuple):
+class FstPath(NamedTuple):
     """A target that was found for a source: its symbols, and the joint log-probability of both."""
 
     source: tuple[int, ...]
@@ -52,7 +52,7 @@ def train_fst(
         return (folder / "fst").read_bytes()
 
 
-def apply_fst(fst: bytes, sources: Iterable[Numbers], *, nbest: int, beam: int) -> list[Answer]:
+def apply_fst(fst: bytes, sources: Iterable[Numbers], *, nbest: int, beam: int) -> list[FstPath]:
     """The best targets of each source, best first; a source for which there is none is left out."""
     with TemporaryDirectory() as name:
         folder = Path(name)
@@ -63,9 +63,9 @@ def apply_fst(fst: bytes, sources: Iterable[Numbers], *, nbest: int, beam: int) 
     return [_answer(line) for line in shown.splitlines()]
 
 
-def _answer(line: str) -> Answer:
+def _answer(line: str) -> FstPath:
     source, cost, target = line.split("\t")
-    return Answer(tuple(map(int, source.split())), tuple(map(int, target.split())), -float(cost))
+    return FstPath(tuple(map(int, source.split())), tuple(map(int, target.split())), -float(cost))
 
 
 def _written(numbers: Numbers) -> str:
@@ -128,8 +128,8 @@ class Phonetisaurus(TransducingModel):
     config: PhonetisaurusConfig
     capabilities = frozenset({Capability.TRANSDUCE})
 
-    def __init__(self, fst: bytes, coders: Coders, config: PhonetisaurusConfig) -> None:
-        self.fst, self.coders, self.config = fst, coders, config
+    def __init__(self, fst: bytes, tokenizers: Tokenizers, config: PhonetisaurusConfig) -> None:
+        self.fst, self.tokenizers, self.config = fst, tokenizers, config
 
     @classmethod
     def fit(
@@ -144,13 +144,13 @@ class Phonetisaurus(TransducingModel):
         """Learn from pairs, with labels from the positive ones; there is nothing to validate."""
         resolved, positives = resolve_settings(cls.configs, config, settings), Pairs.of(pairs, labels).positives()
         assert isinstance(resolved, PhonetisaurusConfig)
-        coders = Coders.learned(resolved, positives)
-        rows = [_numbered(coders, source, target) for source, target in positives]
+        tokenizers = Tokenizers.learned(resolved, positives)
+        rows = [_numbered(tokenizers, source, target) for source, target in positives]
         full = [row for row in rows if all(row)]
         if not full:
             raise ArgumentError("pairs", got="no pair with symbols on both sides", expected="at least one")
         sizes = {"longest_source": resolved.longest_source, "longest_target": resolved.longest_target}
-        return cls(train_fst(full, order=resolved.order, **sizes), coders, resolved)
+        return cls(train_fst(full, order=resolved.order, **sizes), tokenizers, resolved)
 
     def _transduce(
         self, sources: list[str], *, nbest: int, beam: int | None, on_batch: OnBatch
@@ -170,30 +170,30 @@ class Phonetisaurus(TransducingModel):
 
     def contents(self, *, half: bool = False) -> Contents:
         """See `Model.contents`: the automaton."""
-        return Contents(self.coders.vocabularies, {"fst": torch.tensor(np.frombuffer(self.fst, dtype=np.uint8))})
+        return Contents(self.tokenizers.vocabularies, {"fst": torch.tensor(np.frombuffer(self.fst, dtype=np.uint8))})
 
     @classmethod
     def from_saved(cls, saved: SavedModel) -> "Phonetisaurus":
         """See `Model.from_saved`."""
         config = cls.saved_config(saved)
         assert isinstance(config, PhonetisaurusConfig)
-        return cls(saved.tensors["fst"].numpy().tobytes(), Coders.of(config, saved.vocabularies), config)
+        return cls(saved.tensors["fst"].numpy().tobytes(), Tokenizers.of(config, saved.vocabularies), config)
 
     def _numbers(self, sources: list[str]) -> list[list[int]]:
         """The symbols of each source; a warning names those that are new."""
-        encoded = self.coders.source.encode(sources)
+        encoded = self.tokenizers.source.encode(sources)
         return [row.tolist() for row in np.split(encoded.flat, encoded.starts[1:-1])] if sources else []
 
     def _read(self, numbers: tuple[int, ...], log_prob: float) -> Transduction:
-        coder: StringCoder = self.coders.target
-        symbols = tuple(coder.vocabulary.names[number] for number in numbers)
-        return Transduction(coder.symboliser.join(symbols), symbols, log_prob)
+        tokenizer: Tokenizer = self.tokenizers.target
+        symbols = tuple(tokenizer.vocabulary.names[number] for number in numbers)
+        return Transduction(tokenizer.splitter.join(symbols), symbols, log_prob)
 
     def _refuse(self, what: str) -> NoReturn:
         raise NotExplainableError(f"{self.kind}: this baseline writes targets; it has no {what} of given pairs")
 
 
-def _numbered(coders: Coders, source: str, target: str) -> tuple[list[int], list[int]]:
-    sides = (coders.source, source), (coders.target, target)
-    one, other = (coder.vocabulary.encode(coder.split(text)) for coder, text in sides)
+def _numbered(tokenizers: Tokenizers, source: str, target: str) -> tuple[list[int], list[int]]:
+    sides = (tokenizers.source, source), (tokenizers.target, target)
+    one, other = (tokenizer.vocabulary.encode(tokenizer.split(text)) for tokenizer, text in sides)
     return one, other

@@ -17,7 +17,7 @@ from nsed.encoders.base import inside
 from nsed.errors import ConfigError, NotExplainableError
 from nsed.models.decoding import DecodingModel, DecodingTask, SearchConfig
 from nsed.progress import OnBatch, ignore
-from nsed.text import Coders, Links, PairBatch, Pairs, Vocabulary
+from nsed.text import Links, PairBatch, Pairs, Tokenizers, Vocabulary
 from nsed.text.batch import EncodedPairs
 from nsed.text.columns import Column
 from nsed.text.pairs import PairsLike
@@ -114,8 +114,8 @@ class Seq2Seq(DecodingModel):
             yield here, self.network.encode(here.source, here.source_lengths)
 
     @staticmethod
-    def _network(config: Seq2SeqConfig, coders: Coders, languages: Vocabulary | None) -> Seq2SeqNetwork:
-        sizes = len(coders.source.vocabulary), len(coders.target.vocabulary)
+    def _network(config: Seq2SeqConfig, tokenizers: Tokenizers, languages: Vocabulary | None) -> Seq2SeqNetwork:
+        sizes = len(tokenizers.source.vocabulary), len(tokenizers.target.vocabulary)
         return Seq2SeqNetwork(config.encoder, source_symbols=sizes[0], target_symbols=sizes[1])
 
     def _task(self, training: EncodedPairs, validation: EncodedPairs, device: torch.device) -> Seq2SeqTask:

@@ -52,7 +52,7 @@ class Seq2SeqExpanded(NamedTuple):
 
 
 class Seq2SeqNetwork(nn.Module):
-    """An encoder of the source, one of the target that looks at it in every layer, and a softmax; a `Writer`.
+    """An `IncrementalDecoder`: the source's encoder, one of the target that looks at it in every layer, a softmax.
 
     Paper: section 4, the baselines "RNN Seq2seq" and "Transformer" of Table 2. Over all targets of a source the
     probabilities sum to one.
@@ -67,16 +67,16 @@ class Seq2SeqNetwork(nn.Module):
 
     @property
     def device(self) -> torch.device:
-        """See `Writer.device`."""
+        """See `IncrementalDecoder.device`."""
         return self.output.weight.device
 
     @property
     def longest(self) -> int | None:
-        """See `Writer.longest`."""
+        """See `IncrementalDecoder.longest`."""
         return self.target_encoder.longest
 
     def encode(self, source: Int[Tensor, "batch n"], lengths: Lengths) -> AttendedSource:
-        """See `Writer.encode`: the positions of `s_1 .. s_n </s>`."""
+        """See `IncrementalDecoder.encode`: the positions of `s_1 .. s_n </s>`."""
         vectors = self.source_encoder(with_end(source, lengths), lengths + 1)
         return AttendedSource(Attended(vectors, ~inside(lengths + 1, vectors.shape[1])), lengths)
 
@@ -91,7 +91,7 @@ class Seq2SeqNetwork(nn.Module):
         return self.target_encoder.attention(with_start(target), lengths + 1, source.attended)
 
     def begin(self, source: AttendedSource) -> Seq2SeqHypotheses:
-        """See `Writer.begin`."""
+        """See `IncrementalDecoder.begin`."""
         batch = len(source.lengths)
         symbols = torch.zeros((batch, 0), dtype=torch.long, device=self.device)
         start = torch.full((batch,), START, device=self.device)
@@ -99,14 +99,14 @@ class Seq2SeqNetwork(nn.Module):
         return Seq2SeqHypotheses(source, vector, prefix, vector.new_zeros(batch), symbols)
 
     def expand(self, hypotheses: Seq2SeqHypotheses) -> Seq2SeqExpanded:
-        """See `Writer.expand`."""
+        """See `IncrementalDecoder.expand`."""
         following = self._following(hypotheses.vector[:, None])[:, 0]
         return Seq2SeqExpanded(hypotheses, hypotheses.log_prob[:, None] + following)
 
     def continued(
         self, expanded: Seq2SeqExpanded, rows: Rows, symbols: Rows, *, same_sources: bool = False
     ) -> Seq2SeqHypotheses:
-        """See `Writer.continued`."""
+        """See `IncrementalDecoder.continued`."""
         before = expanded.hypotheses
         source = before.source if same_sources else before.source.reordered(rows)
         vector, prefix = self.target_encoder.step(symbols, before.prefix.reordered(rows), source.attended)

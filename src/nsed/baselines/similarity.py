@@ -10,11 +10,11 @@ from rapidfuzz import process
 from rapidfuzz.distance import JaroWinkler as JaroWinklerDistance
 from rapidfuzz.distance import Levenshtein as LevenshteinDistance
 
-from nsed.baselines.pair_scorer import UNCALIBRATED, Criterion, PairScorer, labels_of, plain_coders
+from nsed.baselines.pair_scorer import UNCALIBRATED, Criterion, PairScorer, labels_of, plain_tokenizers
 from nsed.models.base import Contents
 from nsed.models.settings import ConfigLike, resolve_settings
 from nsed.progress import OnBatch, ignore
-from nsed.text import Coders, Pairs, StringConfig
+from nsed.text import Pairs, StringConfig, Tokenizers
 from nsed.text.columns import Column
 from nsed.text.pairs import PairsLike
 from nsed.text.texts import Texts
@@ -41,11 +41,11 @@ class StringCodes:
         return "".join([codes.setdefault(symbol, chr(FIRST_CODE + len(codes))) for symbol in symbols])
 
 
-def coded_columns(pairs: Pairs, coders: Coders) -> tuple[list[str], list[str]]:
+def coded_columns(pairs: Pairs, tokenizers: Tokenizers) -> tuple[list[str], list[str]]:
     """Sources and targets, a character per symbol; every different string is cut once."""
     codes = StringCodes()
-    sources = Texts.of(pairs.sources).mapped(lambda text: codes.of(coders.source.split(text)))
-    return list(sources), list(Texts.of(pairs.targets).mapped(lambda text: codes.of(coders.target.split(text))))
+    sources = Texts.of(pairs.sources).mapped(lambda text: codes.of(tokenizers.source.split(text)))
+    return list(sources), list(Texts.of(pairs.targets).mapped(lambda text: codes.of(tokenizers.target.split(text))))
 
 
 def nearest(strings: Sequence[str], choices: Sequence[str]) -> Iterator[int]:
@@ -67,7 +67,7 @@ class Similarity(PairScorer):
 
     def __init__(self, config: StringConfig, criterion: Criterion) -> None:
         self.config, self.criterion = config, criterion
-        self.coders = plain_coders(config)
+        self.tokenizers = plain_tokenizers(config)
 
     @abstractmethod
     def score(self, pairs: PairsLike, targets: Column | None = None, *, on_batch: OnBatch = ignore) -> np.ndarray:
@@ -122,7 +122,7 @@ class Levenshtein(Similarity):
         """See `Similarity.score`."""
         pairs = Pairs.given(pairs, targets)
         on_batch(len(pairs))
-        columns = coded_columns(pairs, self.coders)
+        columns = coded_columns(pairs, self.tokenizers)
         return process.cpdist(*columns, scorer=LevenshteinDistance.normalized_similarity, dtype=np.float64)
 
 
@@ -149,5 +149,5 @@ class JaroWinkler(Similarity):
         pairs = Pairs.given(pairs, targets)
         on_batch(len(pairs))
         return process.cpdist(
-            *coded_columns(pairs, self.coders), scorer=JaroWinklerDistance.similarity, dtype=np.float64
+            *coded_columns(pairs, self.tokenizers), scorer=JaroWinklerDistance.similarity, dtype=np.float64
         )

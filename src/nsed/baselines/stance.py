@@ -9,7 +9,8 @@ from torch import Tensor, nn
 from nsed.baselines.pair_network import Alphabets, PairNetwork
 from nsed.encoders import EncoderConfig
 from nsed.encoders.base import inside
-from nsed.encoders.string_encoder import Side, read_both
+from nsed.encoders.string_encoder import read_both
+from nsed.text.batch import PaddedStrings
 from nsed.types import Lengths, PerPair, Table
 
 NEVER = -1e30
@@ -122,7 +123,7 @@ class Stance(PairNetwork):
         self.source_norm, self.target_norm = nn.LayerNorm(encoder.dim), nn.LayerNorm(encoder.dim)
         self.scorer = MatrixScorer(channels=channels, layers=convolutions)
 
-    def forward(self, source: Side, target: Side) -> PerPair:
+    def forward(self, source: PaddedStrings, target: PaddedStrings) -> PerPair:
         """See `PairNetwork.forward`."""
         similarity, plan, real = self.soft_alignment(source, target)
         cells = (source.lengths + 1) * (target.lengths + 1)
@@ -130,7 +131,7 @@ class Stance(PairNetwork):
         logits: Tensor = self.scorer(weighted, real)
         return logits
 
-    def soft_alignment(self, source: Side, target: Side) -> SoftAlignment:
+    def soft_alignment(self, source: PaddedStrings, target: PaddedStrings) -> SoftAlignment:
         """The tables that the CNN reads, and people may."""
         of_source, of_target = read_both(self.source_encoder, self.target_encoder, source, target)
         of_source, of_target = self.source_norm(of_source), self.target_norm(of_target)

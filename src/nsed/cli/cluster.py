@@ -13,7 +13,7 @@ import typer
 from rich.table import Table
 
 from nsed.cli.arguments import Output, load_model, open_output, write_tsv
-from nsed.cli.console import Bar, err, out, progress_bar
+from nsed.cli.console import ProgressBar, err, out, progress_bar
 from nsed.errors import ArgumentError, DataError
 
 if TYPE_CHECKING:
@@ -171,7 +171,7 @@ class Job(NamedTuple):
                 on_batch=bar.advance,
             )
 
-    def _bar(self, what: str, words: list[Word]) -> AbstractContextManager[Bar]:
+    def _bar(self, what: str, words: list[Word]) -> AbstractContextManager[ProgressBar]:
         from nsed.jobs.word_clusters import compared_pairs
 
         return progress_bar(what, 2 * len(compared_pairs(words, same_language=self.same_language)))

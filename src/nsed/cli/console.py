@@ -46,7 +46,7 @@ def show_warning(
     warn(str(message))
 
 
-class Bar:
+class ProgressBar:
     """A progress bar with a word of comment; without a terminal, nothing."""
 
     def __init__(self, shown: tuple[Progress, TaskID] | None = None) -> None:
@@ -84,10 +84,10 @@ class SpeedColumn(ProgressColumn):
 
 
 @contextmanager
-def progress_bar(what: str, total: int | None, *, unit: str = "pairs") -> Iterator[Bar]:
+def progress_bar(what: str, total: int | None, *, unit: str = "pairs") -> Iterator[ProgressBar]:
     """A bar on standard error that goes away when the work is done, perhaps earlier than planned."""
     if not err.is_terminal:
-        yield Bar()
+        yield ProgressBar()
         return
     columns: tuple[Any, ...] = (
         TextColumn("{task.description}"),
@@ -98,4 +98,4 @@ def progress_bar(what: str, total: int | None, *, unit: str = "pairs") -> Iterat
         TimeRemainingColumn(),
     )
     with Progress(*columns, console=err, transient=True) as progress:
-        yield Bar((progress, progress.add_task(what, total=total, comment="")))
+        yield ProgressBar((progress, progress.add_task(what, total=total, comment="")))

@@ -169,14 +169,14 @@ def align(
     """
     from nsed.datasets.reference_alignments import statistical_links, to_pharaoh
     from nsed.evaluate import alignment
-    from nsed.text import Symboliser, read_pairs, reader_for
+    from nsed.text import SymbolSplitter, read_pairs, reader_for
 
     symmetrise, names = alignment.HEURISTICS[heuristic], split_columns(columns)
     data = [read_pairs(path, columns=names) for path in (pairs, *(more or ()))]
-    targets = Symboliser(target_symbols or reader_for(pairs).target_symbols)
+    targets = SymbolSplitter(target_symbols or reader_for(pairs).target_symbols)
     together = _positives(data)
     with err.status(f"aligning {len(together):,} pairs, there and back"):
-        both_ways = statistical_links(together, source=Symboliser(source_symbols), target=targets)
+        both_ways = statistical_links(together, source=SymbolSplitter(source_symbols), target=targets)
     lines = map(to_pharaoh, both_ways.symmetrised(symmetrise))
     with open_output(output) as stream:
         stream.writelines(f"{line}\n" for line in _line_by_line(data[0], lines))

@@ -32,7 +32,7 @@ MANY = 50
 """More pairs than this are too many to explain each in full on one page."""
 
 
-class Format(StrEnum):
+class ExplainFormat(StrEnum):
     """How explanations are written."""
 
     TEXT = "text"
@@ -62,11 +62,11 @@ def explain(
     columns: Columns = None,
     scripts: Annotated[int, typer.Option(min=1, help="How many of the best scripts.")] = 3,
     format_: Annotated[
-        Format,
+        ExplainFormat,
         typer.Option(
             "--format", help="Text, JSON lines with all tables, a page, a picture (see --picture) or coloured boxes."
         ),
-    ] = Format.TEXT,
+    ] = ExplainFormat.TEXT,
     picture: Annotated[Picture, typer.Option(help="Which picture --format svg and --figure draw.")] = Picture.ALPHA,
     figure: Annotated[
         Path | None,
@@ -88,9 +88,9 @@ def explain(
         _alone(figure=figure, output=output)
         _write_report(explainer, data, html, title=f"{model.name} on {_name(pairs)}")
         return
-    if (figure is not None or format_ is Format.SVG) and len(data) != 1:
+    if (figure is not None or format_ is ExplainFormat.SVG) and len(data) != 1:
         raise ArgumentError("--figure or --format svg", got=f"{len(data)} pairs", expected="a single pair")
-    if format_ is Format.HTML and len(data) > MANY:
+    if format_ is ExplainFormat.HTML and len(data) > MANY:
         err.print(f"{len(data):,} explanations in full are a large page; --html FILE makes a compact one", markup=False)
     made = _explained(explainer, data, scripts)
     if figure is not None:
@@ -108,9 +108,9 @@ def _write_report(explainer: Model, data: Pairs, path: Path, *, title: str) -> N
     if not can(explainer, Capability.EXPLAIN):
         explainer.explain("", "")  # says why it cannot
     with progress_bar("explaining", len(data)) as bar:
-        outlines = explainer.outline_all(data, on_batch=bar.advance)
+        summaries = explainer.summarize_all(data, on_batch=bar.advance)
     with open_output(path) as stream:
-        stream.writelines(report_page(outlines, title=title))
+        stream.writelines(report_page(summaries, title=title))
     err.print(f"{len(data):,} pairs, {path.stat().st_size / 1e6:.1f} MB: {path}", markup=False)
 
 
@@ -145,22 +145,22 @@ def _data(
     return Pairs.of([(source, explainer.best_target(source))])
 
 
-def _written(made: Iterator[Explanation], format_: Format, picture: Picture) -> Iterator[str]:
+def _written(made: Iterator[Explanation], format_: ExplainFormat, picture: Picture) -> Iterator[str]:
     """Parts of the output, one per pair, and what a page has around them."""
     from nsed.explain.render.html import page
 
-    if format_ is Format.HTML:
+    if format_ is ExplainFormat.HTML:
         yield from page(one.to_html(style=False) for one in made)
     for one in made:
         yield f"{_one(one, format_, picture)}\n"
 
 
-def _one(explanation: Explanation, format_: Format, picture: Picture) -> str:
-    if format_ is Format.JSON:
+def _one(explanation: Explanation, format_: ExplainFormat, picture: Picture) -> str:
+    if format_ is ExplainFormat.JSON:
         return explanation.to_json()
-    if format_ is Format.SVG:
+    if format_ is ExplainFormat.SVG:
         return explanation.to_svg(picture.value)
-    return explanation.to_latex() if format_ is Format.LATEX else explanation.to_text() + "\n"
+    return explanation.to_latex() if format_ is ExplainFormat.LATEX else explanation.to_text() + "\n"
 
 
 def _draw(explanation: Explanation, path: Path, picture: Picture) -> None:

@@ -24,7 +24,7 @@ for _kind in MODEL_KINDS:
     KINDS.register(_kind, _kind)
 
 
-class Order(NamedTuple):
+class TrainingRequest(NamedTuple):
     """What the user wants trained."""
 
     pairs: Pairs
@@ -42,25 +42,33 @@ def config_of(kind: str) -> type[StringConfig]:
     return config
 
 
-def train_model(order: Order) -> str:
+def train_model(request: TrainingRequest) -> str:
     """Train and save a model as its kind is trained; what was done, in a line."""
-    model = model_class(order.settings.model)
+    model = model_class(request.settings.model)
     if issubclass(model, NetworkModel):
-        return _summary_of(_train_network(order, model.fit, model.validation_metric).record, model.validation_metric)
+        return _summary_of(_train_network(request, model.fit, model.validation_metric).record, model.validation_metric)
     if model is LearnableEditDistance:
-        return train_edit_distance(order)
+        return train_edit_distance(request)
     if model is LexStat:
-        return train_lexstat(order)
-    return _save_at_once(order, lambda: model.fit(order.pairs, validation=order.validation, config=order.settings))
+        return train_lexstat(request)
+    return _save_at_once(
+        request, lambda: model.fit(request.pairs, validation=request.validation, config=request.settings)
+    )
 
 
-def train_edit_distance(order: Order) -> str:
+def train_edit_distance(request: TrainingRequest) -> str:
     """EM; the model is saved after every iteration."""
-    if order.validation is not None:
+    if request.validation is not None:
         raise ArgumentError("--validation", got="a file", expected="none: EM needs no validation")
-    resumes = order.resume and (order.output / DESCRIPTION).exists()
-    start = LearnableEditDistance.load(order.output) if resumes else order.start and order.start.restarted(order.pairs)
-    return summary(fit_edit_distance(order.pairs, order.settings, start, order.output), len(order.pairs.positives()))
+    resumes = request.resume and (request.output / DESCRIPTION).exists()
+    start = (
+        LearnableEditDistance.load(request.output)
+        if resumes
+        else request.start and request.start.restarted(request.pairs)
+    )
+    return summary(
+        fit_edit_distance(request.pairs, request.settings, start, request.output), len(request.pairs.positives())
+    )
 
 
 def fit_edit_distance(
@@ -91,20 +99,20 @@ def summary(model: LearnableEditDistance, pairs: int) -> str:
     return f"{steps}: log-likelihood per pair {first:.2f} → {last:.2f}"
 
 
-def _train_network(order: Order, fit: Callable[..., NetworkModel], metric: str) -> NetworkModel:
+def _train_network(request: TrainingRequest, fit: Callable[..., NetworkModel], metric: str) -> NetworkModel:
     """Train under a progress bar; the state is saved at every validation, and dropped when all is done."""
-    run = RunFolder(order.output)
-    if not order.resume:
+    run = RunFolder(request.output)
+    if not request.resume:
         shutil.rmtree(run.checkpoint, ignore_errors=True)
     elif not (run.checkpoint / DESCRIPTION).exists():
-        raise ModelFileError(order.output, "there is no unfinished training here to resume")
-    fit = partial(fit, start=order.start) if order.start else fit
-    with progress_bar("training", order.settings.train.steps, unit="steps") as bar:
+        raise ModelFileError(request.output, "there is no unfinished training here to resume")
+    fit = partial(fit, start=request.start) if request.start else fit
+    with progress_bar("training", request.settings.train.steps, unit="steps") as bar:
         return fit(
-            order.pairs,
-            validation=order.validation,
-            config=order.settings,
-            folder=order.output,
+            request.pairs,
+            validation=request.validation,
+            config=request.settings,
+            folder=request.output,
             on_step=bar.reach,
             on_validation=lambda v: bar.comment(f"loss {v.loss:.3f}, validation {metric} {v.metrics[metric]:.1%}"),
         )
@@ -119,17 +127,17 @@ def _many(count: int, thing: str) -> str:
     return f"{count:,} {thing}" + ("" if count == 1 else "s")
 
 
-def train_lexstat(order: Order) -> str:
+def train_lexstat(request: TrainingRequest) -> str:
     """LexStat learns from a word list beside the pairs."""
-    if not order.settings.word_list:
+    if not request.settings.word_list:
         raise ArgumentError("word_list", got="nothing", expected="a word list to learn from: --set word_list=FILE")
-    words = [Entry(word.language, word.concept, word.tokens) for word in read_word_list(order.settings.word_list)]
-    options = {"words": words, "validation": order.validation, "config": order.settings}
-    return _save_at_once(order, lambda: LexStat.fit(order.pairs, **options))
+    words = [Entry(word.language, word.concept, word.tokens) for word in read_word_list(request.settings.word_list)]
+    options = {"words": words, "validation": request.validation, "config": request.settings}
+    return _save_at_once(request, lambda: LexStat.fit(request.pairs, **options))
 
 
-def _save_at_once(order: Order, fit: Callable[[], Any]) -> str:
-    if order.resume:
+def _save_at_once(request: TrainingRequest, fit: Callable[[], Any]) -> str:
+    if request.resume:
         raise ArgumentError("--resume", got="a model that is made at once", expected="nothing: there is no way back in")
-    fit().save(order.output)
-    return f"{order.settings.model}: made of {len(order.pairs):,} pairs"
+    fit().save(request.output)
+    return f"{request.settings.model}: made of {len(request.pairs):,} pairs"

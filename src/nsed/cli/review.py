@@ -36,7 +36,7 @@ LINES = (".tsv", ".txt")
 """Endings of files that may have words or pairs, like those of no known ending."""
 
 
-class Format(StrEnum):
+class ReviewFormat(StrEnum):
     """How the review is written."""
 
     TSV = "tsv"
@@ -73,8 +73,8 @@ def review(
         ),
     ] = None,
     format_: Annotated[
-        Format, typer.Option("--format", help="tsv, with a header; JSON lines; or a table to look at.")
-    ] = Format.TSV,
+        ReviewFormat, typer.Option("--format", help="tsv, with a header; JSON lines; or a table to look at.")
+    ] = ReviewFormat.TSV,
     output: Output = None,
 ) -> None:
     """List the answers that most deserve a look: the least certain ones, and likely errors of the data.
@@ -82,15 +82,15 @@ def review(
     The columns `source` and `target` (of a matcher, and `label`) come first. Correct them by hand, and the same file is
     one for `nsed transduce --exceptions` and for `nsed train --from`.
     """
-    if format_ is Format.TABLE and output is not None:
+    if format_ is ReviewFormat.TABLE and output is not None:
         raise ArgumentError("--format", got="table", expected="tsv or json beside --output")
     rows = list(islice(_rows(load_model(model), model, data, split_columns(columns), by), top))
     names = list(rows[0]) if rows else []
-    if format_ is Format.TABLE:
+    if format_ is ReviewFormat.TABLE:
         _show(names, rows)
         return
     with open_output(output) as stream:
-        if format_ is Format.JSON:
+        if format_ is ReviewFormat.JSON:
             stream.writelines(json.dumps(plain(row), ensure_ascii=False) + "\n" for row in rows)
         else:
             cells = ([cell(value) for value in row.values()] for row in rows)

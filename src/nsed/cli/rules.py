@@ -37,7 +37,7 @@ class By(StrEnum):
     SURPRISE = "surprise"
 
 
-class Format(StrEnum):
+class RulesFormat(StrEnum):
     """How rules are written."""
 
     TABLE = "table"
@@ -49,7 +49,7 @@ class Format(StrEnum):
 class _Wanted(NamedTuple):
     """How the answer is to be written."""
 
-    form: Format
+    form: RulesFormat
     output: Path | None
     title: str
 
@@ -73,7 +73,7 @@ AgainstData = Annotated[
     Path | None, typer.Option(help="Other pairs: which rules differ of the same model.", show_default=False)
 ]
 FormatOption = Annotated[
-    Format,
+    RulesFormat,
     typer.Option(
         "--format", help="table: for terminals; tsv: with a header; json: lines, with all contexts; html: a page."
     ),
@@ -98,7 +98,7 @@ def rules(
     contexts: Contexts = True,
     against: Against = None,
     against_data: AgainstData = None,
-    format_: FormatOption = Format.TABLE,
+    format_: FormatOption = RulesFormat.TABLE,
     picture: Picture = None,
     output: Output = None,
 ) -> None:
@@ -190,13 +190,13 @@ def _write_rules(table: RuleTable, chosen: Sequence[Rule], wanted: _Wanted) -> N
     from nsed.explain.render.rule_rows import COLUMNS, console_table, rule_rows
     from nsed.explain.rule_table import plain
 
-    if wanted.form is Format.TABLE and wanted.output is None:
+    if wanted.form is RulesFormat.TABLE and wanted.output is None:
         out.print(console_table(table, chosen))
         return
     with open_output(wanted.output) as stream:
-        if wanted.form is Format.HTML:
+        if wanted.form is RulesFormat.HTML:
             stream.write(rules_page(table, chosen, title=wanted.title))
-        elif wanted.form is Format.JSON:
+        elif wanted.form is RulesFormat.JSON:
             stream.writelines(json.dumps(plain(rule), ensure_ascii=False) + "\n" for rule in chosen)
         else:
             write_tsv(stream, (COLUMNS, *rule_rows(table, chosen)), otherwise="Use --format json.")
@@ -206,13 +206,13 @@ def _write_differences(chosen: Sequence[RuleDifference], names: tuple[str, str],
     from nsed.explain.render.rule_page import differences_page
     from nsed.explain.render.rule_rows import DIFFERENCE_COLUMNS, console_differences, difference_rows
 
-    if wanted.form is Format.TABLE and wanted.output is None:
+    if wanted.form is RulesFormat.TABLE and wanted.output is None:
         out.print(console_differences(chosen, names))
         return
     with open_output(wanted.output) as stream:
-        if wanted.form is Format.HTML:
+        if wanted.form is RulesFormat.HTML:
             stream.write(differences_page(chosen, names, title=wanted.title))
-        elif wanted.form is Format.JSON:
+        elif wanted.form is RulesFormat.JSON:
             stream.writelines(json.dumps(one.to_dict(), ensure_ascii=False) + "\n" for one in chosen)
         else:
             write_tsv(stream, (DIFFERENCE_COLUMNS, *difference_rows(chosen)), otherwise="Use --format json.")

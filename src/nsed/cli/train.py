@@ -14,7 +14,7 @@ from nsed.cli.console import complain, err
 from nsed.errors import ArgumentError, ModelFileError
 
 if TYPE_CHECKING:
-    from nsed.cli.recipes import Order
+    from nsed.cli.recipes import TrainingRequest
     from nsed.config import Config
 
 INTERRUPTED = 130
@@ -89,7 +89,7 @@ def train(
 
     With `--from` a trained model learns more, say corrected words. Without `--validation` nothing is held out then.
     """
-    from nsed.cli.recipes import Order, config_of
+    from nsed.cli.recipes import TrainingRequest, config_of
     from nsed.config import from_mapping, parse_overrides, to_yaml
     from nsed.text import read_pairs
     from nsed.train.run_folder import SETTINGS
@@ -108,26 +108,26 @@ def train(
         raise ArgumentError("PAIRS and OUTPUT", got="one of them" if pairs else "nothing", expected=expected)
     names = split_columns(columns)
     checked = read_pairs(validation, columns=names) if validation else None
-    order = Order(read_pairs(pairs, columns=names), checked, settings, output, resume, start)
+    request = TrainingRequest(read_pairs(pairs, columns=names), checked, settings, output, resume, start)
     if not resume:
         _prepare(output, settings, keep=not overwrite)
     try:
-        _carry_out(order)
+        _carry_out(request)
     except KeyboardInterrupt:
         again = f" --from {from_}" if from_ else ""
         complain(f"interrupted; go on with: nsed train {pairs} {output} --resume{again}")
         raise typer.Exit(INTERRUPTED) from None
 
 
-def _carry_out(order: Order) -> None:
+def _carry_out(request: TrainingRequest) -> None:
     from nsed.cli.recipes import train_model
     from nsed.train.strategy import is_first_process
 
-    done = train_model(order)
+    done = train_model(request)
     if is_first_process():
-        _write_settings(order.output, order.settings)
+        _write_settings(request.output, request.settings)
         err.print(done, markup=False)
-        err.print(f"saved to {order.output}", markup=False)
+        err.print(f"saved to {request.output}", markup=False)
 
 
 def _start(path: Path) -> Model:

@@ -18,7 +18,7 @@ FORMS, COGNATES = "FormTable", "CognateTable"
 FORM_COLUMNS = ("id", "languageReference", "parameterReference", "segments", "form")
 
 
-class Column(NamedTuple):
+class CldfColumn(NamedTuple):
     """A column's name in its file, and what stands between the parts of its cells."""
 
     name: str
@@ -129,6 +129,6 @@ def _separator(dataset: Any, table: str) -> Separator:
     )
 
 
-def _column(dataset: Any, table: str, term: str) -> Column | None:
+def _column(dataset: Any, table: str, term: str) -> CldfColumn | None:
     column = dataset.get((table, term))
-    return Column(column.header, column.separator) if column is not None else None
+    return CldfColumn(column.header, column.separator) if column is not None else None

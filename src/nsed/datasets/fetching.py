@@ -27,7 +27,7 @@ class Place(Enum):
     CACHE = "cached"
 
 
-class Found(NamedTuple):
+class FoundFile(NamedTuple):
     """A file, and where it was found."""
 
     path: Path
@@ -46,12 +46,12 @@ def cache_path(file: DataFile) -> Path:
     return cache_folder() / file.name
 
 
-def find(file: DataFile) -> Found | None:
+def find(file: DataFile) -> FoundFile | None:
     """The file in `NSED_DATA`, else in the cache; None where neither has it. Its content is not looked at."""
     own = os.environ.get("NSED_DATA")
     if own and (path := Path(own).expanduser() / file.name).is_file():
-        return Found(path, Place.OWN_FOLDER)
-    return Found(cache_path(file), Place.CACHE) if cache_path(file).is_file() else None
+        return FoundFile(path, Place.OWN_FOLDER)
+    return FoundFile(cache_path(file), Place.CACHE) if cache_path(file).is_file() else None
 
 
 def digest(path: Path) -> str:

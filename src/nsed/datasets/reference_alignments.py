@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from nsed.errors import NsedError
 from nsed.evaluate import read_pharaoh
-from nsed.text import Links, Pairs, Symboliser
+from nsed.text import Links, Pairs, SymbolSplitter
 
 
 class BothWays(NamedTuple):
@@ -32,7 +32,7 @@ def has_eflomal() -> bool:
     return find_spec("eflomal") is not None
 
 
-def statistical_links(pairs: Pairs, *, source: Symboliser, target: Symboliser) -> BothWays:
+def statistical_links(pairs: Pairs, *, source: SymbolSplitter, target: SymbolSplitter) -> BothWays:
     """Which symbols belong together, learned from nothing but these pairs; the more of them, the better.
 
     A pair with an empty string has no links, nor has one of more than a thousand symbols. Raises `NsedError` where

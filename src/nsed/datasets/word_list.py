@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from nsed.errors import DataError
-from nsed.text import Symboliser
+from nsed.text import SymbolSplitter
 from nsed.text.readers.delimited import TAB, Row, has_column, named_columns
 from nsed.text.readers.lines import open_text
 
@@ -88,7 +88,7 @@ def segments(transcription: str) -> str:
     >>> segments("hɔ́nt")
     'h ɔ́ n t'
     """
-    return transcription if " " in transcription else " ".join(Symboliser("graphemes").split(transcription))
+    return transcription if " " in transcription else " ".join(SymbolSplitter("graphemes").split(transcription))
 
 
 def _rows(lines: Iterable[str]) -> Iterator[Row]:

@@ -24,7 +24,7 @@ class RnnEncoder(AttendingEncoder):
     def __init__(self, config: EncoderConfig, *, causal: bool, attends: bool = False) -> None:
         super().__init__()
         assert causal or not attends
-        one_way = AttendingLayer if attends else OneWayLayer
+        one_way = AttendingGruLayer if attends else OneWayLayer
         make = one_way if causal else TwoWayLayer
         self.layers = nn.ModuleList(make(config) for _ in range(config.layers))
 
@@ -43,7 +43,7 @@ class RnnEncoder(AttendingEncoder):
         *before, last = self.layers
         for layer in before:
             vectors = layer(vectors, back, attended, None)
-        assert isinstance(last, AttendingLayer)
+        assert isinstance(last, AttendingGruLayer)
         return last.looking.weights(last.reading(vectors, back, None, None), attended)
 
     def begin(self, like: Float[Tensor, "batch dim"]) -> State:
@@ -60,7 +60,7 @@ class RnnEncoder(AttendingEncoder):
         """See `Encoder.step`."""
         remembered = []
         for layer, hidden in zip(self.layers, state, strict=True):
-            assert isinstance(layer, OneWayLayer | AttendingLayer)
+            assert isinstance(layer, OneWayLayer | AttendingGruLayer)
             (vector, after), kinds = layer.step(vector, hidden, attended, kinds), None
             remembered.append(after)
         return vector, tuple(remembered)
@@ -96,7 +96,7 @@ class OneWayLayer(nn.Module):
         return self.norm(vector + self.dropout(after)), after
 
 
-class AttendingLayer(nn.Module):
+class AttendingGruLayer(nn.Module):
     """A GRU from left to right whose symbols then look at another string."""
 
     def __init__(self, config: EncoderConfig) -> None:

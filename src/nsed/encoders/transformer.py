@@ -24,7 +24,7 @@ class TransformerEncoder(AttendingEncoder):
         super().__init__()
         assert causal or not attends
         self.causal = causal
-        make = AttendingLayer if attends else SelfAttentionLayer
+        make = AttendingTransformerLayer if attends else SelfAttentionLayer
         self.layers = nn.ModuleList(make(config) for _ in range(config.layers))
         self.final = nn.LayerNorm(config.dim) if config.norm == "pre" else nn.Identity()
 
@@ -32,7 +32,7 @@ class TransformerEncoder(AttendingEncoder):
         """See `Encoder.forward`."""
         mask = self._mask(lengths, vectors.shape[1])
         for layer in self.layers:
-            assert isinstance(layer, SelfAttentionLayer | AttendingLayer)
+            assert isinstance(layer, SelfAttentionLayer | AttendingTransformerLayer)
             vectors = layer(vectors, layer.context(vectors), mask, attended)
         finished: Tensor = self.final(vectors)
         return finished
@@ -42,9 +42,9 @@ class TransformerEncoder(AttendingEncoder):
         mask = self._mask(lengths, vectors.shape[1])
         *before, last = self.layers
         for layer in before:
-            assert isinstance(layer, AttendingLayer)
+            assert isinstance(layer, AttendingTransformerLayer)
             vectors = layer(vectors, layer.context(vectors), mask, attended)
-        assert isinstance(last, AttendingLayer)
+        assert isinstance(last, AttendingTransformerLayer)
         return last.looking.weights(last.reading.mixed(vectors, last.context(vectors), mask), attended)
 
     def begin(self, like: Float[Tensor, "batch dim"]) -> State:
@@ -57,7 +57,7 @@ class TransformerEncoder(AttendingEncoder):
         """See `Encoder.step`."""
         vectors, remembered = vector[:, None], []
         for layer, past in zip(self.layers, state, strict=True):
-            assert isinstance(layer, SelfAttentionLayer | AttendingLayer)
+            assert isinstance(layer, SelfAttentionLayer | AttendingTransformerLayer)
             context = torch.cat([past, layer.context(vectors)], dim=1)
             remembered.append(context)
             vectors = layer(vectors, context, None, attended)
@@ -123,7 +123,7 @@ class SelfAttentionLayer(nn.Module):
         return vectors.view(batch, length, self.heads, dim // self.heads).transpose(1, 2)
 
 
-class AttendingLayer(nn.Module):
+class AttendingTransformerLayer(nn.Module):
     """A self-attention layer whose symbols also look at another string before the feed-forward network."""
 
     def __init__(self, config: EncoderConfig) -> None:

@@ -177,7 +177,7 @@ class Explanation(Evidence):
         return self.to_text()
 
 
-class Outline(NamedTuple):
+class ExplanationSummary(NamedTuple):
     """The best script, the score and how uncertain the derivation is: an `Explanation` without its tables."""
 
     source: str

@@ -12,7 +12,7 @@ from nsed.explain.rule_statistics import chance, g_squared
 from nsed.text.visible import visible
 
 RuleKind = Literal["delete", "insert", "substitute", "keep"]
-Side = Literal["after", "before"]
+PaddedStrings = Literal["after", "before"]
 Ranking = Literal["support", "surprise"]
 
 SIGNIFICANT = 10.83
@@ -32,7 +32,7 @@ class RuleContext:
     below zero where the operation is rarer here.
     """
 
-    side: Side
+    side: PaddedStrings
     symbol: str
     edge: bool
     count: float

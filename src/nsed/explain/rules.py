@@ -8,11 +8,11 @@ import torch
 
 from nsed.errors import ArgumentError
 from nsed.explain.rule_statistics import BestExamples, KeyedSums, Shown, Sums, g_squared
-from nsed.explain.rule_table import Rule, RuleContext, RuleExample, RuleKind, RuleTable, Side
+from nsed.explain.rule_table import PaddedStrings, Rule, RuleContext, RuleExample, RuleKind, RuleTable
 from nsed.explain.rule_uses import Uses, derivable, opportunities_of, uses_of, with_edges
 from nsed.lattice import EditLattice
 from nsed.progress import OnBatch, ignore
-from nsed.text import Coders, EncodedStrings, PairBatch, Pairs, StringCoder, Vocabulary
+from nsed.text import EncodedStrings, PairBatch, Pairs, Tokenizer, Tokenizers, Vocabulary
 from nsed.text.pairs import PairsLike
 from nsed.types import END, PAD, START
 
@@ -22,7 +22,7 @@ class HasLattices(Protocol):
     """Whatever has lattices of pairs: a Matcher, a Transducer, a learnable edit distance."""
 
     @property
-    def coders(self) -> Coders:
+    def tokenizers(self) -> Tokenizers:
         """How sources and targets become numbers."""
 
     def lattices(self, pairs: Pairs) -> Iterator[tuple[PairBatch, EditLattice]]:
@@ -36,10 +36,10 @@ class Numbered(NamedTuple):
     strings: EncodedStrings
 
     @classmethod
-    def of(cls, coder: StringCoder, texts: list[str]) -> "Numbered":
+    def of(cls, tokenizer: Tokenizer, texts: list[str]) -> "Numbered":
         """Cut as the model cuts them."""
-        vocabulary = StringCoder.learned(coder.side, coder.symboliser, texts).vocabulary
-        return cls(vocabulary, EncodedStrings(vocabulary.encode(coder.split(text)) for text in texts))
+        vocabulary = Tokenizer.learned(tokenizer.side, tokenizer.splitter, texts).vocabulary
+        return cls(vocabulary, EncodedStrings(vocabulary.encode(tokenizer.split(text)) for text in texts))
 
 
 class RuleCounts(NamedTuple):
@@ -96,7 +96,7 @@ class _Counter:
 def count_rules(model: HasLattices, pairs: Pairs, *, contexts: bool, examples: int, on_batch: OnBatch) -> RuleCounts:
     """Go through the lattices of all pairs and add their posteriors up."""
     sources, targets = list(pairs.sources), list(pairs.targets)
-    source, target = Numbered.of(model.coders.source, sources), Numbered.of(model.coders.target, targets)
+    source, target = Numbered.of(model.tokenizers.source, sources), Numbered.of(model.tokenizers.target, targets)
     counter = _Counter(source, target, contexts=contexts, examples=examples)
     _, words = np.unique(np.array(sources, dtype=object), return_inverse=True)
     for batch, lattice in model.lattices(pairs):
@@ -128,7 +128,7 @@ def _order(context: RuleContext) -> tuple[float, str, str]:
     return -context.g2, context.side, context.symbol
 
 
-def _one_side(counts: RuleCounts, side: Side) -> Iterator[tuple[int, RuleContext]]:
+def _one_side(counts: RuleCounts, side: PaddedStrings) -> Iterator[tuple[int, RuleContext]]:
     used, possible = (
         (counts.left, counts.left_opportunities) if side == "after" else (counts.right, counts.right_opportunities)
     )
@@ -169,14 +169,14 @@ def rules(
         raise ArgumentError("pairs", got="no pair, or none that matches", expected="at least one to find rules in")
     counts = count_rules(model, chosen, contexts=contexts, examples=examples, on_batch=on_batch)
     found = contexts_of(counts) if contexts else {}
-    shown = _examples(counts, chosen, model.coders)
+    shown = _examples(counts, chosen, model.tokenizers)
     made = _rules(counts, found, shown)
-    return RuleTable(made, len(chosen) - counts.underivable, counts.underivable, separators_of(model.coders))
+    return RuleTable(made, len(chosen) - counts.underivable, counts.underivable, separators_of(model.tokenizers))
 
 
-def separators_of(coders: Coders) -> tuple[str, str]:
+def separators_of(tokenizers: Tokenizers) -> tuple[str, str]:
     """What stands between symbols on both sides."""
-    source, target = (coder.symboliser.join(("", "")) for coder in (coders.source, coders.target))
+    source, target = (tokenizer.splitter.join(("", "")) for tokenizer in (tokenizers.source, tokenizers.target))
     return source, target
 
 
@@ -207,10 +207,10 @@ def _rules(
     return tuple(made)
 
 
-def _examples(counts: RuleCounts, pairs: Pairs, coders: Coders) -> dict[int, list[RuleExample]]:
+def _examples(counts: RuleCounts, pairs: Pairs, tokenizers: Tokenizers) -> dict[int, list[RuleExample]]:
     found: dict[int, list[RuleExample]] = {}
     for number, pair, i, j, weight in _rows(counts.examples):
-        source, target = coders.source.split(pairs.sources[pair]), coders.target.split(pairs.targets[pair])
+        source, target = tokenizers.source.split(pairs.sources[pair]), tokenizers.target.split(pairs.targets[pair])
         found.setdefault(number, []).append(RuleExample(source, target, i, j, min(1.0, weight)))
     return found
 

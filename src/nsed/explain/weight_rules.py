@@ -22,7 +22,7 @@ from nsed.networks.operations import TargetScores
 from nsed.networks.outgoing import leaving_cells
 from nsed.networks.pair_features import Scores, pair_scores
 from nsed.networks.transducer import TransducerNetwork
-from nsed.text import Coders, Vocabulary
+from nsed.text import Tokenizers, Vocabulary
 from nsed.text.tokenizer import SPECIALS
 from nsed.types import START
 
@@ -41,17 +41,17 @@ class Weights(NamedTuple):
     substitute: BySymbols
 
 
-def table_rules(table: OperationTable, coders: Coders) -> RuleTable:
+def table_rules(table: OperationTable, tokenizers: Tokenizers) -> RuleTable:
     """The operations of the table: their shares are its probabilities, without that of the end."""
     symbols = slice(len(SPECIALS), None)
     delete, insert, substitute = table.delete[symbols], table.insert[symbols], table.substitute[symbols, symbols]
     of_source = (delete + substitute.sum(1)).clamp(min=torch.finfo(delete.dtype).tiny)
     given = Weights(delete / of_source, insert / (1 - insert.sum()), substitute / of_source[:, None])
-    return _table(given, Weights(delete, insert, substitute), coders)
+    return _table(given, Weights(delete, insert, substitute), tokenizers)
 
 
 @torch.no_grad()
-def weight_rules(network: Network, coders: Coders) -> RuleTable:
+def weight_rules(network: Network, tokenizers: Tokenizers) -> RuleTable:
     """The operations of a network that sees no context, all symbols of the vocabularies taken as equally frequent.
 
     Of a Transducer: what becomes of the next source symbol, averaged over the target symbol that was written last.
@@ -61,10 +61,10 @@ def weight_rules(network: Network, coders: Coders) -> RuleTable:
     Shares are those of equally frequent source symbols. Raises `NotExplainableError` for a network that sees context.
     """
     check_no_context(network)
-    sizes = len(coders.source.vocabulary), len(coders.target.vocabulary)
+    sizes = len(tokenizers.source.vocabulary), len(tokenizers.target.vocabulary)
     operations = _of_transducer if isinstance(network, TransducerNetwork) else _of_matcher
     given = operations(torch.cat([_scores(network, sizes, position) for position in _positions(network)]))
-    return _table(given, given._replace(insert=given.insert * len(given.delete)), coders)
+    return _table(given, given._replace(insert=given.insert * len(given.delete)), tokenizers)
 
 
 def check_no_context(network: Network) -> None:
@@ -115,17 +115,17 @@ def _of_matcher(scores: Scores) -> Weights:
     return Weights(delete.mean(1), insert.mean(0), substitute)
 
 
-def _table(given: Weights, joint: Weights, coders: Coders) -> RuleTable:
+def _table(given: Weights, joint: Weights, tokenizers: Tokenizers) -> RuleTable:
     """Rules from probabilities given the source symbol, and from those that tell how large a share each has."""
     total = sum(part.sum().item() for part in joint)
-    names = _operations(coders.source.vocabulary, coders.target.vocabulary)
+    names = _operations(tokenizers.source.vocabulary, tokenizers.target.vocabulary)
     columns = (_flat(given), _flat(joint))
     rules = (
         Rule(kind_of(source, target), source, target, 0.0, 0.0, probability, weight / total)
         for (source, target), probability, weight in zip(names, *columns, strict=True)
         if weight > 0
     )
-    return RuleTable(tuple(rules), separators=separators_of(coders))
+    return RuleTable(tuple(rules), separators=separators_of(tokenizers))
 
 
 def _operations(source: Vocabulary, target: Vocabulary) -> Iterator[tuple[str, str]]:

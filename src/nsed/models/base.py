@@ -1,5 +1,6 @@
 """The base of all models, what a user holds: settings, fit, save, load, device, and what it can do."""
 
+import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict
@@ -17,7 +18,7 @@ from nsed.models.persistence import read_kind
 from nsed.models.settings import ConfigLike, check_unchanged, fine_tuning_config, resolve_settings
 from nsed.networks.weights import grow_into, put_weights, weights_of
 from nsed.progress import OnBatch, OnStep, OnValidation, ignore
-from nsed.text import Coders, EditScript, Links, Pairs, StringConfig, Vocabulary
+from nsed.text import EditScript, Links, Pairs, StringConfig, Tokenizers, Vocabulary
 from nsed.text.batch import EncodedPairs
 from nsed.text.columns import Column
 from nsed.text.pairs import PairsLike
@@ -52,7 +53,7 @@ class Model(ABC):
     configs: ClassVar[Mapping[str, type[StringConfig]]]
     """The settings of each kind of model that the class makes; the first kind is what it makes by default."""
     capabilities: ClassVar[frozenset[Capability]] = frozenset()
-    coders: Coders
+    tokenizers: Tokenizers
     """How sources and targets become symbols, and symbols numbers."""
     config: StringConfig
 
@@ -60,6 +61,13 @@ class Model(ABC):
     def kind(self) -> str:
         """What the model is called in settings and on disk."""
         return self.config.model
+
+    @property
+    def coders(self) -> Tokenizers:
+        """The old name of `tokenizers`."""
+        message = "model.coders is now model.tokenizers; the old name goes with 1.0"
+        warnings.warn(message, DeprecationWarning, stacklevel=2)
+        return self.tokenizers
 
     @property
     def fine_tuning_settings(self) -> StringConfig:
@@ -126,20 +134,20 @@ class NetworkModel(Model):
     def __init__(
         self,
         network: nn.Module,
-        coders: Coders,
+        tokenizers: Tokenizers,
         config: NetworkConfig,
         *,
         languages: Vocabulary | None = None,
         record: Mapping[str, Any] | None = None,
     ) -> None:
         self.network = network.eval().requires_grad_(False)
-        self.coders, self.config, self.languages = coders, config, languages
+        self.tokenizers, self.config, self.languages = tokenizers, config, languages
         self.record = dict(record or {})
         """What training has to tell: steps, scores, sizes."""
 
     @staticmethod
     @abstractmethod
-    def _network(config: Any, coders: Coders, languages: Vocabulary | None) -> nn.Module:
+    def _network(config: Any, tokenizers: Tokenizers, languages: Vocabulary | None) -> nn.Module:
         """The untrained network."""
 
     @abstractmethod
@@ -198,7 +206,7 @@ class NetworkModel(Model):
 
     def encoded(self, pairs: Pairs) -> EncodedPairs:
         """Pairs as numbers; one warning names all symbols that are new."""
-        return EncodedPairs(*self.coders.encode(pairs))
+        return EncodedPairs(*self.tokenizers.encode(pairs))
 
     @property
     def fine_tuning_settings(self) -> NetworkConfig:
@@ -210,23 +218,23 @@ class NetworkModel(Model):
     def contents(self, *, half: bool = False) -> Contents:
         """See `Model.contents`."""
         languages = {} if self.languages is None else {"languages": self.languages}
-        return Contents(self.coders.vocabularies | languages, weights_of(self.network, half=half), self.record)
+        return Contents(self.tokenizers.vocabularies | languages, weights_of(self.network, half=half), self.record)
 
     @classmethod
     def from_saved(cls: type[SomeNetworkModel], saved: SavedModel) -> SomeNetworkModel:
         """See `Model.from_saved`; weights of any float type become float32."""
         config = cls.saved_config(saved)
-        coders, languages = Coders.of(config, saved.vocabularies), saved.vocabularies.get("languages")
-        network = cls._network(config, coders, languages)
+        tokenizers, languages = Tokenizers.of(config, saved.vocabularies), saved.vocabularies.get("languages")
+        network = cls._network(config, tokenizers, languages)
         put_weights(network, saved.tensors)
-        return cls._restored(network, coders, config, languages=languages, record=dict(saved.record))
+        return cls._restored(network, tokenizers, config, languages=languages, record=dict(saved.record))
 
     @classmethod
     def _restored(
-        cls: type[SomeNetworkModel], network: nn.Module, coders: Coders, config: Any, **others: Any
+        cls: type[SomeNetworkModel], network: nn.Module, tokenizers: Tokenizers, config: Any, **others: Any
     ) -> SomeNetworkModel:
         """From its parts; `record` has everything that was saved in it."""
-        return cls(network, coders, config, **others)
+        return cls(network, tokenizers, config, **others)
 
     @property
     def device(self) -> torch.device:
@@ -249,37 +257,41 @@ class NetworkModel(Model):
 
     @classmethod
     def _untrained(cls: type[SomeNetworkModel], pairs: Pairs, config: NetworkConfig) -> SomeNetworkModel:
-        coders, languages = cls._alphabets(pairs, config)
+        tokenizers, languages = cls._alphabets(pairs, config)
         torch.manual_seed(config.train.seed)
-        return cls(cls._network(config, coders, languages), coders, config, languages=languages)
+        return cls(cls._network(config, tokenizers, languages), tokenizers, config, languages=languages)
 
     @classmethod
-    def _alphabets(cls, pairs: Pairs, config: NetworkConfig) -> tuple[Coders, Vocabulary | None]:
+    def _alphabets(cls, pairs: Pairs, config: NetworkConfig) -> tuple[Tokenizers, Vocabulary | None]:
         """What the symbols, and perhaps the languages, of the training pairs are."""
-        return Coders.learned(config, pairs, min_count=config.min_count), None
+        return Tokenizers.learned(config, pairs, min_count=config.min_count), None
 
-    def _more_alphabets(self, pairs: Pairs, config: NetworkConfig) -> tuple[Coders, Vocabulary | None]:
+    def _more_alphabets(self, pairs: Pairs, config: NetworkConfig) -> tuple[Tokenizers, Vocabulary | None]:
         """The same with those of more pairs; what has a number keeps it."""
-        return self.coders.extended(pairs, min_count=config.min_count), None
+        return self.tokenizers.extended(pairs, min_count=config.min_count), None
 
     def _extended(self: SomeNetworkModel, pairs: Pairs, config: NetworkConfig) -> SomeNetworkModel:
         """A copy that knows the symbols and languages of these pairs too, to be trained further."""
         check_unchanged(self.config, config)
-        coders, languages = self._more_alphabets(pairs, config)
-        network = self._network(config, coders, languages)
+        tokenizers, languages = self._more_alphabets(pairs, config)
+        network = self._network(config, tokenizers, languages)
         grow_into(network, self.network)
-        return self._with(network, coders, config, languages)
+        return self._with(network, tokenizers, config, languages)
 
     def _with(
-        self: SomeNetworkModel, network: nn.Module, coders: Coders, config: NetworkConfig, languages: Vocabulary | None
+        self: SomeNetworkModel,
+        network: nn.Module,
+        tokenizers: Tokenizers,
+        config: NetworkConfig,
+        languages: Vocabulary | None,
     ) -> SomeNetworkModel:
         """A model that has these parts, and the rest from this one."""
-        return type(self)(network, coders, config, languages=languages)
+        return type(self)(network, tokenizers, config, languages=languages)
 
     def _finished(self: SomeNetworkModel, trainer: Trainer, task: PairTask | None) -> SomeNetworkModel:
         """After training; the task has held-out pairs, unless there were none."""
-        return type(self)(self.network, self.coders, self.config, languages=self.languages, record=trainer.record)
+        return type(self)(self.network, self.tokenizers, self.config, languages=self.languages, record=trainer.record)
 
     def _identity(self) -> tuple[Vocabulary | None, ...]:
         """What makes the model that model, beside its weights."""
-        return tuple(self.coders.vocabularies.values())
+        return tuple(self.tokenizers.vocabularies.values())

@@ -14,7 +14,7 @@ from nsed.errors import CutOutputWarning
 from nsed.evaluate import transduction_score
 from nsed.models.base import NetworkModel
 from nsed.models.transduction import TransducingModel, Transduction, checked_sources
-from nsed.networks.search import Found, Writer, beam_search, draw, greedy_search
+from nsed.networks.search import IncrementalDecoder, SearchResult, beam_search, draw, greedy_search
 from nsed.progress import OnBatch, ignore, no_garbage_collection
 from nsed.text import EncodedStrings, Pairs
 from nsed.text.batch import EncodedPairs
@@ -30,7 +30,7 @@ BATCH_WORDS, BATCH_PREFIXES, BATCH_SYMBOLS = 2**9, 2**15, 2**19
 symbols of their sources."""
 VALIDATED_TOGETHER = 2**10
 """Words whose greedy outputs are found at once in a validation."""
-AnyWriter = Writer[Any, Any, Any]
+AnyDecoder = IncrementalDecoder[Any, Any, Any]
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ class DecodingTask(PairTask):
 
     @property
     @abstractmethod
-    def decoder(self) -> AnyWriter:
+    def decoder(self) -> AnyDecoder:
         """What writes targets."""
 
     def validate(self) -> Mapping[str, float]:
@@ -69,7 +69,7 @@ class DecodingModel(NetworkModel, TransducingModel):
 
     @property
     @abstractmethod
-    def decoder(self) -> AnyWriter:
+    def decoder(self) -> AnyDecoder:
         """The network, as search needs it."""
 
     @property
@@ -114,10 +114,10 @@ class DecodingModel(NetworkModel, TransducingModel):
         return [results[row] for row in range(len(sources))]
 
     def _encoded_sources(
-        self, decoder: AnyWriter, sources: Sequence[str], *, beam: int = 1
+        self, decoder: AnyDecoder, sources: Sequence[str], *, beam: int = 1
     ) -> Iterator[tuple[np.ndarray, Any]]:
         """Sources of similar length together, with their places; as many as there is room for beams of this width."""
-        encoded, device = self.coders.source.encode(sources), self.device
+        encoded, device = self.tokenizers.source.encode(sources), self.device
         room = min(BATCH_PREFIXES, BATCH_SYMBOLS // (encoded.longest + 1))
         words = BATCH_WORDS if device.type == "cpu" else max(1, room // beam)
         order = np.argsort(encoded.lengths, kind="stable")
@@ -125,10 +125,10 @@ class DecodingModel(NetworkModel, TransducingModel):
             lengths = torch.from_numpy(encoded.lengths[rows]).to(device)
             yield rows, decoder.encode(encoded.padded(rows).to(device), lengths)
 
-    def _read(self, found: Found) -> Iterator[list[Transduction]]:
+    def _read(self, found: SearchResult) -> Iterator[list[Transduction]]:
         longest = int(found.lengths.amax()) if found.lengths.numel() else 0
         columns = (found.symbols[..., :longest].tolist(), found.lengths.tolist(), found.log_prob.tolist())
-        name, join = self.coders.target.vocabulary.names.__getitem__, self.coders.target.symboliser.join
+        name, join = self.tokenizers.target.vocabulary.names.__getitem__, self.tokenizers.target.splitter.join
         for answers in zip(*columns, strict=True):
             read = [
                 (tuple(map(name, numbers[:length])), log_prob)
@@ -145,30 +145,30 @@ def _warn_of_cuts(results: Iterable[list[Transduction]], longest: int) -> None:
         warnings.warn(f"{message} (longest_output, max_length)", CutOutputWarning, stacklevel=4)
 
 
-def longest_output(writer: AnyWriter, config: SearchConfig) -> int:
+def longest_output(decoder: AnyDecoder, config: SearchConfig) -> int:
     """Target symbols at most: what the settings say, and what the target's encoder has positions for."""
-    return min(config.longest_output, writer.longest or config.longest_output)
+    return min(config.longest_output, decoder.longest or config.longest_output)
 
 
-def error_rates(writer: AnyWriter, config: SearchConfig, pairs: EncodedPairs) -> dict[str, float]:
+def error_rates(decoder: AnyDecoder, config: SearchConfig, pairs: EncodedPairs) -> dict[str, float]:
     """WER and CER of greedy outputs; a word that occurs several times may be right in any of its ways."""
     references: dict[tuple[int, ...], list[list[int]]] = {}
     for row in range(len(pairs)):
         references.setdefault(tuple(pairs.source[row]), []).append(pairs.target[row])
     words = sorted(references, key=len)
-    outputs = greedy_outputs(writer, words, longest=longest_output(writer, config))
+    outputs = greedy_outputs(decoder, words, longest=longest_output(decoder, config))
     score = transduction_score(outputs, [references[word] for word in words])
     return {"wer": score.wer, "cer": score.cer}
 
 
-def greedy_outputs(writer: AnyWriter, words: list[tuple[int, ...]], *, longest: int) -> list[list[int]]:
+def greedy_outputs(decoder: AnyDecoder, words: list[tuple[int, ...]], *, longest: int) -> list[list[int]]:
     """Each word's greedy output, as numbers."""
     outputs: list[list[int]] = []
     for start in range(0, len(words), VALIDATED_TOGETHER):
         some = EncodedStrings(words[start : start + VALIDATED_TOGETHER])
-        padded = some.padded(np.arange(len(some))).to(writer.device)
-        encoded = writer.encode(padded, torch.from_numpy(some.lengths).to(writer.device))
-        found = greedy_search(writer, encoded, longest=longest)
+        padded = some.padded(np.arange(len(some))).to(decoder.device)
+        encoded = decoder.encode(padded, torch.from_numpy(some.lengths).to(decoder.device))
+        found = greedy_search(decoder, encoded, longest=longest)
         for symbols, length in zip(found.symbols[:, 0].tolist(), found.lengths[:, 0].tolist(), strict=True):
             outputs.append(symbols[:length])
     return outputs

@@ -21,7 +21,7 @@ from nsed.models.settings import ConfigLike, resolve_settings
 from nsed.networks.expectation_maximization import Iteration, iterate
 from nsed.networks.operation_table import LearnedOperation, OperationTable, by_chance
 from nsed.progress import OnBatch, ignore
-from nsed.text import AlphabetConfig, Coders, PairBatch, PairBatches, Pairs
+from nsed.text import AlphabetConfig, PairBatch, PairBatches, Pairs, Tokenizers
 from nsed.text.batch import EncodedPairs
 from nsed.text.columns import Column
 from nsed.text.pairs import PairsLike
@@ -73,14 +73,14 @@ class LearnableEditDistance(LatticeModel):
     def __init__(
         self,
         table: OperationTable,
-        coders: Coders,
+        tokenizers: Tokenizers,
         config: EditDistanceConfig | None = None,
         *,
         history: Sequence[float] = (),
         pairs_hash: str = "",
     ) -> None:
-        table.check(coders.source.vocabulary, coders.target.vocabulary)
-        self.table, self.coders = table, coders
+        table.check(tokenizers.source.vocabulary, tokenizers.target.vocabulary)
+        self.table, self.tokenizers = table, tokenizers
         self.config = config or EditDistanceConfig()
         self.history = tuple(history)
         """Log-likelihood per training pair before each step of EM."""
@@ -150,14 +150,14 @@ class LearnableEditDistance(LatticeModel):
 
     def operations(self) -> list[LearnedOperation]:
         """What was learned, most probable operation first, without smoothing."""
-        return _by_probability(self.table.operations(*self.coders.vocabularies.values()))
+        return _by_probability(self.table.operations(*self.tokenizers.vocabularies.values()))
 
     def costs(self) -> list[LearnedOperation]:
         """All possible operations, cheapest first, with smoothing: the costs of a plain weighted Levenshtein distance.
 
         Symbols that are not in the vocabularies go by the operations on `<unk>`.
         """
-        return _by_probability(self._smoothed.operations(*self.coders.vocabularies.values()))
+        return _by_probability(self._smoothed.operations(*self.tokenizers.vocabularies.values()))
 
     @property
     def fine_tuning_settings(self) -> EditDistanceConfig:
@@ -167,23 +167,23 @@ class LearnableEditDistance(LatticeModel):
     def contents(self, *, half: bool = False) -> Contents:
         """See `Model.contents`: the table in double precision, always."""
         record = {"log_likelihood_per_pair": list(self.history), "pairs_sha256": self.pairs_hash}
-        return Contents(self.coders.vocabularies, vars(self.table), record)
+        return Contents(self.tokenizers.vocabularies, vars(self.table), record)
 
     @classmethod
     def from_saved(cls, saved: SavedModel) -> "LearnableEditDistance":
         """See `Model.from_saved`."""
         config = cls.saved_config(saved)
         assert isinstance(config, EditDistanceConfig)
-        coders = Coders.of(config, saved.vocabularies)
+        tokenizers = Tokenizers.of(config, saved.vocabularies)
         history = saved.record.get("log_likelihood_per_pair", ())
         pairs_hash = saved.record.get("pairs_sha256", "")
-        return cls(OperationTable(**saved.tensors), coders, config, history=history, pairs_hash=pairs_hash)
+        return cls(OperationTable(**saved.tensors), tokenizers, config, history=history, pairs_hash=pairs_hash)
 
     @classmethod
     def _untrained(cls, pairs: Pairs, config: EditDistanceConfig) -> "LearnableEditDistance":
-        coders = Coders.learned(config, pairs, min_count=config.min_count)
-        table = OperationTable.uniform(*coders.vocabularies.values(), unknown=config.min_count > 1)
-        return cls(table, coders, config, pairs_hash=_hash_of(pairs))
+        tokenizers = Tokenizers.learned(config, pairs, min_count=config.min_count)
+        table = OperationTable.uniform(*tokenizers.vocabularies.values(), unknown=config.min_count > 1)
+        return cls(table, tokenizers, config, pairs_hash=_hash_of(pairs))
 
     def _continued(self, pairs: Pairs, config: EditDistanceConfig) -> "LearnableEditDistance":
         """This model, to go on learning from the same pairs, cut into the same symbols."""
@@ -204,13 +204,13 @@ class LearnableEditDistance(LatticeModel):
         positive, unknown = Pairs.of(pairs).positives(), self.config.min_count > 1
         if not unknown:
             self._check_symbols(positive)
-        even = OperationTable.uniform(*self.coders.vocabularies.values(), unknown=unknown)
+        even = OperationTable.uniform(*self.tokenizers.vocabularies.values(), unknown=unknown)
         table = self.table.mixed(even, self.config.smoothing)
-        return LearnableEditDistance(table, self.coders, self.config, pairs_hash=_hash_of(positive))
+        return LearnableEditDistance(table, self.tokenizers, self.config, pairs_hash=_hash_of(positive))
 
     def _check_symbols(self, pairs: Pairs) -> None:
-        for name, now in self.coders.extended(pairs).vocabularies.items():
-            new = now.symbols[len(self.coders.vocabularies[name].symbols) :]
+        for name, now in self.tokenizers.extended(pairs).vocabularies.items():
+            new = now.symbols[len(self.tokenizers.vocabularies[name].symbols) :]
             if new:
                 expected = "those of the model to start from: its table cannot grow"
                 raise ArgumentError(f"{name} symbols of the pairs", got=" ".join(map(visible, new)), expected=expected)
@@ -235,20 +235,20 @@ class LearnableEditDistance(LatticeModel):
     def _with(
         self, table: OperationTable, config: EditDistanceConfig, history: Sequence[float]
     ) -> "LearnableEditDistance":
-        return LearnableEditDistance(table, self.coders, config, history=history, pairs_hash=self.pairs_hash)
+        return LearnableEditDistance(table, self.tokenizers, config, history=history, pairs_hash=self.pairs_hash)
 
     @cached_property
     def _smoothed(self) -> OperationTable:
-        even = OperationTable.uniform(*self.coders.vocabularies.values(), unknown=True)
+        even = OperationTable.uniform(*self.tokenizers.vocabularies.values(), unknown=True)
         return self.table.mixed(even, self.config.smoothing)
 
     def _batches(self, pairs: Pairs) -> PairBatches:
-        encoded = EncodedPairs(*self.coders.encode(pairs))
+        encoded = EncodedPairs(*self.tokenizers.encode(pairs))
         return encoded.batches(batch_cells=self.config.batch_cells, max_cells=self.config.max_cells)
 
     def own_rules(self) -> RuleTable:
         """See `LatticeModel.own_rules`: the table itself."""
-        return table_rules(self.table, self.coders)
+        return table_rules(self.table, self.tokenizers)
 
     def lattices(self, pairs: Pairs) -> Iterator[tuple[PairBatch, EditLattice]]:
         """See `LatticeModel.lattices`: under the smoothed table."""

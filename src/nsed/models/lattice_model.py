@@ -1,5 +1,6 @@
 """Models whose answers come from lattices: `align`, `links` and `explain`, for one pair and for all."""
 
+import warnings
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator
 
@@ -8,7 +9,7 @@ import numpy as np
 from nsed.capabilities import Capability
 from nsed.errors import ArgumentError
 from nsed.explain.decision import Decision, Output
-from nsed.explain.explanation import Explanation, Outline
+from nsed.explain.explanation import Explanation, ExplanationSummary
 from nsed.explain.reading import read_explanation, read_scripts
 from nsed.explain.rule_table import RuleTable
 from nsed.lattice import EditLattice
@@ -48,23 +49,29 @@ class LatticeModel(Model):
             on_batch(len(batch.rows))
         return [scripts[row] for row in range(len(pairs))]
 
-    def outline_all(self, pairs: PairsLike, *, on_batch: OnBatch = ignore) -> list[Outline]:
+    def summarize_all(self, pairs: PairsLike, *, on_batch: OnBatch = ignore) -> list[ExplanationSummary]:
         """The explanation of each pair in short, in the order given; in batches, for thousands of pairs."""
         pairs = Pairs.of(pairs)
-        made: dict[int, Outline] = {}
+        made: dict[int, ExplanationSummary] = {}
         for batch, lattice, scores in self._scored(pairs):
             facts = zip(scores.tolist(), lattice.entropy.clamp(min=0).tolist(), strict=True)
             for (row, script), (score, entropy) in zip(self._scripts(pairs, batch, lattice), facts, strict=True):
                 said = script, score, entropy, self._decision(score)
-                made[row] = Outline(pairs.sources[row], pairs.targets[row], *said)
+                made[row] = ExplanationSummary(pairs.sources[row], pairs.targets[row], *said)
             on_batch(len(batch.rows))
         return [made[row] for row in range(len(pairs))]
+
+    def outline_all(self, pairs: PairsLike, *, on_batch: OnBatch = ignore) -> list[ExplanationSummary]:
+        """The old name of `summarize_all`."""
+        message = "outline_all is now summarize_all; the old name goes with 1.0"
+        warnings.warn(message, DeprecationWarning, stacklevel=2)
+        return self.summarize_all(pairs, on_batch=on_batch)
 
     def _scripts(self, pairs: Pairs, batch: PairBatch, lattice: EditLattice) -> Iterator[tuple[int, EditScript]]:
         """The places of a batch's pairs, each with its best script."""
         rows = batch.rows.tolist()
-        sources = [self.coders.source.split(pairs.sources[row]) for row in rows]
-        targets = [self.coders.target.split(pairs.targets[row]) for row in rows]
+        sources = [self.tokenizers.source.split(pairs.sources[row]) for row in rows]
+        targets = [self.tokenizers.target.split(pairs.targets[row]) for row in rows]
         return zip(rows, read_scripts(lattice, sources, targets), strict=True)
 
     def _scored(self, pairs: Pairs) -> Iterator[tuple[PairBatch, EditLattice, np.ndarray]]:
@@ -92,8 +99,8 @@ class LatticeModel(Model):
         ((source, target),), score = pair, float(self._log_probs(pair)[0])
         return read_explanation(
             lattice,
-            self.coders.source.split(source),
-            self.coders.target.split(target),
+            self.tokenizers.source.split(source),
+            self.tokenizers.target.split(target),
             log_prob=score,
             scripts=scripts,
             decision=self._decision(score),

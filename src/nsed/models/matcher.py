@@ -21,7 +21,7 @@ from nsed.networks.bulk_scores import bulk_scores, can_score_in_bulk
 from nsed.networks.losses import distortion_loss, em_loss, match_loss, non_match_loss, real_cells
 from nsed.networks.matcher import MatcherNetwork, lattice_of
 from nsed.progress import OnBatch, ignore
-from nsed.text import Coders, EncodedStrings, PairBatch, Pairs, StringCoder, Vocabulary
+from nsed.text import EncodedStrings, PairBatch, Pairs, Tokenizer, Tokenizers, Vocabulary
 from nsed.text.batch import EncodedPairs
 from nsed.text.columns import Column
 from nsed.text.pairs import PairsLike
@@ -126,7 +126,7 @@ class Matcher(PairModel, LatticeModel):
 
     def own_rules(self) -> RuleTable:
         """See `LatticeModel.own_rules`."""
-        return weight_rules(self.network, self.coders)
+        return weight_rules(self.network, self.tokenizers)
 
     def lattices(self, pairs: Pairs) -> Iterator[tuple[PairBatch, EditLattice]]:
         """See `LatticeModel.lattices`."""
@@ -136,24 +136,24 @@ class Matcher(PairModel, LatticeModel):
         """Every different string is encoded once."""
         sources, source_rows = different(pairs.sources, pairs.source_languages if self.languages else None)
         targets, target_rows = different(pairs.targets, pairs.target_languages if self.languages else None)
-        source, of_source = self._encoded(self.coders.source, sources)
-        target, of_target = self._encoded(self.coders.target, targets)
+        source, of_source = self._encoded(self.tokenizers.source, sources)
+        target, of_target = self._encoded(self.tokenizers.target, targets)
         rows, languages = (source_rows, target_rows), (of_source, of_target)
         return bulk_scores(self.network, source, target, rows, languages=languages, on_batch=on_batch)
 
-    def _encoded(self, coder: StringCoder, keys: list[tuple[str, str]]) -> tuple[EncodedStrings, np.ndarray | None]:
+    def _encoded(self, tokenizer: Tokenizer, keys: list[tuple[str, str]]) -> tuple[EncodedStrings, np.ndarray | None]:
         """Strings and, where the model knows any, the numbers of their languages."""
-        encoded = coder.encode([text for text, _ in keys])
+        encoded = tokenizer.encode([text for text, _ in keys])
         if self.languages is None:
             return encoded, None
         return encoded, np.array(self.languages.encode([language for _, language in keys]), dtype=np.int64)
 
     @staticmethod
-    def _network(config: MatcherConfig, coders: Coders, languages: Vocabulary | None) -> MatcherNetwork:
+    def _network(config: MatcherConfig, tokenizers: Tokenizers, languages: Vocabulary | None) -> MatcherNetwork:
         return MatcherNetwork(
             config.encoder,
-            source_symbols=len(coders.source.vocabulary),
-            target_symbols=len(coders.target.vocabulary),
+            source_symbols=len(tokenizers.source.vocabulary),
+            target_symbols=len(tokenizers.target.vocabulary),
             shared=config.shared_alphabet,
             categories=0 if languages is None else len(languages),
             interaction=config.interaction,

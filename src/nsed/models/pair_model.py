@@ -14,7 +14,7 @@ from nsed.evaluate.calibration import Calibration
 from nsed.models.base import Contents, NetworkModel
 from nsed.models.decisions import Criterion, DecidingModel
 from nsed.progress import OnBatch
-from nsed.text import Coders, Pairs, Vocabulary
+from nsed.text import Pairs, Tokenizers, Vocabulary
 from nsed.text.batch import EncodedPairs, PairBatch
 from nsed.text.pairs import PairsLike
 from nsed.train.config import NetworkConfig
@@ -68,14 +68,14 @@ class PairModel(NetworkModel, DecidingModel):
     def __init__(
         self,
         network: nn.Module,
-        coders: Coders,
+        tokenizers: Tokenizers,
         config: LabelledConfig,
         *,
         languages: Vocabulary | None = None,
         criterion: Criterion | None = None,
         record: Mapping[str, Any] | None = None,
     ) -> None:
-        super().__init__(network, coders, config, languages=languages, record=record)
+        super().__init__(network, tokenizers, config, languages=languages, record=record)
         self.criterion = criterion or Criterion(EVEN_ODDS, Calibration(1.0, -EVEN_ODDS))
 
     @classmethod
@@ -85,7 +85,7 @@ class PairModel(NetworkModel, DecidingModel):
     def encoded(self, pairs: Pairs) -> EncodedPairs:
         """See `NetworkModel.encoded`: with labels and languages; without labels, all count as positive."""
         labels = None if pairs.labels is None else np.asarray(pairs.labels, dtype=bool)
-        source, target = self.coders.encode(pairs)
+        source, target = self.tokenizers.encode(pairs)
         return EncodedPairs(source, target, labels=labels, languages=_language_numbers(pairs, self.languages))
 
     def contents(self, *, half: bool = False) -> Contents:
@@ -96,27 +96,27 @@ class PairModel(NetworkModel, DecidingModel):
 
     @classmethod
     def _restored(
-        cls: type[SomePairModel], network: nn.Module, coders: Coders, config: Any, **others: Any
+        cls: type[SomePairModel], network: nn.Module, tokenizers: Tokenizers, config: Any, **others: Any
     ) -> SomePairModel:
         record = others.pop("record")
         criterion = Criterion(record.pop("threshold"), Calibration(*record.pop("calibration")))
-        return cls(network, coders, config, criterion=criterion, record=record, **others)
+        return cls(network, tokenizers, config, criterion=criterion, record=record, **others)
 
     @classmethod
-    def _alphabets(cls, pairs: Pairs, config: Any) -> tuple[Coders, Vocabulary | None]:
-        coders = Coders.learned(config, pairs, min_count=config.min_count)
-        return (coders.shared() if config.shared_alphabet else coders), languages_of(
+    def _alphabets(cls, pairs: Pairs, config: Any) -> tuple[Tokenizers, Vocabulary | None]:
+        tokenizers = Tokenizers.learned(config, pairs, min_count=config.min_count)
+        return (tokenizers.shared() if config.shared_alphabet else tokenizers), languages_of(
             pairs
         ) if config.languages else None
 
-    def _more_alphabets(self, pairs: Pairs, config: Any) -> tuple[Coders, Vocabulary | None]:
-        coders = self.coders.extended(pairs, shared=config.shared_alphabet, min_count=config.min_count)
-        return coders, self.languages and self.languages.extended(languages_of(pairs).symbols)
+    def _more_alphabets(self, pairs: Pairs, config: Any) -> tuple[Tokenizers, Vocabulary | None]:
+        tokenizers = self.tokenizers.extended(pairs, shared=config.shared_alphabet, min_count=config.min_count)
+        return tokenizers, self.languages and self.languages.extended(languages_of(pairs).symbols)
 
     def _with(
-        self: SomePairModel, network: nn.Module, coders: Coders, config: Any, languages: Vocabulary | None
+        self: SomePairModel, network: nn.Module, tokenizers: Tokenizers, config: Any, languages: Vocabulary | None
     ) -> SomePairModel:
-        return type(self)(network, coders, config, languages=languages, criterion=self.criterion)
+        return type(self)(network, tokenizers, config, languages=languages, criterion=self.criterion)
 
     def _finished(self: SomePairModel, trainer: Trainer, task: PairTask | None) -> SomePairModel:
         """With threshold and calibration of the best weights on the validation pairs; without these, as they were."""
@@ -126,7 +126,7 @@ class PairModel(NetworkModel, DecidingModel):
             criterion = Criterion.tuned(task.validation_scores(), task.validation.labels)
         return type(self)(
             self.network,
-            self.coders,
+            self.tokenizers,
             self.config,
             languages=self.languages,
             criterion=criterion,

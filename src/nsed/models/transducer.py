@@ -22,10 +22,10 @@ from nsed.networks.incoming import Incoming, next_symbol_distribution
 from nsed.networks.losses import distortion_loss, em_loss, likelihood_loss, next_symbol_nll, real_cells
 from nsed.networks.operations import Normalisation
 from nsed.networks.outgoing import Outgoing
-from nsed.networks.transducer import Decoder, TransducerNetwork
+from nsed.networks.transducer import LatticeDecoder, TransducerNetwork
 from nsed.progress import OnBatch, ignore
 from nsed.registry import Registry
-from nsed.text import Coders, PairBatch, Pairs, Vocabulary
+from nsed.text import PairBatch, Pairs, Tokenizers, Vocabulary
 from nsed.text.batch import EncodedPairs
 from nsed.text.columns import Column
 from nsed.text.pairs import PairsLike
@@ -101,15 +101,15 @@ class TransducerTask(DecodingTask):
         return transducer_loss(self.network, self.config, batch)
 
     @property
-    def decoder(self) -> Decoder:
+    def decoder(self) -> LatticeDecoder:
         """See `DecodingTask.decoder`."""
-        return Decoder(self.network, NORMALISATIONS[self.config.normalisation])
+        return LatticeDecoder(self.network, NORMALISATIONS[self.config.normalisation])
 
 
 def transducer_loss(network: TransducerNetwork, config: TransducerConfig, batch: PairBatch) -> PerPair:
     """The weighted terms, per pair."""
     scores = network(network.encode(batch.source, batch.source_lengths), batch.target, batch.target_lengths)
-    arcs, end = NORMALISATIONS[config.normalisation].weigh(scores, batch.target, batch.lengths)
+    arcs, end = NORMALISATIONS[config.normalisation].normalise(scores, batch.target, batch.lengths)
     lattice = EditLattice(*arcs, *batch.lengths, validate=False)
     cells = real_cells(*batch.lengths, arcs.delete)
     total = torch.zeros_like(lattice.log_prob)
@@ -162,41 +162,41 @@ class Transducer(DecodingModel, LatticeModel):
 
     def own_rules(self) -> RuleTable:
         """See `LatticeModel.own_rules`."""
-        return weight_rules(self.network, self.coders)
+        return weight_rules(self.network, self.tokenizers)
 
     def lattices(self, pairs: Pairs) -> Iterator[tuple[PairBatch, EditLattice]]:
         """See `LatticeModel.lattices`."""
-        return ((batch, lattice) for batch, lattice, _ in self._weighed(pairs))
+        return ((batch, lattice) for batch, lattice, _ in self._normalised(pairs))
 
     @property
-    def decoder(self) -> Decoder:
+    def decoder(self) -> LatticeDecoder:
         """See `DecodingModel.decoder`."""
-        return Decoder(self.network, NORMALISATIONS[self.config.normalisation])
+        return LatticeDecoder(self.network, NORMALISATIONS[self.config.normalisation])
 
     def _outputs(self, source: str) -> list[Output]:
         (found,) = self.transduce([source], nbest=EXPLAINED_OUTPUTS)
         return [Output(one.symbols, one.log_prob) for one in found]
 
     def _scored(self, pairs: Pairs) -> Iterator[tuple[PairBatch, EditLattice, np.ndarray]]:
-        for batch, lattice, end in self._weighed(pairs):
+        for batch, lattice, end in self._normalised(pairs):
             scores = (lattice.log_prob + end).double().cpu().numpy()
             yield batch, lattice, np.where(scores > REACHABLE, scores, -np.inf)
 
-    def _weighed(self, pairs: Pairs) -> Iterator[tuple[PairBatch, EditLattice, PerPair]]:
+    def _normalised(self, pairs: Pairs) -> Iterator[tuple[PairBatch, EditLattice, PerPair]]:
         normalisation = NORMALISATIONS[self.config.normalisation]
         for batch in self.encoded(pairs).batches():
             here = batch.to(self.device)
             encoded = self.network.encode(here.source, here.source_lengths)
             scores = self.network(encoded, here.target, here.target_lengths)
-            arcs, end = normalisation.weigh(scores, here.target, here.lengths)
+            arcs, end = normalisation.normalise(scores, here.target, here.lengths)
             yield here, EditLattice(*arcs, *here.lengths), end
 
     @staticmethod
-    def _network(config: TransducerConfig, coders: Coders, languages: Vocabulary | None) -> TransducerNetwork:
+    def _network(config: TransducerConfig, tokenizers: Tokenizers, languages: Vocabulary | None) -> TransducerNetwork:
         return TransducerNetwork(
             config.encoder,
-            source_symbols=len(coders.source.vocabulary),
-            target_symbols=len(coders.target.vocabulary),
+            source_symbols=len(tokenizers.source.vocabulary),
+            target_symbols=len(tokenizers.target.vocabulary),
             attention=config.attention,
             target_attention=config.target_attention,
             interaction=config.interaction,

@@ -15,7 +15,7 @@ import numpy as np
 from nsed.errors import ArgumentError, DataError
 from nsed.models.base import Model
 from nsed.progress import OnBatch, ignore
-from nsed.text import Coders, Pairs, StringCoder, read_pairs
+from nsed.text import Pairs, Tokenizer, Tokenizers, read_pairs
 from nsed.text.columns import Column
 from nsed.text.pairs import PairsLike
 from nsed.text.readers.lines import STDIN, open_text
@@ -63,7 +63,7 @@ class Overrides:
     def __len__(self) -> int:
         return len(self.pairs)
 
-    def by_source(self, coders: Coders) -> dict[tuple[str, ...], list[str]]:
+    def by_source(self, tokenizers: Tokenizers) -> dict[tuple[str, ...], list[str]]:
         """The targets of each source, whose symbols are as a model reads them: its Unicode form, its case.
 
         Raises `DataError`, with file and line, for a target that a source has twice.
@@ -73,7 +73,7 @@ class Overrides:
         for row, (source, target) in enumerate(self.pairs):
             if self.pairs.labels is not None and not self.pairs.labels[row]:
                 continue
-            key = coders.source.split(source), coders.target.split(target)
+            key = tokenizers.source.split(source), tokenizers.target.split(target)
             if key in seen:
                 raise self._twice(seen[key], row)
             seen[key] = row
@@ -135,8 +135,8 @@ class TransducingModel(Model):
 
 def _settled(model: TransducingModel, sources: list[str], overrides: Overrides) -> list[list[Transduction]]:
     """The targets that overrides have for each source, marked, with the model's own scores."""
-    by_source = overrides.by_source(model.coders)
-    listed = [by_source.get(model.coders.source.split(source), []) for source in sources]
+    by_source = overrides.by_source(model.tokenizers)
+    listed = [by_source.get(model.tokenizers.source.split(source), []) for source in sources]
     pairs = [(source, target) for source, targets in zip(sources, listed, strict=True) for target in targets]
     marked = iter(_marked(model, pairs))
     return [list(islice(marked, len(targets))) for targets in listed]
@@ -148,8 +148,8 @@ def _joined(given: list[Transduction], own: Sequence[Transduction]) -> list[Tran
 
 
 def _marked(model: TransducingModel, pairs: Sequence[tuple[str, str]]) -> list[Transduction]:
-    symbols = [model.coders.target.split(target) for _, target in pairs]
-    known = model.coders.target.vocabulary
+    symbols = [model.tokenizers.target.split(target) for _, target in pairs]
+    known = model.tokenizers.target.vocabulary
     writable = [row for row, one in enumerate(symbols) if all(symbol in known for symbol in one)]
     log_probs: Mapping[int, float] = {}
     if writable:
@@ -186,13 +186,13 @@ def checked_sources(sources: Column, *, nbest: int = 1, beam: int | None = None,
     return list(Texts.of_column(sources, name="sources"))
 
 
-def ranked(counts: Mapping[str, int], coder: StringCoder, nbest: int) -> list[Transduction]:
+def ranked(counts: Mapping[str, int], tokenizer: Tokenizer, nbest: int) -> list[Transduction]:
     """The most frequent targets, best first, each with the logarithm of its share; the first seen of equal ones first.
 
-    >>> from nsed.text import Symboliser, Vocabulary
-    >>> ranked({"a": 1, "b": 3}, StringCoder("target", Symboliser(), Vocabulary(())), 1)
+    >>> from nsed.text import SymbolSplitter, Vocabulary
+    >>> ranked({"a": 1, "b": 3}, Tokenizer("target", SymbolSplitter(), Vocabulary(())), 1)
     [Transduction(text='b', symbols=('b',), log_prob=-0.28...)]
     """
     total = sum(counts.values())
     best = heapq.nsmallest(nbest, counts.items(), key=lambda item: -item[1])
-    return [Transduction(text, coder.split(text), math.log(count / total)) for text, count in best]
+    return [Transduction(text, tokenizer.split(text), math.log(count / total)) for text, count in best]

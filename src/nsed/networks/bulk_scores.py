@@ -7,13 +7,12 @@ table, and a pair costs a look into it per cell.
 import numpy as np
 import torch
 
-from nsed.encoders.string_encoder import Side
 from nsed.kernels.contracts import StringVectors
 from nsed.kernels.dispatch import MATCH_SCORES
 from nsed.networks.matcher import MatcherNetwork
 from nsed.progress import OnBatch, ignore
 from nsed.text import EncodedStrings
-from nsed.text.batch import check_cells
+from nsed.text.batch import PaddedStrings, check_cells
 from nsed.types import END
 
 Languages = np.ndarray | None
@@ -93,10 +92,10 @@ def _in_context(
     return _placed(rows, np.arange(starts[-1]), starts)
 
 
-def _side(strings: EncodedStrings, languages: Languages, some: np.ndarray, device: torch.device) -> Side:
+def _side(strings: EncodedStrings, languages: Languages, some: np.ndarray, device: torch.device) -> PaddedStrings:
     numbers = None if languages is None else torch.from_numpy(languages[some]).to(device)
     lengths = torch.from_numpy(strings.lengths[some]).to(device)
-    return Side(strings.padded(some).to(device), lengths, numbers)
+    return PaddedStrings(strings.padded(some).to(device), lengths, numbers)
 
 
 def _by_position(network: MatcherNetwork, strings: EncodedStrings, *, is_source: bool) -> StringVectors:

@@ -15,10 +15,10 @@ from nsed.networks.operations import (
     Column,
     Memory,
     Normalisation,
+    NormalisedArcs,
     Opened,
     Rows,
     TargetScores,
-    Weighed,
     entered,
     first_column,
     from_above,
@@ -30,8 +30,10 @@ from nsed.types import NEG, Lengths, Table
 class Incoming(Normalisation):
     """The paper's: alpha is a mixture of its predecessors and stays between 0 and 1."""
 
-    def weigh(self, scores: TargetScores, target: Int[Tensor, "batch m"], lengths: tuple[Lengths, Lengths]) -> Weighed:
-        """See `Normalisation.weigh`: no target has an end of its own.
+    def normalise(
+        self, scores: TargetScores, target: Int[Tensor, "batch m"], lengths: tuple[Lengths, Lengths]
+    ) -> NormalisedArcs:
+        """See `Normalisation.normalise`: no target has an end of its own.
 
         `log_alpha[n, m]` is between 0 and 1, but no probability over targets. Paper: Equation 3, with one insert and
         substitute class per target symbol.
@@ -39,7 +41,7 @@ class Incoming(Normalisation):
         picked = entered(scores.delete, next_symbol(scores.insert, target), next_symbol(scores.substitute, target))
         rivals = entered(scores.delete, scores.insert.logsumexp(-1), scores.substitute.logsumexp(-1))
         total = torch.stack(list(rivals)).logsumexp(0)
-        return Weighed(picked.map(lambda table: (table - total).clamp(min=NEG)), total.new_zeros(len(total)))
+        return NormalisedArcs(picked.map(lambda table: (table - total).clamp(min=NEG)), total.new_zeros(len(total)))
 
     def begin(self, like: Column) -> Memory:
         """See `Normalisation.begin`: alpha, chosen insert and substitute scores, and those of all symbols; history."""

@@ -5,10 +5,11 @@ from torch import Tensor, nn
 
 from nsed.encoders import EncoderConfig, StringEncoder
 from nsed.encoders.base import inside
-from nsed.encoders.string_encoder import Side, read_both, read_by
+from nsed.encoders.string_encoder import read_both, read_by
 from nsed.lattice import EditLattice
 from nsed.networks.operations import MatchScores, match_scores
 from nsed.networks.pair_features import NormedProjection, PairFeatures, pair_scores
+from nsed.text.batch import PaddedStrings
 from nsed.types import Lengths
 
 
@@ -40,7 +41,7 @@ class MatcherNetwork(nn.Module):
         self.projection = NormedProjection(encoder.dim, 4, attends=False)
         self.dropout = nn.Dropout(feature_dropout)
 
-    def projected(self, side: Side, *, is_source: bool) -> Float[Tensor, "batch length dim"]:
+    def projected(self, side: PaddedStrings, *, is_source: bool) -> Float[Tensor, "batch length dim"]:
         """The part of the pair features that one string contributes, per symbol, `</s>` included."""
         encoder, project = self._parts(is_source)
         projected: Tensor = project(read_by(encoder, side))
@@ -59,7 +60,7 @@ class MatcherNetwork(nn.Module):
             return self.source_encoder, self.features.source
         return self.target_encoder, self.features.target
 
-    def forward(self, source: Side, target: Side) -> MatchScores:
+    def forward(self, source: PaddedStrings, target: PaddedStrings) -> MatchScores:
         """Log-probabilities of the arcs into each cell, and of non-match."""
         source_vectors, target_vectors = read_both(self.source_encoder, self.target_encoder, source, target)
         real = inside(source.lengths + 1, source_vectors.shape[1])

@@ -93,7 +93,7 @@ class Opened(NamedTuple):
         return self.scores.insert[rows, :, 0, symbols], self.scores.substitute[rows, :, 0, symbols]
 
 
-class Weighed(NamedTuple):
+class NormalisedArcs(NamedTuple):
     """Lattices of given targets, with what happens after their last cell."""
 
     arcs: Arcs
@@ -106,7 +106,9 @@ class Normalisation(ABC):
     """Which operations compete with each other: how scores become arcs, for whole targets or column by column."""
 
     @abstractmethod
-    def weigh(self, scores: TargetScores, target: Int[Tensor, "batch m"], lengths: tuple[Lengths, Lengths]) -> Weighed:
+    def normalise(
+        self, scores: TargetScores, target: Int[Tensor, "batch m"], lengths: tuple[Lengths, Lengths]
+    ) -> NormalisedArcs:
         """The lattices of given targets."""
 
     @abstractmethod

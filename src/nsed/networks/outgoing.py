@@ -16,10 +16,10 @@ from nsed.networks.operations import (
     Column,
     Memory,
     Normalisation,
+    NormalisedArcs,
     Opened,
     Rows,
     TargetScores,
-    Weighed,
     first_column,
     from_above,
     with_deletes,
@@ -30,10 +30,12 @@ from nsed.types import NEG, Lengths
 class Outgoing(Normalisation):
     """Exact conditional probabilities."""
 
-    def weigh(self, scores: TargetScores, target: Int[Tensor, "batch m"], lengths: tuple[Lengths, Lengths]) -> Weighed:
-        """See `Normalisation.weigh`: with the end, `log_alpha[n, m]` is exact, and 1 over all targets together."""
+    def normalise(
+        self, scores: TargetScores, target: Int[Tensor, "batch m"], lengths: tuple[Lengths, Lengths]
+    ) -> NormalisedArcs:
+        """See `Normalisation.normalise`: with the end, `log_alpha[n, m]` is exact, and 1 over all targets together."""
         *arcs, end = ARCS.choose(scores.classes).outgoing_arcs(scores.classes, target, lengths)
-        return Weighed(Arcs(*arcs), end)
+        return NormalisedArcs(Arcs(*arcs), end)
 
     def begin(self, like: Column) -> Memory:
         """See `Normalisation.begin`."""

@@ -49,7 +49,7 @@ E = TypeVar("E", bound=Expanded)
 
 
 @runtime_checkable
-class Writer(Protocol[S, H, E]):
+class IncrementalDecoder(Protocol[S, H, E]):
     """What writes targets, one symbol at a time: all that a search needs to know of a model."""
 
     @property
@@ -87,7 +87,7 @@ WORTH_MOVING = 0.85
 """Share of hypotheses that must be left, at most, for the complete ones to be left behind."""
 
 
-class Found(NamedTuple):
+class SearchResult(NamedTuple):
     """Targets of each word, best first: symbols without `</s>`, how many, and log-probabilities (NEG: no target)."""
 
     symbols: Int[Tensor, "batch nbest m"]
@@ -95,7 +95,7 @@ class Found(NamedTuple):
     log_prob: Float[Tensor, "batch nbest"]
 
 
-class Finished:
+class FinishedHypotheses:
     """The best complete targets of each word so far."""
 
     def __init__(self, batch: int, nbest: int, longest: int, like: Tensor) -> None:
@@ -125,25 +125,25 @@ class Finished:
         """The ranking that a newcomer must beat."""
         return self.ranking[words, -1]
 
-    def found(self) -> Found:
+    def found(self) -> SearchResult:
         """Best first."""
-        return Found(self.symbols, self.lengths, self.log_prob)
+        return SearchResult(self.symbols, self.lengths, self.log_prob)
 
 
 def beam_search(
-    writer: Writer[S, H, E], source: S, *, beam: int, nbest: int, longest: int, length_penalty: float = 0.0
-) -> Found:
+    decoder: IncrementalDecoder[S, H, E], source: S, *, beam: int, nbest: int, longest: int, length_penalty: float = 0.0
+) -> SearchResult:
     """The `nbest` most probable targets among those that a beam of `beam` prefixes meets.
 
     Targets are ranked by `log p / length ** length_penalty`, the length counting `</s>`. Without a penalty the search
     ends when no prefix can still win: a prefix's probability is that of all its continuations together.
     """
     words = torch.arange(len(source.lengths), device=source.lengths.device)
-    hypotheses = writer.begin(source)
-    finished = Finished(len(words), nbest, longest, hypotheses.vector)
+    hypotheses = decoder.begin(source)
+    finished = FinishedHypotheses(len(words), nbest, longest, hypotheses.vector)
     alive = torch.ones((len(words), 1), dtype=torch.bool, device=words.device)
     for length in range(longest + 1):
-        expanded = writer.expand(hypotheses)
+        expanded = decoder.expand(hypotheses)
         written = expanded.written.view(*alive.shape, -1).masked_fill(~alive[:, :, None], NEG)
         ends, symbols = written[:, :, END], hypotheses.symbols.view(*alive.shape, length)
         finished.add(words, symbols, ends, _ranked(ends, length + 1, length_penalty))
@@ -154,7 +154,7 @@ def beam_search(
         left, (width, classes) = _remaining(hopeful), written.shape[1:]
         rows = places[left] // classes + left[:, None] * width
         stay = rows.shape == alive.shape  # as many prefixes of as many words as before
-        hypotheses = writer.continued(expanded, rows.flatten(), (places[left] % classes).flatten(), same_sources=stay)
+        hypotheses = decoder.continued(expanded, rows.flatten(), (places[left] % classes).flatten(), same_sources=stay)
         words, alive = words[left], scores[left] > REACHABLE  # a beam wider than the space holds dead prefixes
     return finished.found()
 
@@ -174,37 +174,39 @@ def _ranked(log_prob: Float[Tensor, "batch beam"], length: int, penalty: float) 
     return ranked
 
 
-def greedy_search(writer: Writer[S, H, E], source: S, *, longest: int) -> Found:
+def greedy_search(decoder: IncrementalDecoder[S, H, E], source: S, *, longest: int) -> SearchResult:
     """Always the most probable next symbol, until that is `</s>`."""
-    return _one_by_one(writer, source, longest, lambda written: written.argmax(1))
+    return _one_by_one(decoder, source, longest, lambda written: written.argmax(1))
 
 
-def draw(writer: Writer[S, H, E], source: S, *, longest: int, generator: torch.Generator | None = None) -> Found:
+def draw(
+    decoder: IncrementalDecoder[S, H, E], source: S, *, longest: int, generator: torch.Generator | None = None
+) -> SearchResult:
     """One target per source, drawn symbol by symbol with its probability."""
 
     def choose(written: Float[Tensor, "rows symbols"]) -> Rows:
         drawn: Tensor = torch.multinomial(written.softmax(1), 1, generator=generator)
         return drawn[:, 0]
 
-    return _one_by_one(writer, source, longest, choose)
+    return _one_by_one(decoder, source, longest, choose)
 
 
 Choose = Callable[[Float[Tensor, "rows symbols"]], Rows]
 
 
-def _one_by_one(writer: Writer[S, H, E], source: S, longest: int, choose: Choose) -> Found:
+def _one_by_one(decoder: IncrementalDecoder[S, H, E], source: S, longest: int, choose: Choose) -> SearchResult:
     """One hypothesis per source. What is complete is carried along for a while, then left behind with others.
 
     What is not complete after `longest` symbols ends there.
     """
     batch, like = len(source.lengths), source.lengths
     symbols, lengths = like.new_zeros((batch, 1, longest)), like.new_full((batch, 1), longest)
-    hypotheses, places = writer.begin(source), torch.arange(batch, device=like.device)
+    hypotheses, places = decoder.begin(source), torch.arange(batch, device=like.device)
     vector = hypotheses.vector
     log_prob = vector.new_full((batch, 1), NEG, dtype=torch.promote_types(vector.dtype, torch.float32))
     going: Bool[Tensor, " rows"] = torch.ones_like(places, dtype=torch.bool)
     for length in range(longest + 1):
-        expanded = writer.expand(hypotheses)
+        expanded = decoder.expand(hypotheses)
         written = expanded.written
         chosen = choose(written)
         ended = going if length == longest else (chosen == END) & going
@@ -214,9 +216,9 @@ def _one_by_one(writer: Writer[S, H, E], source: S, longest: int, choose: Choose
         if not bool(going.any()):
             break
         rows = _remaining(going)
-        hypotheses = writer.continued(expanded, rows, chosen[rows], same_sources=len(rows) == len(going))
+        hypotheses = decoder.continued(expanded, rows, chosen[rows], same_sources=len(rows) == len(going))
         places, going = places[rows], going[rows]
-    return Found(symbols, lengths, log_prob)
+    return SearchResult(symbols, lengths, log_prob)
 
 
 def _remaining(going: Bool[Tensor, " all"]) -> Rows:

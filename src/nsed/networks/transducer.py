@@ -109,35 +109,35 @@ class LatticeExpanded(NamedTuple):
         return writable(self.opened.written)
 
 
-class Decoder:
-    """A network and its normalisation, one symbol at a time; a `Writer`."""
+class LatticeDecoder:
+    """A network and its normalisation, one symbol at a time; a `IncrementalDecoder`."""
 
     def __init__(self, network: TransducerNetwork, normalisation: Normalisation) -> None:
         self.network, self.normalisation = network, normalisation
 
     @property
     def device(self) -> torch.device:
-        """See `Writer.device`."""
+        """See `IncrementalDecoder.device`."""
         return next(self.network.parameters()).device
 
     @property
     def longest(self) -> int | None:
-        """See `Writer.longest`."""
+        """See `IncrementalDecoder.longest`."""
         return self.network.target_encoder.longest
 
     def encode(self, source: Int[Tensor, "batch n"], lengths: Lengths) -> EncodedSource:
-        """See `Writer.encode`."""
+        """See `IncrementalDecoder.encode`."""
         return self.network.encode(source, lengths)
 
     def begin(self, source: EncodedSource) -> LatticeHypotheses:
-        """See `Writer.begin`."""
+        """See `IncrementalDecoder.begin`."""
         vector, prefix = self.network.begin(source)
         symbols = torch.zeros((len(source.lengths), 0), dtype=torch.long, device=vector.device)
         memory = self.normalisation.begin(source.factors.projected[:, :, 0])
         return LatticeHypotheses(source, vector, prefix, memory, symbols)
 
     def expand(self, hypotheses: LatticeHypotheses) -> LatticeExpanded:
-        """See `Writer.expand`: the one new column of each hypothesis."""
+        """See `IncrementalDecoder.expand`: the one new column of each hypothesis."""
         column = self.network.scores(hypotheses.source, hypotheses.vector[:, None])
         opened = self.normalisation.open(column, hypotheses.memory, hypotheses.source.lengths)
         return LatticeExpanded(hypotheses, opened)
@@ -145,7 +145,7 @@ class Decoder:
     def continued(
         self, expanded: LatticeExpanded, rows: Rows, symbols: Rows, *, same_sources: bool = False
     ) -> LatticeHypotheses:
-        """See `Writer.continued`."""
+        """See `IncrementalDecoder.continued`."""
         before = expanded.hypotheses
         source = before.source if same_sources else before.source.reordered(rows)
         memory = self.normalisation.close(expanded.opened, rows, symbols)

@@ -4,13 +4,12 @@ from nsed.text.batch import EncodedPairs, EncodedStrings, PaddedStrings, PairBat
 from nsed.text.edit_script import Edit, EditScript, Links, pharaoh
 from nsed.text.pairs import Pairs
 from nsed.text.readers import read_pairs, reader_for
-from nsed.text.symbols import AlphabetConfig, Case, StringConfig, Symboliser, SymbolKind, UnicodeForm
-from nsed.text.tokenizer import Coders, StringCoder, Vocabulary
+from nsed.text.symbols import AlphabetConfig, Case, StringConfig, SymbolKind, SymbolSplitter, UnicodeForm
+from nsed.text.tokenizer import Tokenizer, Tokenizers, Vocabulary
 
 __all__ = [
     "AlphabetConfig",
     "Case",
-    "Coders",
     "Edit",
     "EditScript",
     "EncodedPairs",
@@ -20,10 +19,11 @@ __all__ = [
     "PairBatch",
     "PairBatches",
     "Pairs",
-    "StringCoder",
     "StringConfig",
     "SymbolKind",
-    "Symboliser",
+    "SymbolSplitter",
+    "Tokenizer",
+    "Tokenizers",
     "UnicodeForm",
     "Vocabulary",
     "pharaoh",

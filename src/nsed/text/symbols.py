@@ -15,16 +15,16 @@ Case = Literal["keep", "lower"]
 
 
 @dataclass(frozen=True)
-class Symboliser:
+class SymbolSplitter:
     """How one side of the pairs is cut into symbols.
 
-    >>> Symboliser("graphemes").split("naïve")
+    >>> SymbolSplitter("graphemes").split("naïve")
     ('n', 'a', 'ï', 'v', 'e')
-    >>> Symboliser("tokens").split("N AY IY V")
+    >>> SymbolSplitter("tokens").split("N AY IY V")
     ('N', 'AY', 'IY', 'V')
-    >>> Symboliser("letters").split("ˈtʰ eː n")
+    >>> SymbolSplitter("letters").split("ˈtʰ eː n")
     ('ˈ', 't', 'ʰ', 'e', 'ː', 'n')
-    >>> Symboliser(case="lower").split("DéJÀ")
+    >>> SymbolSplitter(case="lower").split("DéJÀ")
     ('d', 'é', 'j', 'à')
     """
 

@@ -10,7 +10,7 @@ from itertools import chain
 from nsed.errors import ArgumentError, UnknownSymbolWarning
 from nsed.text.batch import EncodedStrings
 from nsed.text.pairs import Pairs
-from nsed.text.symbols import StringConfig, Symboliser
+from nsed.text.symbols import StringConfig, SymbolSplitter
 from nsed.text.visible import visible
 from nsed.types import UNKNOWN
 
@@ -74,32 +74,32 @@ def _frequent(symbols: Iterable[str], min_count: int) -> set[str]:
 
 
 @dataclass(frozen=True)
-class StringCoder:
+class Tokenizer:
     """Cuts strings into symbols and looks them up; `side` is its name in warnings."""
 
     side: str
-    symboliser: Symboliser
+    splitter: SymbolSplitter
     vocabulary: Vocabulary
 
     @classmethod
-    def learned(cls, side: str, symboliser: Symboliser, texts: Sequence[str], *, min_count: int = 1) -> "StringCoder":
+    def learned(cls, side: str, splitter: SymbolSplitter, texts: Sequence[str], *, min_count: int = 1) -> "Tokenizer":
         """With the vocabulary of the symbols of some texts, without those that are rarer than `min_count`.
 
         Raises `ArgumentError` where all of them are.
         """
-        vocabulary = Vocabulary.of(chain.from_iterable(map(symboliser.split, texts)), min_count=min_count)
-        if not vocabulary.symbols and any(map(symboliser.split, texts)):
+        vocabulary = Vocabulary.of(chain.from_iterable(map(splitter.split, texts)), min_count=min_count)
+        if not vocabulary.symbols and any(map(splitter.split, texts)):
             raise ArgumentError("min_count", got=f"{min_count:,}", expected=f"less: no {side} symbol is that frequent")
-        return cls(side, symboliser, vocabulary)
+        return cls(side, splitter, vocabulary)
 
-    def extended(self, texts: Iterable[str], *, min_count: int = 1) -> "StringCoder":
+    def extended(self, texts: Iterable[str], *, min_count: int = 1) -> "Tokenizer":
         """With the new symbols of some texts too, without those that are rarer than `min_count`."""
         new = chain.from_iterable(map(self.split, texts))
         return replace(self, vocabulary=self.vocabulary.extended(new, min_count=min_count))
 
     def split(self, text: str) -> tuple[str, ...]:
         """The symbols of a string."""
-        return self.symboliser.split(text)
+        return self.splitter.split(text)
 
     def encode(self, texts: Sequence[str]) -> EncodedStrings:
         """The numbers of strings; one warning names all symbols that are new."""
@@ -117,39 +117,39 @@ class StringCoder:
 
 
 @dataclass(frozen=True)
-class Coders:
+class Tokenizers:
     """Both sides of the pairs."""
 
-    source: StringCoder
-    target: StringCoder
+    source: Tokenizer
+    target: Tokenizer
 
     @classmethod
-    def of(cls, config: StringConfig, vocabularies: Mapping[str, Vocabulary]) -> "Coders":
+    def of(cls, config: StringConfig, vocabularies: Mapping[str, Vocabulary]) -> "Tokenizers":
         """With given vocabularies, `source` and `target`."""
-        of_source, of_target = _symbolisers(config)
+        of_source, of_target = _splitters(config)
         source, target = vocabularies["source"], vocabularies["target"]
-        return cls(StringCoder("source", of_source, source), StringCoder("target", of_target, target))
+        return cls(Tokenizer("source", of_source, source), Tokenizer("target", of_target, target))
 
     @classmethod
-    def learned(cls, config: StringConfig, pairs: Pairs, *, min_count: int = 1) -> "Coders":
+    def learned(cls, config: StringConfig, pairs: Pairs, *, min_count: int = 1) -> "Tokenizers":
         """With the symbols that one side of some pairs has at least so often."""
-        of_source, of_target = _symbolisers(config)
-        source = StringCoder.learned("source", of_source, pairs.sources, min_count=min_count)
-        return cls(source, StringCoder.learned("target", of_target, pairs.targets, min_count=min_count))
+        of_source, of_target = _splitters(config)
+        source = Tokenizer.learned("source", of_source, pairs.sources, min_count=min_count)
+        return cls(source, Tokenizer.learned("target", of_target, pairs.targets, min_count=min_count))
 
-    def shared(self) -> "Coders":
+    def shared(self) -> "Tokenizers":
         """With one vocabulary for both sides."""
         together = Vocabulary.of([*self.source.vocabulary.symbols, *self.target.vocabulary.symbols])
-        return Coders(replace(self.source, vocabulary=together), replace(self.target, vocabulary=together))
+        return Tokenizers(replace(self.source, vocabulary=together), replace(self.target, vocabulary=together))
 
-    def extended(self, pairs: Pairs, *, shared: bool = False, min_count: int = 1) -> "Coders":
+    def extended(self, pairs: Pairs, *, shared: bool = False, min_count: int = 1) -> "Tokenizers":
         """With the new symbols of some pairs too; those that had numbers keep them. A shared vocabulary stays so."""
         source = self.source.extended(pairs.sources, min_count=min_count)
         target = self.target.extended(pairs.targets, min_count=min_count)
         if not shared:
-            return Coders(source, target)
+            return Tokenizers(source, target)
         both = source.vocabulary.extended(target.vocabulary.symbols)
-        return Coders(replace(source, vocabulary=both), replace(target, vocabulary=both))
+        return Tokenizers(replace(source, vocabulary=both), replace(target, vocabulary=both))
 
     @property
     def vocabularies(self) -> dict[str, Vocabulary]:
@@ -161,8 +161,8 @@ class Coders:
         return self.source.encode(pairs.sources), self.target.encode(pairs.targets)
 
 
-def _symbolisers(config: StringConfig) -> tuple[Symboliser, Symboliser]:
+def _splitters(config: StringConfig) -> tuple[SymbolSplitter, SymbolSplitter]:
     return (
-        Symboliser(config.source_symbols, config.unicode_form, config.source_case),
-        Symboliser(config.target_symbols, config.unicode_form, config.target_case),
+        SymbolSplitter(config.source_symbols, config.unicode_form, config.source_case),
+        SymbolSplitter(config.target_symbols, config.unicode_form, config.target_case),
     )

@@ -8,7 +8,7 @@ from fastapi import APIRouter
 
 from nsed.web import service
 from nsed.web.limits import Limits
-from nsed.web.request_batching import Together, Workers
+from nsed.web.request_batching import RequestBatcher, Workers
 from nsed.web.schemas import (
     AlignResponse,
     Answers,
@@ -26,7 +26,7 @@ from nsed.web.schemas import (
     TransduceRequest,
     TransduceResponse,
 )
-from nsed.web.served_models import Corrections, Gallery, ServedModel
+from nsed.web.served_models import RequestOverrides, ServedModel, ServedModels
 
 FAILURES: dict[int | str, dict[str, Any]] = {
     400: {"model": ErrorBody, "description": "The body is no JSON."},
@@ -40,9 +40,16 @@ FAILURES: dict[int | str, dict[str, Any]] = {
 class Api:
     """The verbs, checked against the limits and done in turn."""
 
-    def __init__(self, gallery: Gallery, limits: Limits, corrections: Corrections, workers: Workers) -> None:
-        self._gallery, self._limits, self._corrections, self._workers = gallery, limits, corrections, workers
-        self._queues: dict[tuple[str, int, int | None, bool], Together] = {}
+    def __init__(
+        self, served_models: ServedModels, limits: Limits, corrections: RequestOverrides, workers: Workers
+    ) -> None:
+        self._served_models, self._limits, self._corrections, self._workers = (
+            served_models,
+            limits,
+            corrections,
+            workers,
+        )
+        self._queues: dict[tuple[str, int, int | None, bool], RequestBatcher] = {}
 
     def router(self) -> APIRouter:
         """All verbs at their addresses."""
@@ -57,12 +64,12 @@ class Api:
 
     async def models(self) -> ModelsResponse:
         """The models that are served, what each can do, and what a request may ask for."""
-        shown = [_card(one) for one in self._gallery]
+        shown = [_card(one) for one in self._served_models]
         return ModelsResponse(models=shown, limits=self._limits.told(), exceptions=len(self._corrections))
 
     async def transduce(self, asked: TransduceRequest) -> TransduceResponse:
         """The most probable targets of each source; what the file of exceptions says comes first, and is marked."""
-        served = self._gallery.able(asked.model, "transduce")
+        served = self._served_models.able(asked.model, "transduce")
         self._limits.check_count("sources", asked.sources)
         self._limits.check_texts("sources", asked.sources)
         self._limits.check_width(asked.nbest, asked.beam)
@@ -71,19 +78,19 @@ class Api:
 
     async def match(self, asked: PairsRequest) -> MatchResponse:
         """Whether the strings of each pair belong together, with calibrated probabilities."""
-        served, pairs = self._gallery.able(asked.model, "match"), self._pairs(asked.pairs)
+        served, pairs = self._served_models.able(asked.model, "match"), self._pairs(asked.pairs)
         found = await self._workers.run(partial(service.match, served, pairs))
         return MatchResponse(model=served.name, results=found)
 
     async def align(self, asked: PairsRequest) -> AlignResponse:
         """The most probable edit operations of each pair."""
-        served, pairs = self._gallery.able(asked.model, "align"), self._pairs(asked.pairs)
+        served, pairs = self._served_models.able(asked.model, "align"), self._pairs(asked.pairs)
         found = await self._workers.run(partial(service.align, served, pairs))
         return AlignResponse(model=served.name, results=found)
 
     async def explain(self, asked: ExplainRequest) -> ExplainResponse:
         """The best scripts, the tables of the lattice and what each operation adds to the score, drawn on demand."""
-        served = self._gallery.able(asked.model, "explain")
+        served = self._served_models.able(asked.model, "explain")
         self._limits.check_texts("source", [asked.source])
         self._limits.check_texts("target", [asked.target or ""])
         known = self._corrections.of(served, [asked.source])
@@ -91,15 +98,15 @@ class Api:
 
     async def rules(self, asked: RulesRequest) -> RulesResponse:
         """What becomes of which symbol, how often, and where: in the pairs given, or in those the server knows."""
-        served = self._gallery.able(asked.model, "rules")
+        served = self._served_models.able(asked.model, "rules")
         pairs = None if asked.pairs is None else self._pairs(asked.pairs)
         return await self._workers.run(partial(service.rules, served, pairs, by=asked.by, top=asked.top))
 
-    def _queue(self, served: ServedModel, asked: TransduceRequest) -> Together:
+    def _queue(self, served: ServedModel, asked: TransduceRequest) -> RequestBatcher:
         key = served.name, asked.nbest, asked.beam, asked.scripts
         if key not in self._queues:
             beam = max(asked.nbest, asked.beam or getattr(served.model, "beam", 1))
-            self._queues[key] = Together(self._workers, self._transducing(served, asked), beam=beam)
+            self._queues[key] = RequestBatcher(self._workers, self._transducing(served, asked), beam=beam)
         return self._queues[key]
 
     def _transducing(self, served: ServedModel, asked: TransduceRequest) -> service.Transducing:

@@ -18,7 +18,7 @@ from nsed.web.errors import add_handlers, answer
 from nsed.web.limits import ApiError, Limits
 from nsed.web.request_batching import Workers
 from nsed.web.schemas import Health
-from nsed.web.served_models import NO_OVERRIDES, Corrections, Gallery, ServedModel
+from nsed.web.served_models import NO_OVERRIDES, RequestOverrides, ServedModel, ServedModels
 
 TYPES = {"html": "text/html", "css": "text/css", "js": "text/javascript", "svg": "image/svg+xml"}
 
@@ -151,8 +151,8 @@ def make_app(
 
     Raises `DataError` where the exceptions contradict themselves, and `ArgumentError` where two models have one name.
     """
-    limits, gallery = limits or Limits(), Gallery(models)
-    corrections, workers = Corrections(exceptions, gallery), Workers(limits)
+    limits, served_models = limits or Limits(), ServedModels(models)
+    corrections, workers = RequestOverrides(exceptions, served_models), Workers(limits)
     app = FastAPI(
         title="Neural String Edit Distance",
         version=__version__,
@@ -162,10 +162,10 @@ def make_app(
         lifespan=_closing(workers),
     )
     add_handlers(app)
-    app.include_router(Api(gallery, limits, corrections, workers).router())
+    app.include_router(Api(served_models, limits, corrections, workers).router())
     app.include_router(page_router())
     app.get("/healthz", tags=["health"])(_health(workers))
-    tell_limits(app.openapi(), [one.name for one in gallery], limits)
+    tell_limits(app.openapi(), [one.name for one in served_models], limits)
     app.add_middleware(Protection, largest=limits.body)
     return app
 

@@ -66,7 +66,7 @@ class Ticket(NamedTuple):
     answers: "asyncio.Future[Answers]"
 
 
-class Together:
+class RequestBatcher:
     """The queue of all who ask the same of the same model; `work` answers many sources at once."""
 
     def __init__(self, workers: Workers, work: Callable[[Sequence[str]], list[Answers]], *, beam: int) -> None:

@@ -76,7 +76,7 @@ class ServedModel:
             raise ArgumentError("model", got=f"{self.name}, which can {able}", expected=f"a model that can {ability}")
 
 
-class Gallery:
+class ServedModels:
     """All models that are served, by name."""
 
     def __init__(self, models: Iterable[ServedModel]) -> None:
@@ -118,7 +118,7 @@ def _own_rules(model: Any) -> RuleTable | None:
         return None
 
 
-class Corrections:
+class RequestOverrides:
     """Which exceptions each model has, by the symbols that it reads.
 
     Raises `DataError`, with file and line, where a source has a target twice.
@@ -126,14 +126,14 @@ class Corrections:
 
     def __init__(self, exceptions: Overrides, models: Iterable[ServedModel]) -> None:
         self._exceptions = exceptions
-        self._settled = {one.name: exceptions.by_source(one.model.coders) for one in models}
+        self._settled = {one.name: exceptions.by_source(one.model.tokenizers) for one in models}
 
     def __len__(self) -> int:
         return len(self._exceptions)
 
     def of(self, served: ServedModel, sources: Sequence[str]) -> Overrides:
         """Those of some sources."""
-        settled, split = self._settled[served.name], served.model.coders.source.split
+        settled, split = self._settled[served.name], served.model.tokenizers.source.split
         different = {split(source): source for source in sources}
         return Overrides(
             Pairs.of([(source, target) for key, source in different.items() for target in settled.get(key, [])])

@@ -8,7 +8,7 @@ from nsed.errors import NotExplainableError
 from nsed.explain.rule_table import Ranking, Rule, RuleTable, plain
 from nsed.explain.rules import rules as rules_in
 from nsed.models.transduction import Overrides, Transduction
-from nsed.text import EditScript, Pairs, StringCoder
+from nsed.text import EditScript, Pairs, Tokenizer
 from nsed.web.limits import Limits
 from nsed.web.schemas import Aligned, Answer, Answers, Decided, ExplainRequest, ExplainResponse, RulesResponse, Script
 from nsed.web.served_models import ServedModel
@@ -28,9 +28,9 @@ def transduce(
     """The most probable targets of each source, those of the exceptions first."""
     found = served.model.transduce(sources, nbest=nbest, beam=beam, overrides=exceptions)
     told = _scripts(served, sources, found) if scripts and "align" in served.abilities else _no_scripts(found)
-    coder = served.model.coders.source
+    tokenizer = served.model.tokenizers.source
     return [
-        Answers(source=source, answers=list(map(_answer, best, row)), unknown=unknown_symbols(coder, source))
+        Answers(source=source, answers=list(map(_answer, best, row)), unknown=unknown_symbols(tokenizer, source))
         for source, best, row in zip(sources, found, told, strict=True)
     ]
 
@@ -61,10 +61,10 @@ def align(served: ServedModel, pairs: Sequence[tuple[str, str]]) -> list[Aligned
 
 def explain(served: ServedModel, asked: ExplainRequest, exceptions: Overrides, limits: Limits) -> ExplainResponse:
     """Why a pair got its score. Raises `NotExplainableError` where the model cannot make the target at all."""
-    coders = served.model.coders
-    limits.check_drawn("source", coders.source.split(asked.source))
+    tokenizers = served.model.tokenizers
+    limits.check_drawn("source", tokenizers.source.split(asked.source))
     target, exception = _target(served, asked, exceptions)
-    limits.check_drawn("target", coders.target.split(target))
+    limits.check_drawn("target", tokenizers.target.split(target))
     made = served.model.explain(asked.source, target, scripts=asked.scripts)
     return ExplainResponse(
         model=served.name,
@@ -89,9 +89,9 @@ def rules(
     return RulesResponse(model=served.name, pairs=table.pairs, total=len(table), rules=chosen)
 
 
-def unknown_symbols(coder: StringCoder, text: str) -> list[str]:
+def unknown_symbols(tokenizer: Tokenizer, text: str) -> list[str]:
     """Symbols that a model reads as one it does not know."""
-    return sorted({symbol for symbol in coder.split(text) if symbol not in coder.vocabulary})
+    return sorted({symbol for symbol in tokenizer.split(text) if symbol not in tokenizer.vocabulary})
 
 
 def finite(value: Any) -> Any:
@@ -109,10 +109,10 @@ def finite(value: Any) -> Any:
 
 def _target(served: ServedModel, asked: ExplainRequest, exceptions: Overrides) -> tuple[str, bool]:
     """What is to be explained, and whether the exceptions have it."""
-    coders = served.model.coders
-    settled = exceptions.by_source(coders).get(coders.source.split(asked.source), [])
+    tokenizers = served.model.tokenizers
+    settled = exceptions.by_source(tokenizers).get(tokenizers.source.split(asked.source), [])
     if asked.target is not None:
-        return asked.target, coders.target.split(asked.target) in map(coders.target.split, settled)
+        return asked.target, tokenizers.target.split(asked.target) in map(tokenizers.target.split, settled)
     served.check("transduce")
     return (settled[0], True) if settled else (served.model.best_target(asked.source), False)
 

@@ -25,7 +25,7 @@ Symbols = tuple[str, ...]
 
 
 @dataclass(frozen=True)
-class Word:
+class AnsweredWord:
     """A source, the targets that are right, and what languages its pairs have."""
 
     source: str
@@ -36,10 +36,10 @@ class Word:
 
 
 @dataclass(frozen=True)
-class Answers:
+class AnsweredWords:
     """What a model said to different sources, best answer first, and how far that is from what is right."""
 
-    words: list[Word]
+    words: list[AnsweredWord]
     given: Sequence[Sequence[Any]]
     errors: WordErrors
     nbest: int
@@ -57,30 +57,30 @@ class Answers:
 
 def answer(
     model: Any, pairs: Pairs, *, nbest: int = 1, beam: int | None = None, progress: Progress = silent
-) -> Answers:
+) -> AnsweredWords:
     """Transduce each different source once; any target that it has in the pairs is right."""
     words = _words(model, pairs)
     with progress("transducing", len(words)) as on_batch:
         given = model.transduce([word.source for word in words], nbest=nbest, beam=beam, on_batch=on_batch)
     best = [answers[0].symbols if answers else () for answers in given]
-    return Answers(words, given, word_errors(best, [word.references for word in words]), nbest)
+    return AnsweredWords(words, given, word_errors(best, [word.references for word in words]), nbest)
 
 
-def _words(model: Any, pairs: Pairs) -> list[Word]:
+def _words(model: Any, pairs: Pairs) -> list[AnsweredWord]:
     targets: dict[str, dict[str, None]] = {}
     languages: dict[str, set[str]] = {}
     columns = [column for column in (pairs.source_languages, pairs.target_languages) if column is not None]
     for row, (source, target) in enumerate(pairs):
         targets.setdefault(source, {})[target] = None
         languages.setdefault(source, set()).update(column[row] for column in columns)
-    split, cut = model.coders.source.split, model.coders.target.split
+    split, cut = model.tokenizers.source.split, model.tokenizers.target.split
     return [
-        Word(source, len(split(source)), tuple(right), tuple(map(cut, right)), frozenset(languages[source]))
+        AnsweredWord(source, len(split(source)), tuple(right), tuple(map(cut, right)), frozenset(languages[source]))
         for source, right in targets.items()
     ]
 
 
-def transduction_figures(done: Answers) -> tuple[Figure, ...]:
+def transduction_figures(done: AnsweredWords) -> tuple[Figure, ...]:
     """Error rates with their intervals; of several answers also how often one is right, and how near the best is."""
     errors, score = done.errors, done.errors.score()
     edits = np.stack([errors.edits, errors.lengths], axis=1)
@@ -94,7 +94,7 @@ def transduction_figures(done: Answers) -> tuple[Figure, ...]:
     return figures + (_nbest_figures(done) if done.nbest > 1 else ())
 
 
-def _nbest_figures(done: Answers) -> tuple[Figure, ...]:
+def _nbest_figures(done: AnsweredWords) -> tuple[Figure, ...]:
     accuracy, note = nbest_accuracy(done.outputs, done.references, ks=[done.nbest]), f"of {done.nbest} answers"
     return (
         Figure("nbest_accuracy", accuracy[done.nbest], note=f"one {note} is right"),
@@ -102,7 +102,7 @@ def _nbest_figures(done: Answers) -> tuple[Figure, ...]:
     )
 
 
-def transduction_curves(done: Answers) -> tuple[Curve, ...]:
+def transduction_curves(done: AnsweredWords) -> tuple[Curve, ...]:
     """Error rates by length of the source; how often one of the first k answers is right."""
     groups = length_groups(_lengths(done))
     lines = tuple(
@@ -113,18 +113,18 @@ def transduction_curves(done: Answers) -> tuple[Curve, ...]:
     return (by_length, _nbest_curve(done)) if done.nbest > 1 else (by_length,)
 
 
-def _point(rows: np.ndarray, values: np.ndarray, done: Answers) -> Point:
+def _point(rows: np.ndarray, values: np.ndarray, done: AnsweredWords) -> Point:
     """At the mean length of a group."""
     return Point(float(_lengths(done)[rows].mean()), float(values[rows].mean()), len(rows))
 
 
-def _nbest_curve(done: Answers) -> Curve:
+def _nbest_curve(done: AnsweredWords) -> Curve:
     found = nbest_accuracy(done.outputs, done.references, ks=range(1, done.nbest + 1))
     points = tuple(Point(float(k), share) for k, share in found.items())
     return Curve("n-best accuracy", "answers", "words with a right one", (Line("words", points),), x_kind="count")
 
 
-def transduction_breakdowns(done: Answers) -> tuple[Breakdown, ...]:
+def transduction_breakdowns(done: AnsweredWords) -> tuple[Breakdown, ...]:
     """By the length of the source and, where languages are known, by these."""
     by_length = _breakdown("source length", length_groups(_lengths(done)), done.errors)
     by_language = category_groups([word.languages for word in done.words])
@@ -139,5 +139,5 @@ def _breakdown(by: str, groups: list[Rows], errors: WordErrors) -> Breakdown:
     return Breakdown(by, "words", ("cer", "corpus_cer", "wer"), tuple(found))
 
 
-def _lengths(done: Answers) -> np.ndarray:
+def _lengths(done: AnsweredWords) -> np.ndarray:
     return np.array([word.length for word in done.words])

@@ -10,7 +10,7 @@ from nsed.capabilities import Capability, can
 from nsed.errors import ArgumentError
 from nsed.evaluate.matching import f1_of_totals
 from nsed.evaluate.report.answers import (
-    Answers,
+    AnsweredWords,
     answer,
     transduction_breakdowns,
     transduction_curves,
@@ -25,7 +25,7 @@ from nsed.progress import Progress, silent
 from nsed.text import Links, Pairs
 
 
-def compare_answers(ours: Answers, theirs: Answers) -> tuple[Difference, ...]:
+def compare_answers(ours: AnsweredWords, theirs: AnsweredWords) -> tuple[Difference, ...]:
     """Of error rates: below zero, ours are fewer."""
     values = {
         "cer": (ours.errors.rates, theirs.errors.rates),
@@ -101,7 +101,7 @@ def evaluate(
 
 
 def _report(
-    task: "Task[Done]", model: NamedModel, pairs: Pairs, *, name: str, wishes: Wishes, progress: Progress
+    task: "ReportTask[Done]", model: NamedModel, pairs: Pairs, *, name: str, wishes: Wishes, progress: Progress
 ) -> Report:
     done = task.run(model, pairs, wishes, progress)
     return Report(
@@ -123,7 +123,9 @@ def _settings(model: Any, wishes: Wishes) -> dict[str, int]:
     return {"nbest": wishes.nbest, **({"beam": max(beam, wishes.nbest)} if beam else {})}
 
 
-def _comparison(task: "Task[Done]", ours: Done, pairs: Pairs, wishes: Wishes, progress: Progress) -> Comparison | None:
+def _comparison(
+    task: "ReportTask[Done]", ours: Done, pairs: Pairs, wishes: Wishes, progress: Progress
+) -> Comparison | None:
     if wishes.against is None:
         return None
     theirs = task.run(wishes.against, pairs, wishes, progress)
@@ -137,7 +139,7 @@ def _alignment(model: NamedModel, pairs: Pairs, wishes: Wishes, progress: Progre
     return alignment_figures(model.model, pairs, wishes.alignments, progress=progress)
 
 
-def _answers(model: NamedModel, pairs: Pairs, wishes: Wishes, progress: Progress) -> Answers:
+def _answers(model: NamedModel, pairs: Pairs, wishes: Wishes, progress: Progress) -> AnsweredWords:
     if not can(model.model, Capability.TRANSDUCE):
         raise ArgumentError("model", got=model.name, expected="one that turns sources into targets, as the other does")
     return answer(model.model, pairs, nbest=wishes.nbest, beam=wishes.beam, progress=progress)
@@ -150,7 +152,7 @@ def _decisions(model: NamedModel, pairs: Pairs, wishes: Wishes, progress: Progre
 
 
 @dataclass(frozen=True)
-class Task(Generic[Done]):
+class ReportTask(Generic[Done]):
     """What is measured of a kind of work: how it is done, and what is made of it."""
 
     kind: TaskKind
@@ -162,7 +164,7 @@ class Task(Generic[Done]):
     compare: Callable[[Done, Done], tuple[Difference, ...]]
 
 
-TRANSDUCTION = Task(
+TRANSDUCTION = ReportTask(
     "transduction",
     _answers,
     transduction_figures,
@@ -171,7 +173,7 @@ TRANSDUCTION = Task(
     wrong_answers,
     compare_answers,
 )
-MATCHING = Task(
+MATCHING = ReportTask(
     "matching",
     _decisions,
     matching_figures,
@@ -180,7 +182,7 @@ MATCHING = Task(
     false_decisions,
     compare_decisions,
 )
-ALIGNMENT = Task(
+ALIGNMENT = ReportTask(
     "alignment",
     lambda model, pairs, wishes, progress: pairs,
     lambda pairs: (Figure("pairs_aligned", len(pairs), "count"),),

@@ -25,7 +25,7 @@ from nsed.evaluate import (
 from nsed.evaluate.grouping import Rows
 from nsed.evaluate.report.records import Breakdown, Curve, Figure, Group, Line, Point
 from nsed.progress import Progress, silent
-from nsed.text import Coders, Pairs, Symboliser
+from nsed.text import Pairs, SymbolSplitter, Tokenizers
 
 CURVE_POINTS = 200
 OPTIMISTIC = "tuned on these very pairs: optimistic"
@@ -65,8 +65,8 @@ def decide(model: Any, pairs: Pairs, *, validation: Pairs | None = None, progres
 
 def _lengths(model: Any, pairs: Pairs) -> np.ndarray:
     """In the model's symbols; grapheme clusters where it does not say what these are."""
-    coders: Coders | None = getattr(model, "coders", None)
-    split = Symboliser().split if coders is None else coders.source.split
+    tokenizers: Tokenizers | None = getattr(model, "tokenizers", None)
+    split = SymbolSplitter().split if tokenizers is None else tokenizers.source.split
     lengths = {source: len(split(source)) for source in set(pairs.sources)}
     return np.array([lengths[source] for source in pairs.sources])
 

@@ -11,7 +11,7 @@ from nsed.errors import DataError, NotExplainableError
 from nsed.evaluate import Agreement, alignment_score, links_in_proportion, read_pharaoh, totals_interval
 from nsed.evaluate.report.records import Figure
 from nsed.progress import OnBatch, Progress, silent
-from nsed.text import Coders, Links, Pairs
+from nsed.text import Links, Pairs, Tokenizers
 
 
 def read_reference(path: Path, pairs: Pairs) -> list[Links]:
@@ -46,9 +46,9 @@ def alignment_figures(
 
 
 def _control(model: Any, pairs: Pairs, reference: Sequence[Links]) -> Iterator[Figure]:
-    coders: Coders | None = getattr(model, "coders", None)
-    if coders is not None:
-        split, write = coders.source.split, coders.target.split
+    tokenizers: Tokenizers | None = getattr(model, "tokenizers", None)
+    if tokenizers is not None:
+        split, write = tokenizers.source.split, tokenizers.target.split
         found = [links_in_proportion(len(split(source)), len(write(target))) for source, target in pairs]
         note = "of links in proportion to the lengths, without a model"
         yield Figure("alignment_f1_control", alignment_score(found, reference).f1, note=note)

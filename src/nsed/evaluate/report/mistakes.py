@@ -8,7 +8,7 @@ from rapidfuzz.distance import Levenshtein
 
 from nsed.capabilities import Capability, can
 from nsed.errors import NotExplainableError, UnknownSymbolWarning
-from nsed.evaluate.report.answers import Answers, Symbols
+from nsed.evaluate.report.answers import AnsweredWords, Symbols
 from nsed.evaluate.report.decisions import Decisions
 from nsed.evaluate.report.records import Figure, Mistake, NamedScript
 from nsed.text import Pairs
@@ -46,7 +46,7 @@ def _false_decision(model: Any, done: Decisions, row: int) -> Mistake:
     )
 
 
-def wrong_answers(model: Any, done: Answers, count: int) -> tuple[Mistake, ...]:
+def wrong_answers(model: Any, done: AnsweredWords, count: int) -> tuple[Mistake, ...]:
     """The words whose right answer is the least probable; of a model without scores, those with the most edits."""
     wrong = [_Wrong.of(done, int(row)) for row in np.flatnonzero(done.errors.wrong)] if count else []
     if can(model, Capability.SCORE) and wrong:
@@ -69,7 +69,7 @@ class _Wrong(NamedTuple):
     log_prob: float | None = None
 
     @classmethod
-    def of(cls, done: Answers, row: int) -> "_Wrong":
+    def of(cls, done: AnsweredWords, row: int) -> "_Wrong":
         word, answers = done.words[row], done.given[row]
         said: tuple[str, Symbols] = (answers[0].text, answers[0].symbols) if answers else ("", ())
         rates = [Levenshtein.distance(said[1], one) / max(len(one), 1) for one in word.references]

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 from importlib.resources import files
 from typing import NamedTuple
 
-from nsed.explain.explanation import Outline
+from nsed.explain.explanation import ExplanationSummary
 from nsed.explain.render.edit_boxes import BOX_STYLE, UNSURE, boxes, legend
 from nsed.explain.render.markup import foreign, text
 from nsed.explain.render.numbers import nats, percent
@@ -12,42 +12,44 @@ from nsed.explain.render.report_summary import choices, operations_of, summary
 from nsed.explain.render.svg import tag, words
 
 
-class Column(NamedTuple):
+class ReportColumn(NamedTuple):
     """What a column shows; `mark` is the class of its cells, `value` what they sort by, None for their text."""
 
     name: str
     mark: str
     meaning: str
-    shown: Callable[[Outline], str]
-    value: Callable[[Outline], float] | None = None
+    shown: Callable[[ExplanationSummary], str]
+    value: Callable[[ExplanationSummary], float] | None = None
 
 
-def _decided(outline: Outline) -> str:
+def _decided(outline: ExplanationSummary) -> str:
     assert outline.decision is not None
     return words(f"{'✓' if outline.decision.match else '✗'} {outline.decision.word}")
 
 
-def _doubt(outline: Outline) -> str:
+def _doubt(outline: ExplanationSummary) -> str:
     number = f"≈ {outline.alternatives:.3g}" if outline.alternatives < 999.5 else "> 1,000"
     return words(nats(outline.entropy)) + tag("small", {}, words(f" {number}"))
 
 
 _TEXTS = (
-    Column("source", "a", "the string that is read", lambda one: foreign(one.source)),
-    Column("target", "z", "the string that is written", lambda one: foreign(one.target)),
-    Column("operations", "o", "the most probable script", lambda one: boxes(one.script), lambda one: len(one.script)),
+    ReportColumn("source", "a", "the string that is read", lambda one: foreign(one.source)),
+    ReportColumn("target", "z", "the string that is written", lambda one: foreign(one.target)),
+    ReportColumn(
+        "operations", "o", "the most probable script", lambda one: boxes(one.script), lambda one: len(one.script)
+    ),
 )
-_DECISION = Column("decision", "d", "whether the score reaches the threshold", _decided, lambda one: one.log_prob)
+_DECISION = ReportColumn("decision", "d", "whether the score reaches the threshold", _decided, lambda one: one.log_prob)
 _NUMBERS = (
-    Column("score", "l", "log-probability", lambda one: words(nats(one.log_prob)), lambda one: one.log_prob),
-    Column(
+    ReportColumn("score", "l", "log-probability", lambda one: words(nats(one.log_prob)), lambda one: one.log_prob),
+    ReportColumn(
         "share",
         "h",
         "of this script among all derivations of the target",
         lambda one: words(percent(one.script.share)),
         lambda one: one.script.share,
     ),
-    Column(
+    ReportColumn(
         "entropy",
         "e",
         "doubt about the derivation in nats, and ≈ how many equally probable scripts would leave as much",
@@ -57,32 +59,32 @@ _NUMBERS = (
 )
 
 
-def columns_of(outlines: Sequence[Outline]) -> tuple[Column, ...]:
+def columns_of(summaries: Sequence[ExplanationSummary]) -> tuple[ReportColumn, ...]:
     """The columns that pairs of one model have."""
-    decides = any(one.decision is not None for one in outlines)
+    decides = any(one.decision is not None for one in summaries)
     meaning = "that the pair matches, calibrated" if decides else "of the target, given the source"
-    probability = Column(
+    probability = ReportColumn(
         "probability", "p", meaning, lambda one: words(percent(one.probability)), lambda one: one.probability
     )
     return (*_TEXTS, probability, *((_DECISION,) if decides else ()), *_NUMBERS)
 
 
-def table(outlines: Sequence[Outline]) -> Iterator[str]:
+def table(summaries: Sequence[ExplanationSummary]) -> Iterator[str]:
     """The table, part by part."""
-    columns = columns_of(outlines)
+    columns = columns_of(summaries)
     heads = _head("n", "#", "place in the data"), *(_head(one.mark, one.name, one.meaning) for one in columns)
     yield f'<table id="pairs"><thead>{tag("tr", {}, *heads)}</thead>\n<tbody>\n'
-    yield from (row(number, one, columns) for number, one in enumerate(outlines, start=1))
+    yield from (row(number, one, columns) for number, one in enumerate(summaries, start=1))
     yield "</tbody></table>\n"
 
 
-def row(number: int, outline: Outline, columns: Sequence[Column]) -> str:
+def row(number: int, outline: ExplanationSummary, columns: Sequence[ReportColumn]) -> str:
     """A pair."""
     first = tag("td", {"class": "n", "data-v": number}, f"{number:,}")
     return tag("tr", {}, first, *(_cell(column, outline) for column in columns)) + "\n"
 
 
-def _cell(column: Column, outline: Outline) -> str:
+def _cell(column: ReportColumn, outline: ExplanationSummary) -> str:
     value = {} if column.value is None else {"data-v": f"{column.value(outline):.6g}"}
     return tag("td", {"class": column.mark, **value}, column.shown(outline))
 
@@ -96,18 +98,18 @@ _ALONE = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inli
 """What the page allows itself: nothing from outside."""
 
 
-def report_page(outlines: Sequence[Outline], *, title: str) -> Iterator[str]:
+def report_page(summaries: Sequence[ExplanationSummary], *, title: str) -> Iterator[str]:
     """The page, part by part, ready for a file in UTF-8. All of it can be read and printed without its script."""
-    operations = operations_of(outlines)
+    operations = operations_of(summaries)
     yield '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">\n'
     yield f'<meta http-equiv="Content-Security-Policy" content="{_ALONE}">\n'
     yield '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
     yield f"<title>{text(title)}</title>\n<style>{BOX_STYLE}{_resource('page.css')}</style>\n"
     yield '<script>document.documentElement.className = "js"</script></head><body>\n<header>'
-    yield f"<h1><bdi>{text(title)}</bdi></h1>\n{summary(outlines, operations)}</header>\n<main>\n"
+    yield f"<h1><bdi>{text(title)}</bdi></h1>\n{summary(summaries, operations)}</header>\n<main>\n"
     yield _controls(choices(operations))
     yield f'<p class="legend">{legend()} <span>{_PALE}</span><b></b></p>\n'
-    yield from table(outlines)
+    yield from table(summaries)
     yield f"{_PAGES}</main>\n<script>\n{_resource('page.js')}</script>\n</body></html>\n"
 
 

@@ -6,7 +6,7 @@ from statistics import fmean, median
 
 import numpy as np
 
-from nsed.explain.explanation import Outline
+from nsed.explain.explanation import ExplanationSummary
 from nsed.explain.render.edit_boxes import WORDS, box
 from nsed.explain.render.numbers import nats, percent
 from nsed.explain.render.svg import SIGNS, picture, tag, words, write
@@ -58,18 +58,18 @@ Operations = Counter[tuple[str, str, str]]
 """How often each operation (tag, source, target) is part of the best scripts."""
 
 
-def operations_of(outlines: Sequence[Outline]) -> Operations:
+def operations_of(summaries: Sequence[ExplanationSummary]) -> Operations:
     """All operations of the best scripts, counted."""
-    return Counter((edit.tag, edit.source, edit.target) for one in outlines for edit in one.script)
+    return Counter((edit.tag, edit.source, edit.target) for one in summaries for edit in one.script)
 
 
-def summary(outlines: Sequence[Outline], operations: Operations) -> str:
+def summary(summaries: Sequence[ExplanationSummary], operations: Operations) -> str:
     """Figures, distributions and the most frequent operations."""
     pictures = [
-        histogram((one.probability for one in outlines), title="probability of the pairs"),
-        histogram((one.script.share for one in outlines), title="share of the best script"),
+        histogram((one.probability for one in summaries), title="probability of the pairs"),
+        histogram((one.script.share for one in summaries), title="share of the best script"),
     ]
-    figures = [_figure(name, value) for name, value in _figures(outlines)]
+    figures = [_figure(name, value) for name, value in _figures(summaries)]
     return "\n".join(
         [
             tag("dl", {"class": "figures"}, *figures),
@@ -103,16 +103,16 @@ def _told(kind: str, source: str, target: str) -> str:
     return f"{source}{SIGNS[kind]}{target}" if kind == "replace" else f"{SIGNS[kind]}{source or target}"
 
 
-def _figures(outlines: Sequence[Outline]) -> Iterator[tuple[str, str]]:
-    yield "pairs", f"{len(outlines):,}"
-    if not outlines:
+def _figures(summaries: Sequence[ExplanationSummary]) -> Iterator[tuple[str, str]]:
+    yield "pairs", f"{len(summaries):,}"
+    if not summaries:
         return
-    decisions = [one.decision.match for one in outlines if one.decision is not None]
+    decisions = [one.decision.match for one in summaries if one.decision is not None]
     if decisions:
         yield "called a match", f"{sum(decisions):,} ({percent(fmean(decisions))})"
-    yield "median probability", percent(median(one.probability for one in outlines))
-    yield "mean share of the best script", percent(fmean(one.script.share for one in outlines))
-    yield "mean entropy", f"{nats(fmean(one.entropy for one in outlines))} nats"
+    yield "median probability", percent(median(one.probability for one in summaries))
+    yield "mean share of the best script", percent(fmean(one.script.share for one in summaries))
+    yield "mean entropy", f"{nats(fmean(one.entropy for one in summaries))} nats"
 
 
 def _figure(name: str, value: str) -> str:

@@ -16,7 +16,7 @@ LEAST = 0.1
 """Nats that the width stands for at least: what is all but certain looks so."""
 
 
-class Bar(NamedTuple):
+class WaterfallBar(NamedTuple):
     """One step of the waterfall, from the sum before it to the sum after it."""
 
     label: str
@@ -26,14 +26,15 @@ class Bar(NamedTuple):
     meaning: str
 
 
-def bars_of(evidence: Evidence) -> list[Bar]:
+def bars_of(evidence: Evidence) -> list[WaterfallBar]:
     """The parts in order, then the total from zero."""
     parts = evidence.contributions
     starts = accumulate((part.value for part in parts), initial=0.0)
     bars = [
-        Bar(part.name, part.kind, part.value, start, _meaning(part)) for part, start in zip(parts, starts, strict=False)
+        WaterfallBar(part.name, part.kind, part.value, start, _meaning(part))
+        for part, start in zip(parts, starts, strict=False)
     ]
-    return [*bars, Bar(evidence.total_name, "total", evidence.total, 0.0, f"the sum, {evidence.total_name}")]
+    return [*bars, WaterfallBar(evidence.total_name, "total", evidence.total, 0.0, f"the sum, {evidence.total_name}")]
 
 
 class Scale(NamedTuple):
@@ -60,7 +61,7 @@ def waterfall_svg(evidence: Evidence) -> str:
     return picture(*size, *_marks(evidence, len(bars), scale), *rows, title=title, description=description)
 
 
-def _scale(evidence: Evidence, bars: list[Bar]) -> Scale:
+def _scale(evidence: Evidence, bars: list[WaterfallBar]) -> Scale:
     """Room for all sums, for zero, and for the border of the decision."""
     needed = [] if evidence.decision is None else [evidence.decision.needed]
     sums = [0.0, *needed, *(bar.start for bar in bars), *(bar.start + bar.value for bar in bars)]
@@ -69,7 +70,7 @@ def _scale(evidence: Evidence, bars: list[Bar]) -> Scale:
     return Scale(left, low, BARS / (max(sums) - low))
 
 
-def _row(bar: Bar, row: int, scale: Scale) -> Iterator[str]:
+def _row(bar: WaterfallBar, row: int, scale: Scale) -> Iterator[str]:
     ends = sorted([scale.at(bar.start), scale.at(bar.start + bar.value)])
     top, base = 4 + row * ROW, 4 + row * ROW + 0.5 * ROW + FONT / 3
     shape = {"x": ends[0], "y": top + 3, "width": max(1.0, ends[1] - ends[0]), "height": ROW - 6}
