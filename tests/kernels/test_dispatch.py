@@ -92,7 +92,7 @@ def test_a_block_ends_and_a_call_does_not():
     assert ARCS.chosen(scores).backend == "torch"
 
 
-@pytest.mark.parametrize("backend", ["torch", "numba", "reference"])
+@pytest.mark.parametrize("backend", filter(switch.installed, ["torch", "numba", "reference"]))
 def test_the_environment_forces_one(backend):
     code = "import torch, nsed.lattice; from nsed.kernels.dispatch import report as r; print(r(torch.device('cpu')))"
     done = subprocess.run(
@@ -137,7 +137,7 @@ def test_a_lattice_is_done_by_the_backend_that_it_is_given_whatever_is_forced():
 
 def test_what_a_backend_cannot_do_is_torchs():
     half = torch.zeros(1, 2, 2, 4, dtype=torch.float16)
-    for backend in ("numba", "triton") if switch.installed("numba") else ():
+    for backend in filter(switch.installed, ("numba", "triton")):
         with use_backend(backend):
             assert ARCS.chosen(half).backend == "torch"
     assert ARCS.chosen(half).backend == "torch"
@@ -154,7 +154,10 @@ def test_refusals_are_reasons_in_words():
         assert "where gradients are wanted" in by_numba(source, source, weight, 0.1)
         assert by_numba(source, source, weight[:4], 0.1) == ""
     assert "not on a CPU" in by_numba(source.to("meta"), source, weight, 0.1)
-    assert "not on a GPU" in PAIR_SCORES.implementations["triton"].refusal(source, source, weight, 0.1)
+    assert PAIR_SCORES.implementations["triton"].refusal(source, source, weight, 0.1) in (
+        "not on a GPU",
+        "not installed",
+    )
 
 
 def test_every_kernel_has_a_twin_of_every_implementation():
@@ -174,7 +177,7 @@ def test_doctor_says_which_implementation_of_each_kernel_runs_and_why(monkeypatc
     shown = doctor()
     for kernel in KERNELS:
         assert f"{kernel} on cpu numba: " in shown
-    assert "lattice on cpu numba: compiled loops over cells and pairs (triton: not on a GPU)" in shown
+    assert "lattice on cpu numba: compiled loops over cells and pairs (triton: not " in shown
     with use_backend("torch"):
         assert "lattice on cpu torch: an anti-diagonal per step (forced)" in doctor()
     with use_backend("reference"):

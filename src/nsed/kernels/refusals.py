@@ -44,11 +44,11 @@ def no_floats_on_cpu(tensor: Tensor, *_: Any) -> str:
 
 def no_triton_pair_scores(source: Tensor, target: Tensor, weight: Tensor, dropout: float) -> str:
     """Of scores, and tables of features, that Triton would make."""
-    cells, classes = len(source) * source.shape[1] * target.shape[1], len(weight)
     if refused := no_gpu(source):
         return refused
     if source.dtype not in (torch.float32, torch.bfloat16):
         return "is compiled for float32 and bfloat16"
+    cells, classes = len(source) * source.shape[1] * target.shape[1], len(weight)
     fits = max(source.shape[1], target.shape[1]) <= LONGEST and classes <= MOST_SCORED and dropout < 1
     fits = fits and 0 < cells * max(classes, source.shape[2]) < MOST_NUMBERS
     return "" if fits else f"does strings below {LONGEST} symbols and {MOST_SCORED} classes at most"

@@ -76,6 +76,7 @@ def installed(backend: str) -> bool:
     return backend not in INSTALL or find_spec(backend) is not None
 
 
+@cache
 def interprets_triton() -> bool:
     """Whether Triton's kernels run without a GPU, interpreted and slowly, because the environment asks for it."""
     return os.environ.get("TRITON_INTERPRET") == "1"
