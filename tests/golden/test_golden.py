@@ -1,6 +1,9 @@
 """Folders that version 0.1 saved still load, and answer what they answered then."""
 
 import json
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 
@@ -37,6 +40,39 @@ def test_the_comparison_sees_a_changed_number_and_a_changed_text():
 
 
 @pytest.mark.slow
+def deepest_frame(ask):
+    """How many frames of the package are on the stack at most while a verb answers."""
+    base, deepest = str(Path(nsed.__file__).parent), 0
+
+    def watch(frame, event, _):
+        nonlocal deepest
+        depth = 0
+        while frame is not None:
+            depth, frame = depth + frame.f_code.co_filename.startswith(base), frame.f_back
+        deepest = max(deepest, depth if event == "call" else 0)
+
+    sys.setprofile(watch)
+    try:
+        ask()
+    finally:
+        sys.setprofile(None)
+    return deepest
+
+
+def test_from_a_verb_to_the_arithmetic_it_is_nine_frames_at_most():
+    code = (
+        "import sys; sys.path.insert(0, sys.argv[1]); from golden import test_golden as t; import nsed\n"
+        "matcher, g2p = nsed.load(t.answers.FOLDERS / 'matcher-rnn'), nsed.load('g2p-en')\n"
+        "for ask in (lambda: matcher.score([('AB', 'ab')]), lambda: g2p.score([('cat', 'K AE T')]),\n"
+        "            lambda: g2p.transduce(['cat']), lambda: g2p.transduce(['cat'], beam=1)):\n"
+        "    ask()  # what is imported and compiled at first use is not the way of a call\n"
+        "    print(t.deepest_frame(ask))"
+    )
+    tests = Path(__file__).parents[1]
+    done = subprocess.run([sys.executable, "-c", code, str(tests)], check=True, capture_output=True, text=True)
+    assert max(map(int, done.stdout.split())) <= 9, done.stdout
+
+
 def test_g2p_en_answers_2000_test_words_as_it_did(data_folder):
     lines = (data_folder / "g2p-cmudict" / "test.dict").read_text(encoding="utf-8").splitlines()
     now, then = answers.g2p_answers(lines), json.loads(answers.G2P.read_text(encoding="utf-8"))

@@ -39,7 +39,7 @@ def test_strings_are_read_as_the_twin_reads_them(shape, scale, way):
     torch.manual_seed(0)
     units, vectors = units_of(dim, scale=scale, device=way.device), torch.randn(*shape).to(way.device)
     back = _reversal(torch.randint(0, length + 1, (batch,)), length).to(way.device)
-    if way.refuses(GRU, units[0], vectors):
+    if way.refuses(GRU, vectors, units[0]):
         assert 0 in shape
         return
     way.poison()
@@ -62,9 +62,9 @@ def test_gradients_are_the_twins_where_it_learns(shape, way):
     units = units_of(shape[2], device=way.device)
     strings = torch.randn(*shape).to(way.device).requires_grad_()
     back = _reversal(torch.randint(0, shape[1] + 1, shape[:1]), shape[1]).to(way.device)
-    if way.refuses(GRU, units[0], strings):
+    if way.refuses(GRU, strings, units[0]):
         assert way.backend == "numba"
-        assert GRU.choose(units[0], strings) is twin
+        assert GRU.choose(strings, units[0]).code is twin
         return
     for name, given in {"read_onward": (units[0], strings), "read_both_ways": (units, strings, back)}.items():
         way.poison()
@@ -164,10 +164,10 @@ def test_what_is_learned_or_in_other_types_is_torchs():
     from nsed.kernels.numba import gru
 
     unit, vectors = unit_of(8), torch.randn(2, 3, 8)
-    assert GRU.choose(unit, vectors) is twin
-    assert GRU.choose(unit, vectors).read_onward(unit, vectors).requires_grad
+    assert GRU.choose(vectors, unit).code is twin
+    assert GRU.choose(vectors, unit).code.read_onward(unit, vectors).requires_grad
     with torch.no_grad():
-        assert GRU.choose(unit, vectors) is gru
-        assert GRU.choose(unit.double(), vectors.double()) is twin
+        assert GRU.choose(vectors, unit).code is gru
+        assert GRU.choose(vectors.double(), unit.double()).code is twin
         with torch.autocast("cpu", torch.bfloat16):
-            assert GRU.choose(unit.float(), vectors) is twin
+            assert GRU.choose(vectors, unit.float()).code is twin

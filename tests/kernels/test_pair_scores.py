@@ -124,24 +124,24 @@ class TestNumba:
         "shape", [(3, 4, 5, 11), (1, 1, 1, 8), (130, 3, 2, 33), (0, 3, 3, 8), (2, 0, 3, 8), (70, 20, 20, 4)], ids=str
     )
     def test_scores_in_slices_are_the_twins(self, shape, dtype):
-        from nsed.kernels.numba.pair_features import sliced_scores
+        from nsed.kernels.numba.pair_features import SlicedScores
 
         inputs = case(*shape, dtype=dtype)
-        assert_like_twin(sliced_scores(*inputs, eps=EPS), twin.pair_scores(*inputs, eps=EPS), inputs)
+        assert_like_twin(SlicedScores.apply(*inputs, EPS, 0.0), twin.pair_scores(*inputs, eps=EPS), inputs)
 
     def test_gradients_in_slices_with_dropout_are_those_of_the_same_draw(self, monkeypatch):
-        from nsed.kernels.numba.pair_features import sliced_scores
+        from nsed.kernels.numba.pair_features import SlicedScores
         from nsed.kernels.numba.pair_scores import fused_scores
 
         monkeypatch.setattr("nsed.kernels.numba.pair_features.CELLS", 20)
 
         def seeded(*inputs):
             torch.manual_seed(3)
-            return sliced_scores(*inputs, eps=EPS, dropout=0.4)
+            return SlicedScores.apply(*inputs, EPS, 0.4)
 
         inputs = case()
         assert gradcheck(seeded, inputs)
-        assert not torch.equal(seeded(*inputs), sliced_scores(*inputs, eps=EPS))
+        assert not torch.equal(seeded(*inputs), SlicedScores.apply(*inputs, EPS, 0.0))
         in_slices = seeded(*inputs)
         torch.manual_seed(3)
         torch.testing.assert_close(in_slices, fused_scores(*inputs, eps=EPS, dropout=0.4))  # the same features drop

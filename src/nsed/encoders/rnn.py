@@ -80,7 +80,7 @@ class OneWayLayer(nn.Module):
     ) -> Vectors:
         """Each symbol with everything to its left."""
         normed: Tensor = self.norm(
-            vectors + self.dropout(GRU.choose(self.gru, vectors).read_onward(self.gru, vectors, kinds))
+            vectors + self.dropout(GRU.choose(vectors, self.gru).code.read_onward(self.gru, vectors, kinds))
         )
         return normed
 
@@ -92,7 +92,7 @@ class OneWayLayer(nn.Module):
         kinds: Kinds | None,
     ) -> tuple[Float[Tensor, "batch dim"], Float[Tensor, "batch dim"]]:
         """One more symbol."""
-        after = GRU.choose(self.gru, vector).read_next(self.gru, vector, hidden, kinds)
+        after = GRU.choose(vector, self.gru).code.read_next(self.gru, vector, hidden, kinds)
         return self.norm(vector + self.dropout(after)), after
 
 
@@ -144,7 +144,7 @@ class TwoWayLayer(nn.Module):
         The string is turned round by its own length, so that the second GRU begins at the last symbol, not at padding.
         """
         units = self.onward, self.backward_
-        both = GRU.choose(self.onward, vectors).read_both_ways(units, vectors, back, kinds)
+        both = GRU.choose(vectors, self.onward).code.read_both_ways(units, vectors, back, kinds)
         normed: Tensor = self.norm(vectors + self.dropout(self.merge(both)))
         return normed
 

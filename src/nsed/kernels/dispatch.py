@@ -4,7 +4,7 @@ Each kernel has its implementations in the order of preference. The first one th
 runs; a refusal is a reason in words. A backend that is forced (`switch.py`) is asked alone, and torch does what it
 refuses. numba and Triton take seconds to import, so their modules are imported when one is first chosen.
 
-    kernel = PAIR_SCORES.choose(source, target, weight, dropout)      # a module, see `contracts.py`
+    kernel = PAIR_SCORES.choose(source, target, weight, dropout).code      # a module, see `contracts.py`
     scores = kernel.pair_scores(source, target, weight, constant, eps=eps, dropout=dropout)
 """
 
@@ -62,20 +62,15 @@ class Kernel(Generic[K]):
         """Add one, after the others."""
         self.implementations[implementation.backend] = implementation
 
-    def choose(self, *given: Any) -> K:
-        """The implementation that runs for what is given: the arguments of its refusal."""
-        return self.chosen(*given).code
-
-    def chosen(self, *given: Any) -> Implementation[K]:
-        """The same, with its name."""
-        wanted = switch.wanted()
-        if wanted != AUTO:
-            forced = self.implementations.get(wanted)
-            return forced if forced and not forced.refusal(*given) else self.implementations[TORCH]
+    def choose(self, *given: Any) -> Implementation[K]:
+        """The implementation that runs for what is given: a tensor, and what else its refusal looks at."""
+        wanted, device = switch.wanted(), given[0].device.type
         for one in self.implementations.values():
-            if not one.refusal(*given):
-                return one
-        raise AssertionError(f"nobody does {self.name}: torch must")
+            if wanted in (AUTO, one.backend):
+                devices = switch.devices_of(one.backend)
+                if (devices is None or device in devices) and not one.refusal(*given):
+                    return one
+        return self.implementations[TORCH]
 
     def named(self, backend: str) -> K:
         """That of a backend, whatever it is given. Raises `ArgumentError` if there is none, or it is not installed."""
@@ -84,15 +79,19 @@ class Kernel(Generic[K]):
     def explain(self, device: torch.device) -> Choice:
         """What runs on a device, and why not what is preferred to it."""
         given, wanted = self.probe(device), switch.wanted()
-        chosen = self.chosen(*given)
+        chosen = self.choose(*given)
         if wanted != AUTO:
             forced = self.implementations.get(wanted)
-            missing = f"{wanted} has none" if forced is None else f"{wanted}: {forced.refusal(*given)}"
+            missing = f"{wanted} has none" if forced is None else f"{wanted}: {self._why_not(forced, given)}"
             why = "forced" if chosen is forced else missing
             return Choice(self.name, chosen.backend, f"{chosen.what} ({why})")
         before = list(self.implementations.values())
-        refused = [f"{one.backend}: {one.refusal(*given)}" for one in before[: before.index(chosen)]]
+        refused = [f"{one.backend}: {self._why_not(one, given)}" for one in before[: before.index(chosen)]]
         return Choice(self.name, chosen.backend, chosen.what + (f" ({'; '.join(refused)})" if refused else ""))
+
+    @staticmethod
+    def _why_not(one: Implementation[K], given: tuple[Any, ...]) -> str:
+        return switch.no_device(one.backend, given[0].device.type) or one.refusal(*given)
 
 
 def report(device: torch.device) -> list[Choice]:
@@ -103,7 +102,7 @@ def report(device: torch.device) -> list[Choice]:
 
 def lattice_backend(name: str, like: Tensor) -> Backend:
     """The lattice's backend of that name; `auto` is the one that is forced, or the fastest for tensors like this."""
-    return LATTICE.choose(like) if name == AUTO else LATTICE.named(name)
+    return LATTICE.choose(like).code if name == AUTO else LATTICE.named(name)
 
 
 # ruff: noqa: PLC0415  # below: imported when first used, because numba and Triton are optional and slow to import
@@ -174,8 +173,8 @@ def _pair_scores_probe(device: torch.device) -> tuple[Tensor, Tensor, Tensor, fl
     return vectors, vectors, vectors[0].expand(4, 16), 0.0
 
 
-def _gru_probe(device: torch.device) -> tuple[nn.GRU, Tensor]:
-    return nn.GRU(1, 1, device=device).requires_grad_(False), torch.zeros(1, 1, 1, device=device)
+def _gru_probe(device: torch.device) -> tuple[Tensor, nn.GRU]:
+    return torch.zeros(1, 1, 1, device=device), nn.GRU(1, 1, device=device).requires_grad_(False)
 
 
 PAIR_SCORES: Kernel[PairScoresKernel] = Kernel(
@@ -198,14 +197,14 @@ PAIR_SCORES: Kernel[PairScoresKernel] = Kernel(
 ARCS: Kernel[ArcsKernel] = Kernel(
     "arcs",
     Implementation("triton", "a block of cells per program", refusal=refusals.no_triton_arcs, load=_triton_arcs),
-    Implementation("numba", "compiled, a cell after the other", refusal=refusals.no_floats_on_cpu, load=_numba_arcs),
+    Implementation("numba", "compiled, a cell after the other", refusal=refusals.no_floats, load=_numba_arcs),
     Implementation(TORCH, "operation by operation", refusal=refusals.never, load=lambda: torch_arcs),
     probe=lambda device: (torch.zeros(1, 1, 1, 4, device=device),),
 )
 LATTICE: Kernel[Backend] = Kernel(
     "lattice",
-    Implementation("triton", "a row of cells per step", refusal=refusals.no_gpu, load=_triton_lattice),
-    Implementation("numba", "compiled loops over cells and pairs", refusal=refusals.no_cpu, load=_numba_lattice),
+    Implementation("triton", "a row of cells per step", refusal=refusals.never, load=_triton_lattice),
+    Implementation("numba", "compiled loops over cells and pairs", refusal=refusals.never, load=_numba_lattice),
     Implementation(TORCH, "an anti-diagonal per step", refusal=refusals.never, load=TorchBackend),
     probe=lambda device: (torch.zeros(1, 1, 1, device=device),),
 )
@@ -232,7 +231,7 @@ MATCH_SCORES: Kernel[MatchScoresKernel] = Kernel(
     Implementation(
         "numba",
         "a pair after the other, in double precision",
-        refusal=refusals.no_floats_on_cpu,
+        refusal=refusals.no_floats,
         load=_numba_match_scores,
     ),
     Implementation(

@@ -1,15 +1,13 @@
 """Refusals: why an implementation of a kernel cannot do what it is given, in words; nothing where it can.
 
 A kernel's refusals all take the same arguments, those of `Kernel.choose`. They are asked in every step of training and
-decoding, so they only look at devices, types and sizes.
+decoding, and only where the device is right (`switch.devices_of`), so they only look at types and sizes.
 """
 
 from typing import Any
 
 import torch
 from torch import Tensor, nn
-
-from nsed.kernels import switch
 
 MOST_NUMBERS = 2**31
 """Numbers of a table, at most: Triton's kernels count places in 32 bits."""
@@ -23,29 +21,13 @@ def never(*_: Any) -> str:
     return ""
 
 
-def no_gpu(tensor: Tensor) -> str:
-    """Of the lattice by Triton, and of all that Triton does."""
-    if not switch.installed("triton"):
-        return "not installed"
-    return "" if tensor.is_cuda or switch.interprets_triton() else "not on a GPU"
-
-
-def no_cpu(tensor: Tensor) -> str:
-    """Of the lattice by numba, and of all that numba does."""
-    if not switch.installed("numba"):
-        return "not installed, extra cpu"
-    return "" if tensor.device.type == "cpu" else "not on a CPU"
-
-
-def no_floats_on_cpu(tensor: Tensor, *_: Any) -> str:
+def no_floats(tensor: Tensor, *_: Any) -> str:
     """Of arcs and match scores by numba."""
-    return no_cpu(tensor) or ("" if tensor.dtype in FLOATS else "is compiled for float32 and float64")
+    return "" if tensor.dtype in FLOATS else "is compiled for float32 and float64"
 
 
 def no_triton_pair_scores(source: Tensor, target: Tensor, weight: Tensor, dropout: float) -> str:
     """Of scores, and tables of features, that Triton would make."""
-    if refused := no_gpu(source):
-        return refused
     if source.dtype not in (torch.float32, torch.bfloat16):
         return "is compiled for float32 and bfloat16"
     cells, classes = len(source) * source.shape[1] * target.shape[1], len(weight)
@@ -56,8 +38,8 @@ def no_triton_pair_scores(source: Tensor, target: Tensor, weight: Tensor, dropou
 
 def no_numba_pair_scores(source: Tensor, target: Tensor, weight: Tensor, dropout: float) -> str:
     """Of those that numba would make; gradients are what makes tables of features worth their while."""
-    if refused := no_floats_on_cpu(source):
-        return refused
+    if source.dtype not in FLOATS:
+        return "is compiled for float32 and float64"
     if len(weight) != 4 and not torch.is_grad_enabled():
         return "does more than four classes where gradients are wanted"
     return "" if dropout < 1 else "cannot drop everything"
@@ -65,31 +47,28 @@ def no_numba_pair_scores(source: Tensor, target: Tensor, weight: Tensor, dropout
 
 def no_triton_arcs(scores: Tensor) -> str:
     """Of arcs by Triton."""
-    if refused := no_gpu(scores):
-        return refused
     fits = scores.shape[-1] <= MOST_WEIGHED and 0 < scores.numel() < MOST_NUMBERS and scores.dtype == torch.float32
     return "" if fits else f"does float32 and {MOST_WEIGHED} classes at most"
 
 
-def no_triton_gru(unit: nn.GRU, vectors: Tensor) -> str:
+def no_triton_gru(vectors: Tensor, unit: nn.GRU) -> str:
     """Of recurrent units by Triton: weights in float32, under autocast or not."""
-    if refused := no_gpu(vectors):
-        return refused
     return "" if vectors.numel() and unit.weight_ih_l0.dtype == torch.float32 else "does weights in float32"
 
 
-def no_numba_gru(unit: nn.GRU, vectors: Tensor) -> str:
+def no_numba_gru(vectors: Tensor, unit: nn.GRU) -> str:
     """Of recurrent units by numba, which are for decoding and scoring."""
-    if refused := no_cpu(vectors):
-        return refused
     if torch.is_autocast_enabled("cpu"):
         return "does not run under autocast"
-    parts = vectors, *unit.parameters()
-    if torch.is_grad_enabled() and any(part.requires_grad for part in parts):
-        return "does not learn"
-    return "" if all(part.dtype == torch.float32 for part in parts) else "is compiled for float32"
+    learns = torch.is_grad_enabled()
+    for part in (vectors, *unit.parameters()):
+        if learns and part.requires_grad:
+            return "does not learn"
+        if part.dtype != torch.float32:
+            return "is compiled for float32"
+    return ""
 
 
 def no_triton_match_scores(vectors: Tensor, *_: Any) -> str:
     """Of match scores by Triton."""
-    return no_gpu(vectors) or ("" if vectors.dtype == torch.float32 else "is compiled for float32")
+    return "" if vectors.dtype == torch.float32 else "is compiled for float32"

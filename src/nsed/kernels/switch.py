@@ -80,3 +80,21 @@ def installed(backend: str) -> bool:
 def interprets_triton() -> bool:
     """Whether Triton's kernels run without a GPU, interpreted and slowly, because the environment asks for it."""
     return os.environ.get("TRITON_INTERPRET") == "1"
+
+
+@cache
+def devices_of(backend: str) -> frozenset[str] | None:
+    """Where a backend runs; None for anywhere. What is not installed runs nowhere."""
+    if backend not in INSTALL:
+        return None
+    there = {"cpu"} if backend == "numba" or interprets_triton() else set()
+    there |= {"cuda"} if backend == "triton" else set()
+    return frozenset(there) if installed(backend) else frozenset()
+
+
+def no_device(backend: str, device: str) -> str:
+    """Why a backend cannot run on a device, in words; nothing where it can."""
+    if not installed(backend):
+        return "not installed" + (", extra cpu" if backend == "numba" else "")
+    devices = devices_of(backend)
+    return "" if devices is None or device in devices else f"not on a {'CPU' if backend == 'numba' else 'GPU'}"

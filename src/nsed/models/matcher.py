@@ -118,7 +118,12 @@ class Matcher(PairModel, LatticeModel):
         pairs = Pairs.given(pairs, targets)
         if not can_score_in_bulk(self.network):
             return match_log_probs(self.network, self.encoded(pairs), self.device, on_batch=on_batch)
-        scores = self._bulk_scores(pairs, on_batch)
+        sources, source_rows = different(pairs.sources, pairs.source_languages if self.languages else None)
+        targets, target_rows = different(pairs.targets, pairs.target_languages if self.languages else None)
+        source, of_source = self._encoded(self.tokenizers.source, sources)
+        target, of_target = self._encoded(self.tokenizers.target, targets)
+        rows, languages = (source_rows, target_rows), (of_source, of_target)
+        scores = bulk_scores(self.network, source, target, rows, languages=languages, on_batch=on_batch)
         tiny = np.flatnonzero(np.isneginf(scores))  # beyond what a double can hold: as logarithms
         if len(tiny):
             scores[tiny] = match_log_probs(self.network, self.encoded(pairs.chosen(tiny.tolist())), self.device)
@@ -131,15 +136,6 @@ class Matcher(PairModel, LatticeModel):
     def lattices(self, pairs: Pairs) -> Iterator[tuple[PairBatch, EditLattice]]:
         """See `LatticeModel.lattices`."""
         return match_lattices(self.network, self.encoded(pairs), self.device)
-
-    def _bulk_scores(self, pairs: Pairs, on_batch: OnBatch) -> np.ndarray:
-        """Every different string is encoded once."""
-        sources, source_rows = different(pairs.sources, pairs.source_languages if self.languages else None)
-        targets, target_rows = different(pairs.targets, pairs.target_languages if self.languages else None)
-        source, of_source = self._encoded(self.tokenizers.source, sources)
-        target, of_target = self._encoded(self.tokenizers.target, targets)
-        rows, languages = (source_rows, target_rows), (of_source, of_target)
-        return bulk_scores(self.network, source, target, rows, languages=languages, on_batch=on_batch)
 
     def _encoded(self, tokenizer: Tokenizer, keys: list[tuple[str, str]]) -> tuple[EncodedStrings, np.ndarray | None]:
         """Strings and, where the model knows any, the numbers of their languages."""

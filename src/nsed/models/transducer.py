@@ -166,7 +166,7 @@ class Transducer(DecodingModel, LatticeModel):
 
     def lattices(self, pairs: Pairs) -> Iterator[tuple[PairBatch, EditLattice]]:
         """See `LatticeModel.lattices`."""
-        return ((batch, lattice) for batch, lattice, _ in self._normalised(pairs))
+        return ((batch, lattice) for batch, lattice, _ in self._scored(pairs))
 
     @property
     def decoder(self) -> LatticeDecoder:
@@ -178,18 +178,15 @@ class Transducer(DecodingModel, LatticeModel):
         return [Output(one.symbols, one.log_prob) for one in found]
 
     def _scored(self, pairs: Pairs) -> Iterator[tuple[PairBatch, EditLattice, np.ndarray]]:
-        for batch, lattice, end in self._normalised(pairs):
-            scores = (lattice.log_prob + end).double().cpu().numpy()
-            yield batch, lattice, np.where(scores > REACHABLE, scores, -np.inf)
-
-    def _normalised(self, pairs: Pairs) -> Iterator[tuple[PairBatch, EditLattice, PerPair]]:
         normalisation = NORMALISATIONS[self.config.normalisation]
         for batch in self.encoded(pairs).batches():
             here = batch.to(self.device)
             encoded = self.network.encode(here.source, here.source_lengths)
             scores = self.network(encoded, here.target, here.target_lengths)
             arcs, end = normalisation.normalise(scores, here.target, here.lengths)
-            yield here, EditLattice(*arcs, *here.lengths), end
+            lattice = EditLattice(*arcs, *here.lengths)
+            found = (lattice.log_prob + end).double().cpu().numpy()
+            yield here, lattice, np.where(found > REACHABLE, found, -np.inf)
 
     @staticmethod
     def _network(config: TransducerConfig, tokenizers: Tokenizers, languages: Vocabulary | None) -> TransducerNetwork:

@@ -50,7 +50,7 @@ def bulk_scores(
         vectors_of(network, source, languages[0], is_source=True),
         vectors_of(network, target, languages[1], is_source=False),
     )
-    kernel, (weight, constant) = MATCH_SCORES.chosen(vectors[0].vectors), network.projection.folded()
+    kernel, (weight, constant) = MATCH_SCORES.choose(vectors[0].vectors), network.projection.folded()
     if kernel.backend != "numba":
         check_cells(source.lengths[pairs[0]] + 1, target.lengths[pairs[1]] + 1, MAX_CELLS)
     score = kernel.code.scorer(*vectors, weight, constant, eps=network.projection.norm.eps, pairs=len(result))
@@ -67,17 +67,10 @@ def bulk_scores(
 def vectors_of(
     network: MatcherNetwork, strings: EncodedStrings, languages: Languages = None, *, is_source: bool
 ) -> StringVectors:
-    """What strings contribute to the pair features; of a network without context one vector per symbol and position."""
+    """What strings contribute to the pair features: a vector per symbol, without context per kind of symbol."""
     encoder = network.source_encoder if is_source else network.target_encoder
     if not encoder.encoder.sees_context and languages is None:
         return _by_position(network, strings, is_source=is_source)
-    return _in_context(network, strings, languages, is_source=is_source)
-
-
-def _in_context(
-    network: MatcherNetwork, strings: EncodedStrings, languages: Languages, *, is_source: bool
-) -> StringVectors:
-    """Every symbol of every string has a row of its own."""
     lengths, weight = strings.lengths + 1, network.features.source.weight
     starts = np.concatenate([[0], np.cumsum(lengths)])
     rows = weight.new_empty(int(starts[-1]), len(weight))

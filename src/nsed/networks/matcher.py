@@ -5,7 +5,7 @@ from torch import Tensor, nn
 
 from nsed.encoders import EncoderConfig, StringEncoder
 from nsed.encoders.base import inside
-from nsed.encoders.string_encoder import read_both, read_by
+from nsed.encoders.string_encoder import read_both, with_end
 from nsed.lattice import EditLattice
 from nsed.networks.operations import MatchScores, match_scores
 from nsed.networks.pair_features import NormedProjection, PairFeatures, pair_scores
@@ -44,7 +44,8 @@ class MatcherNetwork(nn.Module):
     def projected(self, side: PaddedStrings, *, is_source: bool) -> Float[Tensor, "batch length dim"]:
         """The part of the pair features that one string contributes, per symbol, `</s>` included."""
         encoder, project = self._parts(is_source)
-        projected: Tensor = project(read_by(encoder, side))
+        symbols = with_end(side.symbols, side.lengths)
+        projected: Tensor = project(encoder(symbols, side.lengths + 1, side.category))
         return projected
 
     def projected_symbols(

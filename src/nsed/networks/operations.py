@@ -40,7 +40,7 @@ def match_scores(scores: ClassScores) -> MatchScores:
 
     Paper: Equation 3 and section 3.1.
     """
-    delete, insert, substitute, non_match = ARCS.choose(scores).match_arcs(scores)
+    delete, insert, substitute, non_match = ARCS.choose(scores).code.match_arcs(scores)
     return MatchScores(Arcs(delete, insert, substitute), non_match)
 
 

@@ -34,7 +34,7 @@ class Outgoing(Normalisation):
         self, scores: TargetScores, target: Int[Tensor, "batch m"], lengths: tuple[Lengths, Lengths]
     ) -> NormalisedArcs:
         """See `Normalisation.normalise`: with the end, `log_alpha[n, m]` is exact, and 1 over all targets together."""
-        *arcs, end = ARCS.choose(scores.classes).outgoing_arcs(scores.classes, target, lengths)
+        *arcs, end = ARCS.choose(scores.classes).code.outgoing_arcs(scores.classes, target, lengths)
         return NormalisedArcs(Arcs(*arcs), end)
 
     def begin(self, like: Column) -> Memory:

@@ -133,7 +133,7 @@ def pair_scores(features: PairFeatures, projection: NormedProjection, dropout: n
     if factors.similar_source is not None:
         scores: Scores = projection(dropped(features.rectified(factors), dropout=rate), factors.attended)
         return scores
-    kernel = PAIR_SCORES.choose(*sides, projection.linear.weight, rate)
+    kernel = PAIR_SCORES.choose(*sides, projection.linear.weight, rate).code
     if factors.attended is not None:
         scores = projection(kernel.features(*sides, dropout=rate), factors.attended)
         return scores

@@ -174,9 +174,12 @@ def _ranked(log_prob: Float[Tensor, "batch beam"], length: int, penalty: float) 
     return ranked
 
 
-def greedy_search(decoder: IncrementalDecoder[S, H, E], source: S, *, longest: int) -> SearchResult:
-    """Always the most probable next symbol, until that is `</s>`."""
-    return _one_by_one(decoder, source, longest, lambda written: written.argmax(1))
+Choose = Callable[[Float[Tensor, "rows symbols"]], Rows]
+
+
+def most_probable(written: Float[Tensor, "rows symbols"]) -> Rows:
+    """The most probable next symbol of each hypothesis."""
+    return written.argmax(1)
 
 
 def draw(
@@ -188,14 +191,15 @@ def draw(
         drawn: Tensor = torch.multinomial(written.softmax(1), 1, generator=generator)
         return drawn[:, 0]
 
-    return _one_by_one(decoder, source, longest, choose)
+    return greedy_search(decoder, source, longest=longest, choose=choose)
 
 
-Choose = Callable[[Float[Tensor, "rows symbols"]], Rows]
+def greedy_search(
+    decoder: IncrementalDecoder[S, H, E], source: S, *, longest: int, choose: Choose = most_probable
+) -> SearchResult:
+    """Always the most probable next symbol (or another choice), until that is `</s>`.
 
-
-def _one_by_one(decoder: IncrementalDecoder[S, H, E], source: S, longest: int, choose: Choose) -> SearchResult:
-    """One hypothesis per source. What is complete is carried along for a while, then left behind with others.
+    One hypothesis per source. What is complete is carried along for a while, then left behind with others.
 
     What is not complete after `longest` symbols ends there.
     """

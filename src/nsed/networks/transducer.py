@@ -70,17 +70,6 @@ class TransducerNetwork(nn.Module):
         vectors = self.target_encoder(with_start(target), target_lengths + 1, attended=source.attended)
         return self.scores(source, vectors)
 
-    def begin(self, source: EncodedSource) -> tuple[Float[Tensor, "batch dim"], Prefix]:
-        """The vector of `<s>`, where every target starts."""
-        batch = len(source.lengths)
-        alike = 1 if source.attended is None else batch  # what looks at its source begins in its own way
-        start = with_start(source.lengths.new_zeros((alike, 0), dtype=torch.long))[:, 0]
-        vector, prefix = self.target_encoder.step(start, self.target_encoder.begin(alike), source.attended)
-        if alike == batch:
-            return vector, prefix
-        everywhere = torch.zeros_like(source.lengths)
-        return vector[everywhere], prefix.reordered(everywhere)
-
     def scores(self, source: EncodedSource, target: Float[Tensor, "batch tgt dim"]) -> TargetScores:
         """Scores in the cells of these columns."""
         factors = self.features.factors(source.factors, target)
@@ -114,6 +103,8 @@ class LatticeDecoder:
 
     def __init__(self, network: TransducerNetwork, normalisation: Normalisation) -> None:
         self.network, self.normalisation = network, normalisation
+        self.encode = network.encode
+        """See `IncrementalDecoder.encode`."""
 
     @property
     def device(self) -> torch.device:
@@ -125,20 +116,24 @@ class LatticeDecoder:
         """See `IncrementalDecoder.longest`."""
         return self.network.target_encoder.longest
 
-    def encode(self, source: Int[Tensor, "batch n"], lengths: Lengths) -> EncodedSource:
-        """See `IncrementalDecoder.encode`."""
-        return self.network.encode(source, lengths)
-
     def begin(self, source: EncodedSource) -> LatticeHypotheses:
-        """See `IncrementalDecoder.begin`."""
-        vector, prefix = self.network.begin(source)
-        symbols = torch.zeros((len(source.lengths), 0), dtype=torch.long, device=vector.device)
+        """See `IncrementalDecoder.begin`: the vector of `<s>`, where every target starts."""
+        encoder, batch = self.network.target_encoder, len(source.lengths)
+        alike = 1 if source.attended is None else batch  # what looks at its source begins in its own way
+        start = with_start(source.lengths.new_zeros((alike, 0), dtype=torch.long))[:, 0]
+        vector, prefix = encoder.step(start, encoder.begin(alike), source.attended)
+        if alike != batch:
+            everywhere = torch.zeros_like(source.lengths)
+            vector, prefix = vector[everywhere], prefix.reordered(everywhere)
+        symbols = torch.zeros((batch, 0), dtype=torch.long, device=vector.device)
         memory = self.normalisation.begin(source.factors.projected[:, :, 0])
         return LatticeHypotheses(source, vector, prefix, memory, symbols)
 
     def expand(self, hypotheses: LatticeHypotheses) -> LatticeExpanded:
         """See `IncrementalDecoder.expand`: the one new column of each hypothesis."""
-        column = self.network.scores(hypotheses.source, hypotheses.vector[:, None])
+        network = self.network
+        factors = network.features.factors(hypotheses.source.factors, hypotheses.vector[:, None])
+        column = TargetScores(pair_scores(network.features, network.projection, network.dropout, factors))
         opened = self.normalisation.open(column, hypotheses.memory, hypotheses.source.lengths)
         return LatticeExpanded(hypotheses, opened)
 

@@ -81,8 +81,9 @@ def labels_of(pairs: Pairs, name: str) -> np.ndarray:
 def _threshold(model: Any, validation: Pairs | None) -> float:
     if validation is not None:
         return best_threshold(model.score(validation), labels_of(validation, "validation")).threshold
-    if can(model, Capability.MATCH):
-        return float(model.threshold)
+    threshold: float | None = getattr(model, "threshold", None)
+    if threshold is not None:
+        return threshold
     expected = "labelled pairs to tune the threshold on: this model has none"
     raise ArgumentError("validation", got="nothing", expected=expected)
 

@@ -4,9 +4,6 @@ Equal to torch's own, which does a dozen passes over the hidden states in a step
 with one product per kind of symbol where the vectors are those of symbols without context.
 """
 
-from collections.abc import Iterator
-from typing import NamedTuple
-
 import torch
 from jaxtyping import Float
 from numba import njit
@@ -14,7 +11,6 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from nsed.kernels.contracts import Kinds, Order, Vectors
-from nsed.kernels.numba.launch import array
 from nsed.kernels.numba.math import exp_below_zero
 
 AT_ONCE = 512
@@ -31,7 +27,8 @@ def read_both_ways(
     units: tuple[nn.GRU, nn.GRU], strings: Vectors, back: Order, kinds: Kinds | None = None
 ) -> Float[Tensor, "batch length both"]:
     """See `GruKernel.read_both_ways`."""
-    from_left = read_onward(units[0], strings, kinds)
+    onward = torch.arange(strings.shape[1]).expand(strings.shape[:2])
+    from_left = read_strings(units[0], strings, onward, kinds=kinds)
     return torch.cat([from_left, read_strings(units[1], strings, back, kinds=kinds)], dim=-1)
 
 
@@ -43,22 +40,6 @@ def read_next(
     return read_strings(unit, vector[:, None], here, kinds=kinds, hidden=hidden)[:, 0]
 
 
-class _Weights(NamedTuple):
-    """In the order in which torch has them."""
-
-    of_input: Tensor
-    of_hidden: Tensor
-    input_bias: Tensor
-    hidden_bias: Tensor
-
-    @classmethod
-    def of(cls, unit: nn.GRU) -> "_Weights":
-        return cls(*unit.parameters())
-
-    def of_inputs(self, vectors: Float[Tensor, "rows dim"]) -> Float[Tensor, "rows gates"]:
-        return functional.linear(vectors, self.of_input, self.input_bias)
-
-
 def read_strings(
     unit: nn.GRU,
     vectors: Vectors,
@@ -68,27 +49,23 @@ def read_strings(
     hidden: Float[Tensor, "batch dim"] | None = None,
 ) -> Vectors:
     """The hidden state after each symbol, at the symbol's own place; `hidden` is the one before the first."""
-    weights = _Weights.of(unit)
+    of_input, of_hidden, input_bias, hidden_bias = unit.parameters()
     batch, length, dim = vectors.shape
     now = vectors.new_zeros(batch, dim) if hidden is None else hidden.clone(memory_format=torch.contiguous_format)
     out = torch.empty_like(vectors, memory_format=torch.contiguous_format)
-    of_hidden = vectors.new_empty(batch, 3 * dim)
+    recurrent = vectors.new_empty(batch, 3 * dim)
     kinds = kinds or Kinds(vectors.reshape(-1, dim), torch.arange(batch * length).view(batch, length))
-    for places, (of_inputs, numbers) in zip(order.T, _of_inputs(weights, kinds, order), strict=True):
-        torch.addmm(weights.hidden_bias, now, weights.of_hidden.T, out=of_hidden)
-        step(*map(array, (of_inputs, numbers, of_hidden, now, out, places)))  # a second thread would gain nothing
+    table, few, rows = kinds.table, len(kinds.table) <= AT_ONCE, torch.arange(batch)
+    made = functional.linear(table, of_input, input_bias) if few else table
+    for places, numbers in zip(order.T, kinds.symbols.gather(1, order).T, strict=True):
+        inputs = made if few else functional.linear(table[numbers], of_input, input_bias)
+        torch.addmm(hidden_bias, now, of_hidden.T, out=recurrent)
+        which = numbers.contiguous() if few else rows
+        step(  # a second thread would gain nothing
+            inputs.detach().contiguous().numpy(), which.numpy(), recurrent.numpy(), now.numpy(), out.numpy(),
+            places.contiguous().numpy(),
+        )  # fmt: skip  # an argument a line would be a page
     return out
-
-
-def _of_inputs(weights: _Weights, kinds: Kinds, order: Order) -> Iterator[tuple[Tensor, Tensor]]:
-    """For each step, products of vectors with the weights, and which row of them is whose."""
-    chosen = kinds.symbols.gather(1, order).T
-    if len(kinds.table) <= AT_ONCE:
-        made = weights.of_inputs(kinds.table)
-        yield from ((made, numbers) for numbers in chosen)
-    else:
-        rows = torch.arange(len(order))
-        yield from ((weights.of_inputs(kinds.table[numbers]), rows) for numbers in chosen)
 
 
 @compiled

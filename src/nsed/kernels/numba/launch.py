@@ -30,18 +30,26 @@ def parts_of(count: int, *, least: int = LEAST, per_thread: int = PER_THREAD) ->
     """Number, first and last pair (exclusive) of each part."""
     threads = torch.get_num_threads()
     parts = max(1, min(threads * per_thread, count // least)) if threads > 1 else 1
+    if parts == 1:
+        return [(0, 0, count)]
     return [(part, part * count // parts, (part + 1) * count // parts) for part in range(parts)]
 
 
 def run_kernel(kernel: Kernel, *arguments: Any, pairs: int) -> None:
     """Run a kernel over all pairs. It is compiled when it is first used."""
-    run_parts(kernel, arguments, parts_of(pairs))
+    if pairs < 2 * LEAST:
+        kernel(*arguments, 0, 0, pairs)
+    else:
+        run_parts(kernel, arguments, parts_of(pairs))
 
 
 def run_light_kernel(kernel: Kernel, *arguments: Any, pairs: int, cells: int) -> None:
     """The same for a kernel that does little in each of a pair's cells, but that in all pairs at once."""
     least = max(LEAST, LEAST_CELLS // max(cells, 1))
-    run_parts(kernel, arguments, parts_of(pairs, least=least, per_thread=1))
+    if pairs < 2 * least:
+        kernel(*arguments, 0, 0, pairs)
+    else:
+        run_parts(kernel, arguments, parts_of(pairs, least=least, per_thread=1))
 
 
 def run_parts(kernel: Kernel, arguments: tuple[Any, ...], parts: list[tuple[int, int, int]]) -> None:

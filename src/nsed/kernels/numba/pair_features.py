@@ -18,8 +18,8 @@ from jaxtyping import Float
 from numba import njit
 from torch import Tensor
 
-from nsed.kernels.contracts import ClassScores, Constant, Features, SourceVectors, TargetVectors, Weight
-from nsed.kernels.numba.launch import Kernel, array, run_kernel
+from nsed.kernels.contracts import Features, SourceVectors, TargetVectors
+from nsed.kernels.numba.launch import array, run_kernel
 from nsed.kernels.numba.random import U, mixed, number_of, places_of
 
 CELLS = 2**14
@@ -39,7 +39,7 @@ class _Features(torch.autograd.Function):
         dtype, shape = sides[0].dtype, (*source.shape[:2], target.shape[1])
         made = np.empty((*shape, source.shape[2]), dtype), np.empty(shape, dtype), np.empty(shape, dtype)
         drawn = drops(dropout, dtype)
-        _run(table, *sides, *drawn, *made)
+        run_kernel(table, *sides, *drawn, *made, pairs=len(source))
         ctx.x, ctx.scale = made[0], drawn[2]
         return torch.from_numpy(made[0]), torch.from_numpy(made[1]), torch.from_numpy(made[2])
 
@@ -48,7 +48,7 @@ class _Features(torch.autograd.Function):
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, Tensor, None]:
         batch, rows, columns, dim = ctx.x.shape
         to_source, to_target = (np.zeros((batch, size, dim), ctx.x.dtype) for size in (rows, columns))
-        _run(untable, ctx.x, *map(array, gradients), ctx.scale, to_source, to_target)
+        run_kernel(untable, ctx.x, *map(array, gradients), ctx.scale, to_source, to_target, pairs=batch)
         return torch.from_numpy(to_source), torch.from_numpy(to_target), None
 
 
@@ -56,24 +56,6 @@ def drops(dropout: float, dtype: np.dtype) -> tuple[np.uint32, np.uint32, Any]:
     """A seed, the number below which features are dropped, and the factor of those that stay."""
     seed = int(torch.randint(2**31, ())) if dropout else 0
     return np.uint32(seed), np.uint32(dropout * 2**32), dtype.type(1 / (1 - dropout))
-
-
-def _run(kernel: Kernel, *arrays: Any) -> None:
-    run_kernel(kernel, *arrays, pairs=len(arrays[0]))
-
-
-def sliced_scores(
-    source: SourceVectors,
-    target: TargetVectors,
-    weight: Weight,
-    constant: Constant,
-    *,
-    eps: float,
-    dropout: float = 0.0,
-) -> ClassScores:
-    """See `PairScoresKernel.pair_scores`: for any number of classes."""
-    scores: Tensor = _Scores.apply(source, target, weight, constant, eps, dropout)
-    return scores
 
 
 class Slice(NamedTuple):
@@ -96,15 +78,18 @@ def _slices(sides: tuple[np.ndarray, np.ndarray], drawn: tuple[Any, Any, Any]) -
         pairs = slice(first, min(first + at_once, batch))
         x, total, squares = (part[: pairs.stop - first] for part in space)
         own = np.uint32((int(seed) + first) % 2**32)
-        _run(table, source[pairs], target[pairs], own, dropped, scale, x, total, squares)
+        run_kernel(table, source[pairs], target[pairs], own, dropped, scale, x, total, squares, pairs=len(x))
         yield Slice(pairs, torch.from_numpy(x.reshape(-1, dim)), total, squares)
 
 
-class _Scores(torch.autograd.Function):
+class SlicedScores(torch.autograd.Function):
+    """`PairScoresKernel.pair_scores` for any number of classes, some pairs after the others."""
+
     @staticmethod
     def forward(
         ctx: Any, source: Tensor, target: Tensor, weight: Tensor, constant: Tensor, eps: float, dropout: float
     ) -> Tensor:
+        """The scores; features of a slice are made, multiplied and forgotten."""
         sides, dim = (array(source), array(target)), source.shape[2]
         drawn, shape = drops(dropout, sides[0].dtype), (*source.shape[:2], target.shape[1])
         scores = source.new_empty(*shape, len(weight))
@@ -123,6 +108,7 @@ class _Scores(torch.autograd.Function):
     @staticmethod
     @torch.autograd.function.once_differentiable
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor, None, None]:
+        """The gradients; features are made again."""
         weight, constant, scores, inverses = ctx.saved_tensors
         sides, drawn, means = ctx.kept
         to_sides = np.zeros_like(sides[0]), np.zeros_like(sides[1])
@@ -134,7 +120,8 @@ class _Scores(torch.autograd.Function):
             to_weight.addmm_(scaled.T, part.x)
             by_x = array(scaled @ weight).reshape(*share.shape, dim)
             x, mean = part.x.numpy().reshape(by_x.shape), means[part.pairs]
-            _run(untable, x, by_x, mean * share, -share / 2, drawn[2], *(side[part.pairs] for side in to_sides))
+            sides_of_slice = (side[part.pairs] for side in to_sides)
+            run_kernel(untable, x, by_x, mean * share, -share / 2, drawn[2], *sides_of_slice, pairs=len(x))
         by_source, by_target = map(torch.from_numpy, to_sides)
         return by_source, by_target, to_weight, gradient.sum((0, 1, 2)), None, None
 

@@ -21,7 +21,7 @@ from torch.nn import functional
 
 from nsed.kernels.contracts import ClassScores, Constant, SourceVectors, TargetVectors, Weight
 from nsed.kernels.numba.launch import array, parts_of, run_kernel
-from nsed.kernels.numba.pair_features import drops, features, sliced_scores
+from nsed.kernels.numba.pair_features import SlicedScores, drops, features
 from nsed.kernels.numba.random import U, mixed, places_of
 from nsed.kernels.numba.vectors import LANES, kept_at_random, load, rectified, spread, store, total, where_positive
 
@@ -47,8 +47,10 @@ def pair_scores(
     dropout: float = 0.0,
 ) -> ClassScores:
     """See `PairScoresKernel.pair_scores`."""
-    way = fused_scores if len(weight) == CLASSES else sliced_scores
-    return way(source, target, weight, constant, eps=eps, dropout=dropout)
+    if len(weight) != CLASSES:
+        scores: ClassScores = SlicedScores.apply(source, target, weight, constant, eps, dropout)
+        return scores
+    return fused_scores(source, target, weight, constant, eps=eps, dropout=dropout)
 
 
 def fused_scores(

@@ -13,8 +13,9 @@ import triton.language as tl
 from torch import Tensor
 
 from nsed.kernels.contracts import Backend
-from nsed.kernels.refusals import MOST_NUMBERS, no_gpu
+from nsed.kernels.refusals import MOST_NUMBERS
 from nsed.kernels.semiring import LOG, Semiring
+from nsed.kernels.switch import devices_of
 from nsed.kernels.torch.lattice import TorchBackend
 from nsed.kernels.triton.launch import launch, power_of_two
 from nsed.types import NEG, REACHABLE, Cells, Stack
@@ -85,7 +86,8 @@ def _run(kernel: Any, *tables: Tensor) -> None:
 
 def _can_run(weights: Stack, semiring: Semiring) -> bool:
     fits = 0 < weights.shape[2] <= WIDEST and 0 < weights.numel() < MOST_NUMBERS
-    return not no_gpu(weights) and semiring is LOG and weights.dtype == torch.float32 and fits
+    runs = weights.device.type in (devices_of("triton") or ())
+    return runs and semiring is LOG and weights.dtype == torch.float32 and fits
 
 
 @triton.jit
