@@ -31,6 +31,7 @@ SLOW_FILES = frozenset(
         "docs/rules.md",
         "tests/test_kernels.py",
         "tests/lattice/test_gradients.py",
+        "tests/models/test_bulk_scores.py",
         "tests/models/test_fused_scores.py",
     }
 )
