@@ -130,8 +130,8 @@ def test_what_a_model_cannot_do_is_said(model, transducer):
         run("operations", transducer)
 
 
-def test_drawn_targets_are_the_same_for_the_same_seed():
-    drawn = [run("transduce", "translit-ar-en", "--text", "محمد", "--sample", 20, "--seed", seed) for seed in (1, 1, 2)]
+def test_drawn_targets_are_the_same_for_the_same_seed(transducer):
+    drawn = [run("transduce", transducer, "--text", "CACAB", "--sample", 20, "--seed", seed) for seed in (1, 1, 2)]
     assert drawn[0] == drawn[1] != drawn[2]
     assert len(set(drawn[0].splitlines())) > 3
 

@@ -63,6 +63,7 @@ texts = st.sampled_from(["a", "b", "ab", "é", ""])
 rows = st.lists(st.tuples(texts, texts, st.booleans()), min_size=1, max_size=12)
 
 
+@pytest.mark.slow
 @given(training=rows, test=rows)
 def test_figures_are_those_of_plain_sets(training, test):
     training, test = labelled(*training), labelled(*test)

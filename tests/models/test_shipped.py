@@ -1,13 +1,11 @@
 """The models that come with the package are small, and what their cards say was measured."""
 
 import json
-import shutil
 from pathlib import Path
 
 import pytest
 
 import nsed
-from golden.answers import FOLDERS
 from nsed.models.persistence import shipped_models
 
 RESULTS = Path(__file__).parents[2] / "results"
@@ -38,9 +36,3 @@ def test_scores_are_probabilities_of_pronunciations():
     best = g2p.transduce(["read"], nbest=2)[0]
     assert {one.text for one in best} == {"R EH D", "R IY D"}
     assert g2p.score([("read", best[0].text)])[0] == pytest.approx(best[0].log_prob, abs=1e-4)
-
-
-def test_a_folder_goes_over_a_shipped_model_of_the_same_name(tmp_path, monkeypatch):
-    shutil.copytree(FOLDERS / "edit-distance", tmp_path / "g2p-en")
-    monkeypatch.chdir(tmp_path)
-    assert isinstance(nsed.load("g2p-en"), nsed.LearnableEditDistance)

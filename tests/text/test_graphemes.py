@@ -66,3 +66,7 @@ def test_every_pair_of_characters_of_the_fast_path_breaks():
 
 def test_no_text_has_no_clusters():
     assert split_graphemes("") == []
+
+
+def test_a_flag_is_two_letters_and_the_next_one_begins_another():
+    assert split_graphemes("🇨🇿🇦🇹🇩") == ["🇨🇿", "🇦🇹", "🇩"]

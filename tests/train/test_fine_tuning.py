@@ -141,3 +141,8 @@ def test_an_edit_distance_goes_on_with_other_pairs_of_the_same_symbols():
     assert after.score(pairs).sum() > before.score(pairs).sum()
     with pytest.raises(ArgumentError, match=r"target symbols of the pairs: got c d, expected those of the model"):
         before.restarted([("ab", "cd")])
+
+
+def test_a_model_that_learned_slowly_is_tuned_no_faster(golden):
+    slow = replace(golden.config, train=replace(golden.config.train, learning_rate=1e-6))
+    assert fine_tuning_config(slow).train.learning_rate == 1e-6

@@ -20,6 +20,7 @@ def fit(folder=None, **train):
     return nsed.Transducer.fit(PAIRS, config=config, folder=folder)
 
 
+@pytest.mark.slow
 def test_the_folder_says_all_about_the_training(tmp_path):
     model = fit(tmp_path / "run", logger="tensorboard")
     header, *rows = (tmp_path / "run" / "curves.csv").read_text().splitlines()

@@ -1,5 +1,6 @@
 """Saved models come back; damaged ones say what is wrong."""
 
+import errno
 import json
 import os
 
@@ -9,7 +10,7 @@ import torch
 import nsed
 from nsed.errors import ModelFileError, NsedError
 from nsed.text import Vocabulary
-from nsed.train.saved_model import SavedModel, read_model, write_model
+from nsed.train.saved_model import SavedModel, read_model, replace_file, write_model
 
 MODEL = SavedModel("test", {"a": 1}, {"source": Vocabulary.of(["ä", "\ud800"])}, {"t": torch.arange(6.0)}, {"steps": 2})
 
@@ -123,3 +124,14 @@ def test_parts_that_do_not_fit_together_are_named(tmp_path, change):
     edit(tmp_path, **change)
     with pytest.raises(ModelFileError, match="the parts of the model do not fit together: "):
         nsed.load(tmp_path)
+
+
+def test_what_cannot_be_written_leaves_the_file_as_it_was_and_nothing_beside_it(tmp_path, monkeypatch):
+    def full(descriptor):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    (tmp_path / "file").write_bytes(b"before")
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(OSError, match="No space left"):
+        replace_file(tmp_path / "file", b"after")
+    assert [(path.name, path.read_bytes()) for path in tmp_path.iterdir()] == [("file", b"before")]
