@@ -138,7 +138,7 @@ def test_drawn_targets_are_the_same_for_the_same_seed(transducer):
 
 def test_exceptions_are_marked_in_the_output(transducer, tmp_path):
     (tmp_path / "fixes.tsv").write_text("CCB\tbbb\n")
-    words = ["--text", "CCB", "--text", "CB", "--exceptions", tmp_path / "fixes.tsv"]
+    words = ["--text", "CCB", "--text", "CB", "--overrides", tmp_path / "fixes.tsv"]
     lines = [line.split("\t") for line in run("transduce", transducer, *words).splitlines()]
     assert [(source, target, mark) for source, target, _, mark in lines] == [("CCB", "bbb", "1"), ("CB", "cb", "0")]
     shown = [
@@ -146,7 +146,7 @@ def test_exceptions_are_marked_in_the_output(transducer, tmp_path):
     ]
     assert [(one["target"], one["exception"]) for one in shown[:2]] == [("bbb", True), ("ccb", False)]
     assert shown[0]["log_prob"] == pytest.approx(nsed.load(transducer).score([("CCB", "bbb")])[0])
-    with pytest.raises(ArgumentError, match=r"--exceptions: got .*, expected none beside --sample"):
+    with pytest.raises(ArgumentError, match=r"--overrides: got .*, expected none beside --sample"):
         run("transduce", transducer, *words, "--sample", 2)
 
 

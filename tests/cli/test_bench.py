@@ -15,7 +15,7 @@ from nsed.datasets.rule_language import transduction_pairs
 from nsed.encoders import EncoderConfig
 from nsed.errors import NsedError, UnknownNameError
 from nsed.models.transducer import TransducerConfig
-from nsed.text import PairBatch, Tokenizers
+from nsed.text import EncodedPairs, PairBatch, Tokenizers
 from nsed.train.config import TrainConfig
 from nsed.train.trainer import Trainer
 
@@ -88,11 +88,11 @@ def test_a_benchmark_that_fails_leaves_the_others_their_figures(tmp_path, monkey
 def twin():
     pairs, config = transduction_pairs(400, seed=1), TransducerConfig()
     tokenizers = Tokenizers.learned(config, pairs)
-    sides, cpu = tokenizers.encode(pairs), torch.device("cpu")
+    known, cpu = EncodedPairs(*tokenizers.encode(pairs)), torch.device("cpu")
     torch.manual_seed(0)
     encoder = EncoderConfig(kind="rnn", dim=32, layers=1, dropout=0.0)
     sizes = {"source_symbols": len(tokenizers.source.vocabulary), "target_symbols": len(tokenizers.target.vocabulary)}
-    return TwinTask(TwinNetwork(encoder, **sizes), sides, sides, cpu)
+    return TwinTask(TwinNetwork(encoder, **sizes), known, known, cpu)
 
 
 @pytest.mark.slow

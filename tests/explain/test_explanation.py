@@ -18,6 +18,7 @@ from nsed.explain.render.figure import draw, draw_grid
 from nsed.explain.render.grid import grid_svg
 from nsed.explain.render.heat_maps import confusion_grid, operation_grid
 from nsed.explain.render.pictures import PICTURES
+from nsed.models.decisions import Criterion
 from nsed.text import Pairs
 from nsed.text.visible import drawn
 from support import parsed_back
@@ -82,7 +83,7 @@ def test_contributions_sum_to_the_log_odds_of_random_pairs(matcher):
 
 
 def test_without_calibration_the_log_odds_are_zero_at_the_threshold(matcher):
-    bare = nsed.Matcher(matcher.network, matcher.tokenizers, matcher.config, threshold=-1.5)
+    bare = nsed.Matcher(matcher.network, matcher.tokenizers, matcher.config, criterion=Criterion.at(-1.5))
     made = bare.explain("BCA", "ca")
     assert made.total == pytest.approx(made.log_prob + 1.5)
     assert made.decision.match == (made.total >= 0) == (made.decision.probability >= 0.5)

@@ -10,6 +10,7 @@ import nsed
 from nsed.config import from_mapping
 from nsed.explain.explanation import ExplanationSummary
 from nsed.explain.render.report_page import report_page
+from nsed.models.decisions import Criterion
 from nsed.text import Edit, EditScript, Pairs
 from nsed.text.visible import drawn
 from support import parsed_back
@@ -43,7 +44,7 @@ def matcher():
     raw = nsed.Matcher._untrained(Pairs.of([("ABC", "abc")], [True]), config)
     pairs = [("ABC", "ab"), ("B", "b"), ("", "c"), ("CC", "aca"), ("BA", "ba")]
     middle = sorted(raw.score(pairs))[2]
-    return nsed.Matcher(raw.network, raw.tokenizers, config, threshold=middle), pairs
+    return nsed.Matcher(raw.network, raw.tokenizers, config, criterion=Criterion.at(middle)), pairs
 
 
 @pytest.fixture(scope="module", params=["g2p", "matcher", "edit distance"])

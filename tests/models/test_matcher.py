@@ -8,6 +8,7 @@ from golden.answers import FOLDERS
 from nsed.config import from_mapping
 from nsed.datasets.rule_language import matching_pairs
 from nsed.errors import ArgumentError
+from nsed.models.decisions import Criterion
 from nsed.models.matcher import Matcher, MatcherConfig, match_log_probs
 from nsed.networks.matcher import MatcherNetwork
 from nsed.text import Pairs
@@ -83,6 +84,6 @@ def test_another_seed_gives_other_first_weights():
 
 def test_a_pair_at_the_threshold_matches(model):
     scores = model.score(TEST)
-    at = Matcher(model.network, model.tokenizers, model.config, threshold=float(scores[7]))
+    at = Matcher(model.network, model.tokenizers, model.config, criterion=Criterion.at(float(scores[7])))
     assert at.match(TEST).tolist() == (scores >= scores[7]).tolist()
     assert at.match(TEST)[7]

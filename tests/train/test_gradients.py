@@ -22,7 +22,7 @@ def matcher_task():
 def transducer_task():
     config, pairs = TransducerConfig(encoder=ENCODER, feature_dropout=0.0), transduction_pairs(60, seed=1)
     model = Transducer._untrained(pairs, config)
-    return TransducerTask(model.network.requires_grad_(True), config, *[model.tokenizers.encode(pairs)] * 2, CPU)
+    return TransducerTask(model.network.requires_grad_(True), config, *[model.encoded(pairs)] * 2, CPU)
 
 
 @pytest.mark.parametrize("make", [matcher_task, transducer_task])

@@ -51,7 +51,7 @@ def test_given_validation_pairs_are_taken_and_nothing_is_held_out():
     training, held_out = split(PAIRS, given, seed=0)
     assert (training, held_out) == (PAIRS, given)
     with pytest.raises(ArgumentError, match="validation: got no pairs, expected at least one"):
-        split(PAIRS, [], seed=0)
+        split(PAIRS, Pairs([], []), seed=0)
 
 
 def test_validation_sources_that_are_learned_from_do_not_count_unless_all_are():

@@ -6,6 +6,7 @@ import nsed
 from nsed.baselines.majority import Majority
 from nsed.errors import NotExplainableError
 from nsed.explain.rules import rules
+from nsed.models.decisions import Criterion
 from nsed.web import service
 from nsed.web.limits import ApiError, Limits
 from nsed.web.schemas import ExplainRequest
@@ -86,7 +87,7 @@ def test_as_much_as_the_limits_say_is_taken_and_no_more():
 def test_decisions_are_those_of_the_threshold_not_of_the_probability(matcher):
     """At a threshold that no score reaches, nothing matches, however probable."""
     strict = nsed.Matcher(
-        matcher.network, matcher.tokenizers, matcher.config, threshold=1.0, calibration=matcher.calibration
+        matcher.network, matcher.tokenizers, matcher.config, criterion=Criterion(1.0, matcher.calibration)
     )
     pairs = [("CC", "cc"), ("AB", "ab")]
     assert max(strict.probability(pairs)) > 0.5

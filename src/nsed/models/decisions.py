@@ -26,6 +26,11 @@ class Criterion(NamedTuple):
     """From scores to probabilities."""
 
     @classmethod
+    def at(cls, threshold: float) -> "Criterion":
+        """A threshold that nobody has calibrated: even odds where it is."""
+        return cls(threshold, Calibration(1.0, -threshold))
+
+    @classmethod
     def tuned(cls, scores: np.ndarray, labels: np.ndarray) -> "Criterion":
         """The threshold with the best F1, and calibrated probabilities, of pairs whose labels are known.
 

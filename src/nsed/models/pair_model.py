@@ -76,7 +76,7 @@ class PairModel(NetworkModel, DecidingModel):
         record: Mapping[str, Any] | None = None,
     ) -> None:
         super().__init__(network, tokenizers, config, languages=languages, record=record)
-        self.criterion = criterion or Criterion(EVEN_ODDS, Calibration(1.0, -EVEN_ODDS))
+        self.criterion = criterion or Criterion.at(EVEN_ODDS)
 
     @classmethod
     def _split(cls, pairs: Pairs, validation: PairsLike | None, *, seed: int) -> tuple[Pairs, Pairs]:
