@@ -129,6 +129,10 @@ def test_names_of_version_0_1_still_work_and_say_what_to_use_now():
     assert found == model.transduce(["AB"], overrides=settled)[0]
     with pytest.warns(DeprecationWarning, match=r"is now Transduction\.override"):
         assert found[0].exception
+    with pytest.warns(DeprecationWarning, match=r"model\.coders is now model\.tokenizers"):
+        assert model.coders is model.tokenizers
+    with pytest.warns(DeprecationWarning, match="outline_all is now summarize_all"):
+        assert model.outline_all([("AB", "b")]) == model.summarize_all([("AB", "b")])
 
 
 def test_names_that_help_shows_are_those_of_the_registries():

@@ -30,7 +30,7 @@ def folder(tmp_path):
 
 @pytest.mark.slow
 def test_it_serves_models_with_rules_and_exceptions(folder):
-    files = ["--rules-data", f"spelling={folder / 'pairs.tsv'}", "--exceptions", folder / "pairs.tsv"]
+    files = ["--rules-data", f"spelling={folder / 'pairs.tsv'}", "--overrides", folder / "pairs.tsv"]
     command = [sys.executable, "-m", "nsed", "serve", folder / "spelling", "--port", "0", *files]
     with subprocess.Popen(list(map(str, command)), stderr=subprocess.PIPE, text=True) as process:
         try:

@@ -28,9 +28,14 @@ def serve(
     ] = None,
     host: Annotated[str, typer.Option(help="Address to listen on; 0.0.0.0 is every one.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=0, max=65535, help="Port to listen on; 0 takes a free one.")] = 8000,
-    exceptions: Annotated[
+    overrides: Annotated[
         Path | None,
-        typer.Option(help="File of pairs whose targets come first, whatever the model says.", show_default=False),
+        typer.Option(
+            "--overrides",
+            "--exceptions",
+            help="File of pairs whose targets come first, whatever the model says.",
+            show_default=False,
+        ),
     ] = None,
     rules_data: Annotated[
         list[str] | None,
@@ -62,7 +67,7 @@ def serve(
         warnings.simplefilter("ignore", category)  # who asks is told
     torch.set_num_threads(1)  # words are short: more threads only wait for each other
     served = _with_rules([ServedModel.read(path) for path in models or shipped_models()], rules_data or [])
-    known = NO_OVERRIDES if exceptions is None else Overrides.read(exceptions)
+    known = NO_OVERRIDES if overrides is None else Overrides.read(overrides)
     limits = Limits(items=max_items, length=max_length, timeout=timeout, threads=threads)
     for one in served:
         one.warm_up()
