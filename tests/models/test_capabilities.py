@@ -1,0 +1,69 @@
+"""What a model says it can do, it does; what it does not say, it refuses or has not."""
+
+import warnings
+from pathlib import Path
+
+import pytest
+
+import nsed
+from nsed.capabilities import Capability, can, capabilities_of
+from nsed.errors import NotExplainableError
+from nsed.models.base import Model
+from nsed.models.persistence import MODEL_KINDS, model_class
+
+GOLDEN = Path(__file__).parents[1] / "golden" / "models"
+PAIRS = [("AB", "b"), ("CA", "ca")]
+ASKED = {
+    Capability.SCORE: lambda model: model.score(PAIRS),
+    Capability.MATCH: lambda model: (model.match(PAIRS), model.probability(PAIRS), model.threshold),
+    Capability.TRANSDUCE: lambda model: model.transduce(["AB"]),
+    Capability.SAMPLE: lambda model: model.sample(["AB"]),
+    Capability.ALIGN: lambda model: model.align_all(PAIRS),
+    Capability.LINKS: lambda model: model.links(PAIRS),
+    Capability.EXPLAIN: lambda model: model.explain("AB", "b"),
+    Capability.RULES: lambda model: list(model.lattices(nsed.Pairs.of(PAIRS))),
+    Capability.FINE_TUNE: lambda model: model.fine_tuning_settings,
+}
+
+
+def test_every_verb_is_asked():
+    assert set(ASKED) == set(Capability)
+
+
+@pytest.mark.parametrize("folder", sorted(GOLDEN.iterdir()), ids=lambda folder: folder.name)
+def test_a_model_does_what_it_says_and_nothing_else(folder):
+    model = nsed.load(folder)
+    assert isinstance(model, Model)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # small models write long targets
+        for capability, ask in ASKED.items():
+            if can(model, capability):
+                ask(model)
+            else:
+                with pytest.raises((NotExplainableError, AttributeError, nsed.NsedError)):
+                    ask(model)
+
+
+@pytest.mark.parametrize("kind", MODEL_KINDS)
+def test_every_kind_has_the_one_base_and_settings_of_its_name(kind):
+    made = model_class(kind)
+    assert issubclass(made, Model)
+    assert made.configs[kind]().model == kind
+
+
+def test_two_columns_are_pairs_for_every_verb_that_takes_pairs():
+    model = nsed.load(GOLDEN / "matcher-rnn")
+    sources, targets = zip(*PAIRS, strict=True)
+    assert (model.score(sources, targets) == model.score(PAIRS)).all()
+    assert (model.match(list(sources), list(targets)) == model.match(PAIRS)).all()
+    assert model.align_all(sources, targets) == model.align_all(PAIRS)
+    assert model.links(sources, targets) == model.links(PAIRS)
+
+
+def test_models_of_others_are_known_by_their_methods():
+    class Longer:
+        def score(self, pairs):
+            return [len(source) for source, _ in pairs]
+
+    assert capabilities_of(Longer()) == {Capability.SCORE}
+    assert not can(Longer(), Capability.SCORE, Capability.ALIGN)

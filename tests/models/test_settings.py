@@ -1,0 +1,82 @@
+"""Settings come as a config, a mapping, a YAML file's path, or keywords; all their faults are told together."""
+
+import pytest
+
+import nsed
+from nsed.errors import ArgumentError, ConfigError
+from nsed.models.settings import resolve_settings
+
+PAIRS = [("colour", "color"), ("honour", "honor"), ("labour", "labor"), ("rumour", "rumor"), ("harbour", "harbor")] * 2
+TINY = {"encoder": {"kind": "cnn", "dim": 8, "layers": 1}, "train": {"steps": 2, "validate_every": 1}}
+LABELS = [1] * 10 + [0] * 2
+KINDS = nsed.Transducer.configs
+
+
+def test_a_mapping_a_file_a_config_and_keywords_mean_the_same(tmp_path):
+    path = tmp_path / "settings.yaml"
+    path.write_text("encoder: {kind: cnn, dim: 8, layers: 1}\ntrain: {steps: 2, validate_every: 1}\n")
+    keywords = {
+        "encoder__kind": "cnn", "encoder__dim": 8, "encoder__layers": 1, "train__steps": 2, "train__validate_every": 1,
+    }  # fmt: skip
+    wanted = resolve_settings(KINDS, TINY, {})
+    assert wanted.encoder.dim == 8
+    assert wanted == resolve_settings(KINDS, path, {}) == resolve_settings(KINDS, str(path), {})
+    assert wanted == resolve_settings(KINDS, wanted, {}) == resolve_settings(KINDS, None, keywords)
+
+
+def test_keywords_go_over_the_config_and_leave_the_rest():
+    config = nsed.TransducerConfig(beam=7, encoder=nsed.EncoderConfig(kind="cnn", dim=8, layers=1))
+    found = resolve_settings(KINDS, config, {"encoder__dim": 16, "train__steps": 3})
+    assert (found.beam, found.encoder.kind, found.encoder.dim, found.train.steps) == (7, "cnn", 16, 3)
+
+
+def test_fit_takes_every_form_in_every_kind_of_model():
+    assert nsed.Transducer.fit(PAIRS, validation=PAIRS, config=TINY, beam=2).beam == 2
+    labelled = [*PAIRS, ("colour", "rumor"), ("labour", "rumor")]
+    matcher = nsed.Matcher.fit(labelled, LABELS, validation=nsed.Pairs.of(labelled, LABELS),
+                               config=TINY, interaction=2)  # fmt: skip
+    assert matcher.config.interaction == 2
+    assert (
+        nsed.Seq2Seq.fit(
+            PAIRS, validation=PAIRS, config=TINY, encoder__kind="rnn", encoder__heads=2
+        ).config.encoder.kind
+        == "rnn"
+    )
+    assert len(nsed.LearnableEditDistance.fit(PAIRS, iterations=2, tolerance=0).history) == 2
+    stance = nsed.PairClassifier.fit(labelled, LABELS, validation=nsed.Pairs.of(labelled, LABELS),
+                                     config={**TINY, "model": "stance"})  # fmt: skip
+    assert stance.kind == "stance"
+
+
+def test_all_faults_are_told_together_with_what_was_meant():
+    with pytest.raises(ConfigError) as told:
+        nsed.Transducer.fit(
+            PAIRS, config={"encoder": {"dim": 0}}, lenght_penalty=3, train__steps="many", encoder__knid="rnn"
+        )
+    for part in (
+        "encoder.dim: got 0",
+        "lenght_penalty: no such key; did you mean 'length_penalty'?",
+        "train.steps: got 'many'",
+        "knid",
+    ):
+        assert part in str(told.value)
+
+
+def test_a_kind_that_the_class_does_not_make_is_refused():
+    with pytest.raises(ArgumentError, match=r"config\.model: got 'matcher', expected one of transducer"):
+        nsed.Transducer.fit(PAIRS, config={"model": "matcher"})
+
+
+def test_a_file_that_is_not_there_is_named(tmp_path):
+    with pytest.raises(ConfigError, match=r"(?s)missing\.yaml.*cannot be read"):
+        nsed.Transducer.fit(PAIRS, config=tmp_path / "missing.yaml")
+
+
+def test_what_learns_more_begins_with_settings_for_that_unless_told_otherwise():
+    start = nsed.Transducer.fit(PAIRS, validation=PAIRS, config=TINY)
+    more = nsed.Transducer.fit(PAIRS, start=start, train__steps=3, train__patience=1)
+    assert (more.config.train.steps, more.config.train.schedule, more.config.encoder.dropout) == (3, "constant", 0.0)
+    with pytest.raises(ArgumentError, match="start: got a model of kind 'seq2seq', expected none"):
+        nsed.Seq2Seq.fit(
+            PAIRS, start=nsed.Seq2Seq.fit(PAIRS, validation=PAIRS, config=TINY, encoder__kind="rnn", encoder__heads=2)
+        )
