@@ -178,8 +178,23 @@ def test_distortion_loss_weights_alpha_by_distance(diagonal):
         assert float(loss[pair]) == pytest.approx(expected, abs=1e-9)
 
 
+@pytest.mark.parametrize("attention", [False, True])
+def test_wider_features_are_scored_like_narrow_ones(attention):
+    torch.manual_seed(0)
+    features = PairFeatures(8, attention=attention, heads=2, interaction=2, width=4).double()
+    projection = NormedProjection(8, 5, attends=attention, width=4).double()
+    source, target = torch.randn(2, 4, 8).double(), torch.randn(2, 3, 8).double()
+    factors = features.factors(features.of_source(source, torch.ones(2, 4, dtype=torch.bool)), target)
+    scores = pair_scores(features, projection, torch.nn.Dropout(0.0), factors)
+    cells = features.rectified(factors)
+    assert cells.shape[-1] == 32
+    if attention:
+        cells = torch.cat([cells, factors.attended[:, None].expand(-1, 4, -1, -1)], dim=-1)
+    torch.testing.assert_close(scores, projection.linear(projection.norm(cells)))
+
+
 def test_code_reduction_is_the_mean_of_every_term_and_printed_the_sum():
-    arcs, lattice, n, m, cells = random_lattice()
+    arcs, lattice, *_, cells = random_lattice()
     count = cells.sum((1, 2))
     torch.testing.assert_close(em_loss(arcs, lattice, cells, reduction="code"), em_loss(arcs, lattice, cells))
     printed = em_loss(arcs, lattice, cells, reduction="printed")

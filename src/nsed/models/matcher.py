@@ -41,6 +41,8 @@ class MatcherConfig(LabelledConfig):
     """How much of its string a symbol knows."""
     interaction: int = bounded(0, low=0)
     """Similarity heads between source and target symbols; a few help much where equal symbols matter."""
+    feature_width: int = bounded(1, low=1)
+    """Size of the features of pairs of symbols, as a multiple of `encoder.dim`; the paper's models have 2 or 4."""
     feature_dropout: float = bounded(0.1, low=0, high=1)
     """Share of the features of pairs of symbols that are dropped in training."""
     em: float = bounded(1.0, low=0)
@@ -160,6 +162,7 @@ class Matcher(PairModel, LatticeModel):
             categories=0 if languages is None else len(languages),
             interaction=config.interaction,
             feature_dropout=config.feature_dropout,
+            feature_width=config.feature_width,
         )
 
     def _task(self, training: EncodedPairs, validation: EncodedPairs, device: torch.device) -> MatcherTask:

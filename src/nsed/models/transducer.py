@@ -59,6 +59,8 @@ class TransducerConfig(SearchConfig):
     """Whether the layers of the target's encoder look at the source; rnn and transformer only."""
     interaction: int = bounded(0, low=0)
     """Similarity heads between source and target symbols."""
+    feature_width: int = bounded(1, low=1)
+    """Size of the features of pairs of symbols, as a multiple of `encoder.dim`; the paper's models have 2 or 4."""
     feature_dropout: float = bounded(0.1, low=0, high=1)
     """Share of the features of pairs of symbols that are dropped in training."""
     likelihood: float = bounded(1.0, low=0)
@@ -205,6 +207,7 @@ class Transducer(DecodingModel, LatticeModel):
             target_attention=config.target_attention,
             interaction=config.interaction,
             feature_dropout=config.feature_dropout,
+            feature_width=config.feature_width,
         )
 
     def _task(self, training: EncodedPairs, validation: EncodedPairs, device: torch.device) -> TransducerTask:

@@ -11,8 +11,8 @@ from nsed.types import END, Lengths, PerPair, Table
 
 RealCells = Bool[Tensor, "batch src tgt"]
 Reduction = Literal["ours", "code", "printed"]
-"""What the terms of a pair are: `code`, as in the paper's code, means over cells or symbols; `printed`, as in the paper,
-sums; `ours`, the EM and the non-match loss means over cells, the next-symbol and the distortion loss sums."""
+"""What the terms of a pair are: `code`, as in the paper's code, means over cells or symbols; `printed`, as in the
+paper, sums; `ours`, the EM and the non-match loss means over cells, the next-symbol and the distortion loss sums."""
 
 
 def real_cells(source_lengths: Lengths, target_lengths: Lengths, like: Table) -> RealCells:
@@ -33,7 +33,8 @@ def em_loss(
 ) -> PerPair:
     """KL(q || P) averaged over cells: expected operations q, without gradient, against predicted log-probabilities.
 
-    With `reduction="printed"`, summed. `posterior` weights each cell by the probability that it is visited, as textbook EM does.
+    With `reduction="printed"`, summed. `posterior` weights each cell by the probability that it is visited, as
+    textbook EM does.
 
     Paper: Algorithm "Expectation-Maximization Loss". Ours is KL(q || P), as in their code; they print KL(P || q).
     """
