@@ -117,6 +117,7 @@ def test_the_published_split_of_indo_european_is_a_table(data_folder):
     assert test.lookup.f1 >= 0.95
     assert test.lookup.precision >= 0.99
     assert test.levenshtein.f1 == pytest.approx(0.49, abs=0.02)
+    assert test.frequency.f1 == pytest.approx(0.81, abs=0.02)
     assert test.tuned_on == "validation"
     positives = splits.test.positives()
     known = set(splits.training.positives())
