@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -124,7 +125,7 @@ def cmudict(
 OPTIONS = {"held_out": "--held-out", "languages": "--hold-out-language", "test_words": "--test-list"}
 
 
-def _check_options(protocol: str, classes: str, given: dict[str, object]) -> None:
+def _check_options(protocol: str, classes: str, given: Mapping[str, object]) -> None:
     """Complain of options that the protocol does not take, and of those it lacks."""
     from nsed.datasets import protocols
 

@@ -146,7 +146,8 @@ class Classes(NamedTuple):
         ends = np.cumsum(sizes**2)
         own = np.searchsorted(ends, pair, side="right")
         first, second = np.divmod(pair - (ends - sizes**2)[own], sizes[own])
-        return self.order[self.starts[own][:, None] + np.stack([first, second], axis=1)]
+        words: np.ndarray = self.order[self.starts[own][:, None] + np.stack([first, second], axis=1)]
+        return words
 
     def pairs_between(self, count: int, random: np.random.Generator) -> np.ndarray:
         """Two different classes each, drawn uniformly, and a word of either."""
@@ -156,7 +157,8 @@ class Classes(NamedTuple):
         first = random.integers(len(sizes), size=count)
         second = (first + 1 + random.integers(len(sizes) - 1, size=count)) % len(sizes)
         own = np.stack([first, second], axis=1)
-        return self.order[self.starts[own] + random.integers(sizes[own])]
+        drawn: np.ndarray = self.order[self.starts[own] + random.integers(sizes[own])]
+        return drawn
 
     def other_targets(self, sources: np.ndarray, random: np.random.Generator) -> np.ndarray:
         """For each source a random word of another class."""
