@@ -27,6 +27,7 @@ COMMANDS = [
     "models",
     "doctor",
     "bench",
+    "reproduce",
     "transduce",
     "review",
     "match",

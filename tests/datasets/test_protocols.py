@@ -8,12 +8,11 @@ from nsed.datasets.leaks import check_leaks
 from nsed.datasets.protocols import (
     PROTOCOLS,
     SplitOptions,
-    count_positives,
     hold_out_concepts,
     hold_out_family,
     hold_out_languages,
-    published_cognates,
 )
+from nsed.datasets.published import count_positives, published_cognates, same_source_cognates
 from nsed.datasets.word_list import Word, read_word_list
 from nsed.errors import ArgumentError, UnknownNameError
 
@@ -142,7 +141,7 @@ def test_published_negatives_are_of_two_classes_drawn_uniformly():
     assert sum(len(part) for part in splits) == 11 * (40**2 + 2)
     assert all(class_of(source, words) != class_of(target, words) for source, target in negatives[:500])
     assert sum(source in "fg" for source, _ in negatives) / len(negatives) == pytest.approx(2 / 3, abs=0.02)
-    kept = published_cognates(words, held_out=5000, same_sources=True)
+    kept = same_source_cognates(words, held_out=5000)
     sources = [row[0] for part in kept for row in as_rows(part) if not row[2]]
     assert sum(source in "fg" for source in sources) / len(sources) < 0.01
 

@@ -6,7 +6,8 @@ from typing import Any
 from nsed.datasets import Splits, load
 from nsed.datasets.catalogue import DATASETS
 from nsed.datasets.loading import load_words
-from nsed.datasets.protocols import PROTOCOLS, SplitOptions, published_cognates
+from nsed.datasets.protocols import PROTOCOLS, SplitOptions
+from nsed.datasets.published import published_cognates
 from nsed.datasets.rule_language import matching_pairs, transduction_pairs
 from nsed.datasets.splits import split_by_source
 from nsed.reproduce.grid import Run
@@ -22,12 +23,10 @@ def splits_of(run: Run) -> Splits:
     """Training, validation and test pairs; the split has one seed, whatever that of the training."""
     if run.protocol is None:
         return load(run.dataset)
-    protocol = PROTOCOLS[run.protocol]
-    if not run.protocol.startswith("published"):
+    if run.protocol not in ("published", "published-fixed"):
         return _without_languages(load(run.dataset, protocol=run.protocol, options=SplitOptions()))
-    words = load_words(run.dataset, class_column=protocol.own_column)
-    same_sources = run.protocol == "published-same-sources"
-    return _without_languages(published_cognates(words, most_training=MOST_TRAINING, same_sources=same_sources))
+    words = load_words(run.dataset, class_column=PROTOCOLS[run.protocol].own_column)
+    return _without_languages(published_cognates(words, most_training=MOST_TRAINING))
 
 
 def toy_splits(run: Run) -> Splits:

@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from tempfile import TemporaryFile
 from typing import Any, NamedTuple
 
 from nsed.config import flat, from_mapping, merged
@@ -37,7 +38,7 @@ QUICK = {
     "target_symbols": "graphemes",
 }
 """Settings of a rehearsal, where a model has them."""
-MEASURING = 0.12
+MEASURING = 0.15
 """The share of a run's time that is kept for measuring, after the training."""
 LEAST_SECONDS = 150
 """A run does not begin with less left than this."""
@@ -204,9 +205,8 @@ class _Process:
         told = {"run": job.run.name, "seed": job.seed, "deadline": deadline, **asdict(options)}
         environment = os.environ | {"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "NUMBA_NUM_THREADS": "1"}
         command = [sys.executable, "-m", "nsed.reproduce", json.dumps(told)]
-        self._process = subprocess.Popen(
-            command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
-        )
+        self._said = TemporaryFile("w+", encoding="utf-8", errors="replace")  # noqa: SIM115  # closed when over; a pipe would fill up
+        self._process = subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=self._said)
 
     def is_over(self, end: float | None) -> bool:
         """Whether it is done; one that is not when everything ends is stopped."""
@@ -217,11 +217,10 @@ class _Process:
 
     def finished(self) -> Finished:
         """What became of it."""
-        assert self._process.stderr is not None
-        said = self._process.stderr.read()
-        self._process.stderr.close()
-        error = "" if self._process.returncode == 0 else said.strip()[-2000:] or f"ended by {self._process.returncode}"
-        return Finished(self.job, time.time() - self._began, error)
+        with self._said:
+            self._said.seek(0)
+            said, code = self._said.read().strip(), self._process.returncode
+        return Finished(self.job, time.time() - self._began, "" if code == 0 else said[-2000:] or f"ended by {code}")
 
 
 def run_here(jobs: Sequence[Job], options: Options, *, minutes: float | None = None) -> Iterator[Finished]:
