@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 from nsed.__main__ import app
 from nsed.errors import DataError, NsedError
 from nsed.reproduce.grid import CONFIGS, Run, chosen_cells, grid
-from nsed.reproduce.measure import alignment_figures
+from nsed.reproduce.links import alignment_figures, keep_links, score_links
 from nsed.reproduce.records import read_record, read_records, write_record
 from nsed.reproduce.render import render_tables
 from nsed.reproduce.runner import Job, Options, cost, jobs_of, run_job, run_jobs
@@ -93,6 +93,18 @@ def test_a_file_that_is_no_record(tmp_path):
 def test_alignments_are_scored_rightly_and_as_published():
     links = [frozenset({(0, 0), (1, 1), (2, 2)})] * 2
     assert alignment_figures(links, links) == {"align": 1.0, "align_as_published": pytest.approx(2 / 3)}
+
+
+def test_kept_links_are_scored_when_there_is_a_reference(options, tmp_path):
+    record = run_job(Job(Run.named("cognates-ie/matcher-unigram"), 0), options)
+    found = replace(record, run="g2p-cmudict/transducer-rnn", quick=False)
+    write_record(Path(options.output), found)
+    links = [frozenset({(0, 0), (1, 1)}), frozenset()]
+    keep_links(tmp_path / "links", found, links)
+    (tmp_path / "reference").write_text("0-0 1-1\n\n")
+    assert score_links(Path(options.output), tmp_path / "links", tmp_path / "reference") == 1
+    (scored,) = read_records(Path(options.output))[found.run]
+    assert scored.test["align"] == 1
 
 
 def run(*arguments):

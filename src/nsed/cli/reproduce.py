@@ -39,8 +39,12 @@ def reproduce(
     quick: Annotated[
         bool, typer.Option("--quick", help="A rehearsal: tiny models and toy pairs; no table shows such records.")
     ] = False,
+    links: Annotated[
+        Path | None, typer.Option(help="Folder that keeps the links which models find in g2p-cmudict; for Table 3.")
+    ] = None,
     alignments: Annotated[
-        Path | None, typer.Option(help="Links of the test pairs of g2p-cmudict, see nsed data align; Table 3.")
+        Path | None,
+        typer.Option(help="Reference of these, see nsed data align: alignments of the kept links are scored by it."),
     ] = None,
     output: Annotated[Path, typer.Option("--output", "-o", help="Folder of the records.")] = RECORDS,
     configs: Annotated[Path, typer.Option(help="Folder of the paper's settings.")] = CONFIGS,
@@ -52,6 +56,7 @@ def reproduce(
     the paper's appendix; the data sets must be here (`nsed data fetch`).
     """
     from nsed.reproduce.grid import chosen_cells
+    from nsed.reproduce.links import score_links
     from nsed.reproduce.runner import Options, jobs_of
 
     cells = _on_protocol(chosen_cells(what, only=only), protocol)
@@ -62,9 +67,11 @@ def reproduce(
             typer.echo(cell.name)
         return
     if not render:
-        options = Options(str(output), str(configs), quick, str(alignments) if alignments else None, redo_cut)
+        options = Options(str(output), str(configs), quick, str(links) if links else None, redo_cut)
         todo = jobs_of([cell.run for cell in cells], _numbers(seeds), options)
         _run(todo, options, at_once=jobs, minutes=minutes, until=until)
+    if links is not None and alignments is not None:
+        score_links(output, links, alignments)
     if not quick:
         _render(cells, output)
 

@@ -1,17 +1,15 @@
 """Measures of a trained model, by validation pairs what can be chosen, by test pairs what is reported."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, NamedTuple
-
-import numpy as np
 
 from nsed.baselines.pair_scorer import labels_of
 from nsed.capabilities import Capability, can
 from nsed.datasets import Splits
-from nsed.evaluate import alignment_score, best_threshold, matching_score
+from nsed.evaluate import best_threshold, matching_score
 from nsed.evaluate.report.answers import answer
-from nsed.text import Links, Pairs
+from nsed.text import Pairs
 
 BEAMS, LENGTH_PENALTIES = (1, 3, 5, 10), (0.4, 1.0)
 """What is tried on the validation pairs. Paper: Figure 4 has beams of 1 to 20, and penalties of 0 to 1.6."""
@@ -33,14 +31,9 @@ class Measured(NamedTuple):
     selected: Mapping[str, Any]
 
 
-def measure(model: Any, splits: Splits, *, alignments: Sequence[Links] | None = None) -> Measured:
+def measure(model: Any, splits: Splits) -> Measured:
     """Error rates of what transduces, F1 of what scores labelled pairs."""
-    if not can(model, Capability.TRANSDUCE):
-        return measure_matching(model, splits)
-    measured = measure_transduction(model, splits)
-    if alignments is None:
-        return measured
-    return measured._replace(test={**measured.test, **alignment_figures(model.links(splits.test), alignments)})
+    return (measure_transduction if can(model, Capability.TRANSDUCE) else measure_matching)(model, splits)
 
 
 def measure_matching(model: Any, splits: Splits) -> Measured:
@@ -71,25 +64,6 @@ def _rates(model: Any, pairs: Pairs, beam: int, penalty: float) -> dict[str, flo
     model.config = replace(model.config, beam=beam, length_penalty=penalty)
     score = answer(model, pairs, beam=beam).errors.score()
     return {"cer": score.cer, "corpus_cer": score.corpus_cer, "wer": score.wer}
-
-
-def alignment_figures(found: Sequence[Links], expected: Sequence[Links]) -> dict[str, float]:
-    """F1 of all links together; and as the paper's scripts seem to score them, which shift one side by one.
-
-    Ours is their F1 with the same indices on both sides, over all pairs together; theirs is averaged over pairs.
-    """
-    return {"align": alignment_score(found, expected).f1, "align_as_published": shifted_f1(found, expected)}
-
-
-def shifted_f1(found: Sequence[Links], expected: Sequence[Links]) -> float:
-    """The mean over pairs of the F1 of links that are counted from 1 against links that are counted from 0.
-
-    >>> shifted_f1([frozenset({(0, 0), (1, 1)})], [frozenset({(0, 0), (1, 1)})])
-    0.5
-    """
-    moved = [frozenset((i + 1, j + 1) for i, j in links) for links in found]
-    hits = [2 * len(a & b) / max(len(a) + len(b), 1) for a, b in zip(moved, expected, strict=True)]
-    return float(np.mean(hits))
 
 
 def scripts_of(model: Any, dataset: str) -> dict[str, str]:

@@ -14,12 +14,12 @@ from typing import Any, NamedTuple
 from nsed.config import flat, from_mapping, merged
 from nsed.datasets import Splits
 from nsed.errors import NsedError
-from nsed.evaluate import read_pharaoh
 from nsed.models.base import NetworkModel
 from nsed.models.persistence import model_class
 from nsed.progress import Validation
 from nsed.reproduce.data import describe, splits_of, toy_splits
 from nsed.reproduce.grid import CONFIGS, Run, settings_of
+from nsed.reproduce.links import ALIGNED, keep_links
 from nsed.reproduce.measure import measure, scripts_of
 from nsed.reproduce.records import RECORDS, Record, machine, read_record, record_path, versions, write_record
 from nsed.text import StringConfig
@@ -54,8 +54,9 @@ class Options:
     """Where records go."""
     configs: str = str(CONFIGS)
     quick: bool = False
-    alignments: str | None = None
-    """Pharaoh file of the test pairs of g2p-cmudict, see nsed data align; without, alignments are not scored."""
+    links: str | None = None
+    """Where the links that models find in the test pairs of g2p-cmudict are kept, to be scored whenever there is a
+    reference."""
     redo_cut: bool = False
     """Whether runs that were cut by time are done again."""
 
@@ -96,9 +97,7 @@ def run_job(job: Job, options: Options, *, deadline: float | None = None) -> Rec
     trained = time.time()
     model, facts = _trained(settings, splits)
     training = {"seconds": round(time.time() - trained, 1), **facts}
-    wanted = options.alignments is not None and job.run.dataset == "g2p-cmudict" and not options.quick
-    alignments = read_pharaoh(str(options.alignments)) if wanted else None
-    validation, test, selected = measure(model, splits, alignments=alignments)
+    validation, test, selected = measure(model, splits)
     record = Record(
         run=job.run.name,
         seed=job.seed,
@@ -115,6 +114,8 @@ def run_job(job: Job, options: Options, *, deadline: float | None = None) -> Rec
         versions=versions(),
         machine=machine(),
     )
+    if options.links is not None and job.run.dataset == ALIGNED and not options.quick:
+        keep_links(Path(options.links), record, model.links(splits.test))
     write_record(Path(options.output), record)
     return record
 
