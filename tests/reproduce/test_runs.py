@@ -82,6 +82,8 @@ def test_tables_are_made_of_records_alone(options):
     assert "| 78.5 ± 1.0 | 85.0 ± 7.1 (n = 2, 2 cut by time) |" in shown
     assert "| 81.2 ± 1.0 | 42.5 ± 3.5 (n = 2, 2 cut by time) |" in shown
     assert "## Table 5" in shown
+    assert "2 records, " in shown
+    assert "; 27 of 28 runs have no record." in shown
 
 
 def test_a_file_that_is_no_record(tmp_path):

@@ -24,7 +24,16 @@ Records = Mapping[str, Sequence[Record]]
 def render_tables(cells: Sequence[Cell], records: Records) -> str:
     """All tables that cells are of, one below the other."""
     tables = dict.fromkeys(cell.table for cell in cells)
-    return "\n".join(render_table([cell for cell in cells if cell.table == table], records) for table in tables)
+    shown = [render_table([cell for cell in cells if cell.table == table], records) for table in tables]
+    return "\n".join([*shown, _cost({cell.run.name for cell in cells}, records)])
+
+
+def _cost(runs: set[str], records: Records) -> str:
+    """How many runs there are of those wanted, and their time; those that ran side by side waited for each other."""
+    done = [record for run in runs for record in records.get(run, ())]
+    hours = sum(record.seconds for record in done) / 3600
+    missing = f"{sum(not records.get(run) for run in runs)} of {len(runs)} runs have no record"
+    return f"{len(done)} records, {hours:.2f} hours of all runs together; {missing}.\n"
 
 
 def render_table(cells: Sequence[Cell], records: Records) -> str:
