@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from benchmarks.setting import Setting
-from nsed.datasets.protocols import published_cognates
+from nsed.datasets.published import same_source_cognates
 from nsed.datasets.word_list import read_word_list
 from nsed.text import EncodedStrings, Pairs, read_pairs
 
@@ -41,7 +41,7 @@ def cognates(setting: Setting) -> Data:
     count = 2000 if setting.quick else 100_000
     if setting.data is None or setting.quick:
         return Data(_random_cognates(count), "random, lengths as in the Indo-European list")
-    pairs = published_cognates(read_word_list(setting.data / "cognates" / "indo-european.tsv")).training
+    pairs = same_source_cognates(read_word_list(setting.data / "cognates" / "indo-european.tsv")).training
     return Data(pairs.chosen(range(count)), "Indo-European cognates, training pairs")
 
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from nsed.datasets.controls import levenshtein_score, lookup_score
 from nsed.datasets.leaks import check_leaks
-from nsed.datasets.protocols import published_cognates
+from nsed.datasets.published import published_cognates
 from nsed.datasets.word_list import read_word_list
 from nsed.errors import ArgumentError
 from nsed.text import Pairs, read_pairs
@@ -119,6 +119,7 @@ def test_the_published_split_of_indo_european_is_a_table(data_folder):
     assert test.lookup.f1 >= 0.95
     assert test.lookup.precision >= 0.99
     assert test.levenshtein.f1 == pytest.approx(0.49, abs=0.02)
+    assert test.frequency.f1 == pytest.approx(0.81, abs=0.02)
     assert test.tuned_on == "validation"
     positives = splits.test.positives()
     known = set(splits.training.positives())

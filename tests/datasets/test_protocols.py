@@ -8,12 +8,11 @@ from nsed.datasets.leaks import check_leaks
 from nsed.datasets.protocols import (
     PROTOCOLS,
     SplitOptions,
-    count_positives,
     hold_out_concepts,
     hold_out_family,
     hold_out_languages,
-    published_cognates,
 )
+from nsed.datasets.published import count_positives, published_cognates, same_source_cognates
 from nsed.datasets.word_list import Word, read_word_list
 from nsed.errors import ArgumentError, UnknownNameError
 
@@ -65,6 +64,7 @@ def test_protocols_are_reproducible(name):
     given = {
         "published": SplitOptions(held_out=50),
         "published-fixed": SplitOptions(held_out=50),
+        "published-same-sources": SplitOptions(held_out=50),
         "languages": SplitOptions(languages=("L2",)),
         "families": SplitOptions(test_words=word_list(start="o")),
     }
@@ -127,6 +127,37 @@ def test_impossible_wishes_are_refused():
 def test_positives_are_counted_as_they_are_made():
     splits = published_cognates(word_list(), held_out=50)
     assert count_positives(word_list()) == sum(sum(pairs.labels) for pairs in splits) == 20 * 2 * 4
+
+
+def class_of(tokens, words):
+    return next(word.cognate_class for word in words if word.tokens == tokens)
+
+
+def test_published_negatives_are_of_two_classes_drawn_uniformly():
+    large = [Word("L1", "hand", f"h {number}", "large") for number in range(40)]
+    words = [*large, Word("L2", "foot", "f", "small"), Word("L2", "head", "g", "tiny")]
+    splits = published_cognates(words, held_out=5000)
+    negatives = [row[:2] for part in splits for row in as_rows(part) if not row[2]]
+    assert sum(len(part) for part in splits) == 11 * (40**2 + 2)
+    assert all(class_of(source, words) != class_of(target, words) for source, target in negatives[:500])
+    assert sum(source in "fg" for source, _ in negatives) / len(negatives) == pytest.approx(2 / 3, abs=0.02)
+    kept = same_source_cognates(words, held_out=5000)
+    sources = [row[0] for part in kept for row in as_rows(part) if not row[2]]
+    assert sum(source in "fg" for source in sources) / len(sources) < 0.01
+
+
+def test_published_pairs_hold_every_positive_once():
+    splits = published_cognates(word_list(), held_out=50)
+    positives = [row[:2] for part in splits for row in as_rows(part) if row[2]]
+    same = {(one.tokens, two.tokens) for one in word_list() for two in word_list() if one[3] == two[3]}
+    assert sorted(positives) == sorted(same)
+
+
+def test_very_many_published_pairs_are_sampled(data_folder):
+    words = read_word_list(data_folder / "cognates" / "austro-asiatic.tsv", class_column="COGNATE_CLASS")
+    splits = published_cognates(words, held_out=1000, most_training=5000)
+    assert [len(part) for part in splits] == [5000, 1000, 1000]
+    assert sum(splits.training.labels) / 5000 == pytest.approx(1 / 11, abs=0.02)
 
 
 @pytest.mark.parametrize(("column", "positives"), [("COGNATE_CLASS", 7_283_295), ("COGID", 159_117)])

@@ -14,7 +14,7 @@ import torch
 import nsed
 from nsed.config import from_mapping, read_yaml
 from nsed.datasets import read_word_list
-from nsed.datasets.protocols import published_cognates
+from nsed.datasets.published import same_source_cognates
 from nsed.datasets.rule_language import transduction_pairs
 from nsed.errors import ArgumentError, ModelFileError, NotExplainableError, UnknownSymbolWarning
 from nsed.lattice import Operation
@@ -372,7 +372,7 @@ def test_a_model_that_knows_unknown_symbols_starts_with_any_pairs(of_frequent_sy
 def test_the_table_of_the_paper_has_as_many_cells(data_folder):
     """Paper: Table 1, 0.2 M parameters."""
     config = from_mapping(EditDistanceConfig, read_yaml(CONFIGS / "cognates-ie" / "edit-distance.yaml"))
-    pairs = published_cognates(read_word_list(data_folder / "cognates" / "indo-european.tsv")).training.positives()
+    pairs = same_source_cognates(read_word_list(data_folder / "cognates" / "indo-european.tsv")).training.positives()
     table = LearnableEditDistance._untrained(pairs, config).table
     assert sum(part.numel() for part in vars(table).values()) == pytest.approx(0.2e6, rel=0.15)
 

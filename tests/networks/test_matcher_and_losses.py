@@ -185,3 +185,49 @@ def test_distortion_loss_weights_alpha_by_distance(diagonal):
             for i, j in cells[pair].nonzero().tolist()
         )
         assert float(loss[pair]) == pytest.approx(expected, abs=1e-9)
+
+
+@pytest.mark.parametrize("attention", [False, True])
+def test_wider_features_are_scored_like_narrow_ones(attention):
+    torch.manual_seed(0)
+    features = PairFeatures(8, attention=attention, heads=2, interaction=2, width=4).double()
+    projection = NormedProjection(8, 5, attends=attention, width=4).double()
+    source, target = torch.randn(2, 4, 8).double(), torch.randn(2, 3, 8).double()
+    factors = features.factors(features.of_source(source, torch.ones(2, 4, dtype=torch.bool)), target)
+    scores = pair_scores(features, projection, torch.nn.Dropout(0.0), factors)
+    cells = features.rectified(factors)
+    assert cells.shape[-1] == 32
+    if attention:
+        cells = torch.cat([cells, factors.attended[:, None].expand(-1, 4, -1, -1)], dim=-1)
+    torch.testing.assert_close(scores, projection.linear(projection.norm(cells)))
+
+
+def test_code_reduction_is_the_mean_of_every_term_and_printed_the_sum():
+    arcs, lattice, *_, cells = random_lattice()
+    count = cells.sum((1, 2))
+    torch.testing.assert_close(em_loss(arcs, lattice, cells, reduction="code"), em_loss(arcs, lattice, cells))
+    printed = em_loss(arcs, lattice, cells, reduction="printed")
+    torch.testing.assert_close(printed, em_loss(arcs, lattice, cells) * count)
+    table = -torch.rand(cells.shape, dtype=torch.float64)
+    torch.testing.assert_close(non_match_loss(table, cells, reduction="code"), non_match_loss(table, cells))
+    printed = non_match_loss(table, cells, reduction="printed")
+    torch.testing.assert_close(printed, non_match_loss(table, cells) * count)
+    distribution = torch.randn(2, 4, 7, dtype=torch.float64).log_softmax(-1)
+    target, lengths = torch.tensor([[4, 5, 6], [5, 0, 0]]), torch.tensor([3, 1])
+    summed = next_symbol_nll(distribution, target, lengths)
+    torch.testing.assert_close(next_symbol_nll(distribution, target, lengths, reduction="printed"), summed)
+    averaged = next_symbol_nll(distribution, target, lengths, reduction="code")
+    torch.testing.assert_close(averaged, summed / torch.tensor([4, 2]))
+
+
+@pytest.mark.parametrize("reduction", ["code", "printed"])
+def test_distortion_loss_as_in_the_code_and_as_printed(reduction):
+    _, lattice, n, m, cells = random_lattice()
+    loss = distortion_loss(lattice, n, m, cells, reduction=reduction)
+    for pair in range(len(loss)):
+        alpha, own = lattice.log_alpha[pair].exp(), cells[pair].nonzero().tolist()
+        if reduction == "code":
+            expected = sum(max(0, abs(i - j) - 1) * float(alpha[i, j]) for i, j in own) / max(len(own), 1)
+        else:
+            expected = sum(abs(i - j) * float(alpha[i, j]) for i, j in own if i and j)
+        assert float(loss[pair]) == pytest.approx(expected, abs=1e-9)

@@ -1,5 +1,7 @@
 """The training loop on a task of its own: order, schedules, checkpoints, exact resumption."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -53,6 +55,15 @@ def test_every_row_comes_once_per_epoch_in_an_order_of_its_own():
     assert not (np.concatenate(first) == np.concatenate(second)).all()
     spread = np.mean([np.ptp(sizes[batch]) for batch in first])
     assert spread < 3
+
+
+def test_training_ends_at_the_first_validation_after_its_minutes():
+    trainer = Trainer(Line(), replace(SETTINGS, minutes=1e-9))
+    trainer.run()
+    assert (trainer.step, len(trainer.validations)) == (10, 1)
+    unhurried = Trainer(Line(), replace(SETTINGS, minutes=10.0))
+    unhurried.run()
+    assert unhurried.step == 60
 
 
 def test_training_improves_and_keeps_the_best_weights():

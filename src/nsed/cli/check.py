@@ -25,6 +25,7 @@ CONTROLS = {
     "lookup": "lookup of training positives",
     "chains": "chains of training positives",
     "levenshtein": "Levenshtein, tuned on {}",
+    "frequency": "frequency of the rarer word, tuned on {}",
 }
 
 
@@ -55,9 +56,10 @@ def check(
 
     A leak is a pair that stands in two files, perhaps the other way round; without labels also a source, whatever its
     target. For labelled pairs, what can be had without a model: the F1 of a **lookup** table of the training positives,
-    whichever way round; that of words that **chains** of them connect; and that of the normalised **Levenshtein**
-    similarity, its threshold tuned on the second of three files, of two on the first. With `--words`, also which
-    concepts and cognate classes of a word list are in two files.
+    whichever way round; that of words that **chains** of them connect; that of the normalised **Levenshtein**
+    similarity; and that of the **frequency** in training of the rarer of the two words, which never compares them. The
+    thresholds of the latter two are tuned on the second of three files, of two on the first. With `--words`, also
+    which concepts and cognate classes of a word list are in two files.
     """
     from nsed.datasets import load
     from nsed.datasets.leaks import check_leaks
@@ -151,7 +153,7 @@ def _controls_table(report: LeakReport) -> Table:
     for controls in report.controls:
         for field, name in CONTROLS.items():
             score: MatchingScore = getattr(controls, field)
-            threshold = f"{score.threshold:.3f}" if field == "levenshtein" else ""
+            threshold = f"{score.threshold:.3f}" if field in ("levenshtein", "frequency") else ""
             figures = (f"{figure:.3f}" for figure in (score.precision, score.recall, score.f1))
             table.add_row(f"{controls.part}: {name.format(controls.tuned_on)}", *figures, threshold)
     return table

@@ -70,6 +70,10 @@ COMMANDS: Commands = {
         "nsed.cli.about:doctor",
         "Say which versions and devices are here, which implementation of each kernel runs, why, and what extras add.",
     ),
+    "reproduce": (
+        "nsed.cli.reproduce:reproduce",
+        "Measure the paper's tables again: train their models, keep a record of each run, make tables of records.",
+    ),
     "bench": (
         "nsed.cli.bench:bench",
         "Measure speed and memory here, against a loop over cells and a sequence-to-sequence twin.",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -14,7 +15,7 @@ from nsed.errors import ArgumentError
 if TYPE_CHECKING:
     from nsed.datasets.word_list import Word
 
-PROTOCOLS = ("concepts", "families", "languages", "published", "published-fixed")
+PROTOCOLS = ("concepts", "families", "languages", "published", "published-fixed", "published-same-sources")
 """Names of `nsed.datasets.protocols.PROTOCOLS`."""
 HELD_OUT = 20_000
 """That of `nsed.datasets.protocols`."""
@@ -52,13 +53,19 @@ def cognates(
         ),
     ],
     folder: Annotated[Path, typer.Argument(help="Where training.tsv, validation.tsv and test.tsv go.")],
-    classes: Annotated[str, typer.Option(help="Column of the cognate classes.")] = CLASSES,
+    classes: Annotated[
+        str | None,
+        typer.Option(
+            help="Column of the cognate classes.",
+            show_default=f"{CLASSES}; of cognates-ie and cognates-aa with published COGNATE_CLASS",
+        ),
+    ] = None,
     protocol: Annotated[str, typer.Option(help=f"How pairs are made and split: {', '.join(PROTOCOLS)}.")] = "published",
     held_out: Annotated[
         int | None,
         typer.Option(
             min=1,
-            help="published, published-fixed: pairs of the validation and of the test file.",
+            help="published and its kin: pairs of the validation and of the test file.",
             show_default=f"{HELD_OUT}",
         ),
     ] = None,
@@ -73,11 +80,13 @@ def cognates(
 ) -> None:
     """Write labelled pairs of a word list, to train, choose and test with, as TSV; the sounds are tokens.
 
-    **published**, the paper's recipe: all ordered pairs of a class are positives, ten random words of other classes per
-    positive negatives, and the pairs are split at random. **This leaks**: most test pairs are in the training file too,
-    often the other way round. Use it to compare with the paper, not to learn how well a model finds new cognates. The
-    paper read its classes from COGNATE_CLASS, which in the Austro-Asiatic list are no classes of one origin:
-    **published-fixed** is the same recipe and takes COGID only.
+    **published**, the paper's recipe: all ordered pairs of a class are positives; ten negatives per positive are words
+    of two classes, both drawn uniformly; and the pairs are split at random. **This leaks**: most test pairs are in the
+    training file too, often the other way round, and how often a word occurs tells half of the rest. Use it to compare
+    with the paper, not to learn how well a model finds new cognates. The paper read its classes from COGNATE_CLASS,
+    which in the Austro-Asiatic list are no classes of one origin: **published-fixed** is the same recipe and takes
+    COGID only. **published-same-sources** keeps the sources of the positives for the negatives. Of more than 2,000,000
+    training pairs there is a random sample.
 
     The others have all pairs of words of one concept and two languages, and no pair in two files. **concepts**: 70, 10
     and 20 % of the concepts. **languages**: test pairs have a language that is held out. **families**: test pairs are
@@ -90,12 +99,12 @@ def cognates(
     from nsed.cli.warnings_of_data import cautions_of, write_controls
     from nsed.datasets import protocols
 
-    _check_options(
-        protocol, classes, {"--held-out": held_out, "--hold-out-language": hold_out_language, "--test-list": test_list}
-    )
-    test_words = _words(test_list, classes) if test_list else None
+    given = {"--held-out": held_out, "--hold-out-language": hold_out_language, "--test-list": test_list}
+    _check_options(protocol, classes or CLASSES, given)
+    chosen = protocols.PROTOCOLS[protocol]
+    test_words = _words(test_list, classes, chosen.own_column) if test_list else None
     options = protocols.SplitOptions(seed, held_out, tuple(hold_out_language or ()), test_words)
-    splits = protocols.PROTOCOLS[protocol].split(_words(word_list, classes), options)
+    splits = chosen.split(_words(word_list, classes, chosen.own_column), options)
     write_parts(folder, splits)
     write_controls(folder, splits, protocol=protocol)
     for caution in cautions_of(folder / "test.tsv"):
@@ -116,7 +125,7 @@ def cmudict(
 OPTIONS = {"held_out": "--held-out", "languages": "--hold-out-language", "test_words": "--test-list"}
 
 
-def _check_options(protocol: str, classes: str, given: dict[str, object]) -> None:
+def _check_options(protocol: str, classes: str, given: Mapping[str, object]) -> None:
     """Complain of options that the protocol does not take, and of those it lacks."""
     from nsed.datasets import protocols
 
@@ -131,16 +140,19 @@ def _check_options(protocol: str, classes: str, given: dict[str, object]) -> Non
             raise ArgumentError(option, got="nothing", expected=f"a value with --protocol {protocol}")
 
 
-def _words(given: Path, classes: str) -> list[Word]:
-    """The words of a data set that has a name, of a CLDF Wordlist, or of a LingPy word list."""
+def _words(given: Path, classes: str | None, own_column: str) -> list[Word]:
+    """The words of a data set that has a name, of a CLDF Wordlist, or of a LingPy word list.
+
+    Where no column is named, the protocol's own is read of a data set that has a name.
+    """
     from nsed.datasets import load_words, names, read_cldf
     from nsed.datasets.cldf import is_cldf
     from nsed.datasets.word_list import read_word_list
 
     if str(given) in names():
-        return load_words(str(given), class_column=classes)
+        return load_words(str(given), class_column=classes or own_column)
     if not is_cldf(given):
-        return read_word_list(given, class_column=classes)
-    if classes != CLASSES:
+        return read_word_list(given, class_column=classes or CLASSES)
+    if classes not in (None, CLASSES):
         raise ArgumentError("--classes", got=classes, expected="nothing with CLDF, which has a table of cognate sets")
     return read_cldf(given)

@@ -13,6 +13,7 @@ CONTROLS = {
     "lookup": "a lookup table of its training pairs",
     "chains": "one that follows chains of them",
     "levenshtein": "the normalised Levenshtein similarity",
+    "frequency": "how many training pairs have the rarer of the two words",
 }
 
 
@@ -31,7 +32,7 @@ def cautions_of(pairs: Path) -> tuple[Caution, ...]:
     if part is None:
         return ()
     leaks = f"this split leaks, {part['leaks']:,} of its pairs are in the training file. " if part["leaks"] else ""
-    figures = (Figure("f1", part[name]["f1"], note=f"of {what}") for name, what in CONTROLS.items())
+    figures = (Figure("f1", part[name]["f1"], note=f"of {what}") for name, what in CONTROLS.items() if name in part)
     return (Caution(f"{leaks}Without a model:", tuple(figures)),)
 
 

@@ -1,11 +1,13 @@
 """What no model is needed for: scores that labelled pairs give away. Report them beside every score of a model."""
 
+from collections import Counter
+
 import numpy as np
 
 from nsed.baselines.lookup import Lookup, LookupConfig
 from nsed.baselines.pair_scorer import labels_of
 from nsed.baselines.similarity import Levenshtein, LevenshteinConfig
-from nsed.evaluate import MatchingScore, matching_score
+from nsed.evaluate import MatchingScore, best_threshold, matching_score
 from nsed.text import Pairs, SymbolKind
 
 
@@ -36,6 +38,26 @@ def levenshtein_score(tuning: Pairs, test: Pairs, *, symbols: SymbolKind = "grap
     config = LevenshteinConfig(source_symbols=symbols, target_symbols=symbols)
     model = Levenshtein.fit(tuning, config=config)
     return matching_score(model.score(test), labels_of(test), model.threshold)
+
+
+def frequency_score(training: Pairs, tuning: Pairs, test: Pairs) -> MatchingScore:
+    """Of how many training positives have the rarer of the two words; the threshold is that of the tuning pairs.
+
+    The words are never compared: what this scores tells how the pairs were drawn, not what belongs together.
+
+    >>> training = Pairs(["hand", "Hand", "foot"], ["Hand", "hånd", "rare"], [True, True, False])
+    >>> tuning = Pairs(["Hand", "foot"], ["hand", "rare"], [True, False])
+    >>> frequency_score(training, tuning, Pairs(["hånd", "hand"], ["Hand", "rare"], [True, False]))
+    MatchingScore(precision=1.0, recall=1.0, f1=1.0, threshold=0.5)
+    """
+    positives = training.positives()
+    counts = Counter([*positives.sources, *positives.targets])
+    threshold = best_threshold(_rarer(counts, tuning), labels_of(tuning)).threshold
+    return matching_score(_rarer(counts, test), labels_of(test), threshold)
+
+
+def _rarer(counts: Counter[str], pairs: Pairs) -> np.ndarray:
+    return np.array([min(counts[source], counts[target]) for source, target in pairs], dtype=float)
 
 
 def _score_of_table(training: Pairs, test: Pairs, config: LookupConfig) -> MatchingScore:

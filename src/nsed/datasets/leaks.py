@@ -11,7 +11,7 @@ from itertools import combinations
 
 import numpy as np
 
-from nsed.datasets.controls import chain_score, levenshtein_score, lookup_score
+from nsed.datasets.controls import chain_score, frequency_score, levenshtein_score, lookup_score
 from nsed.datasets.overlaps import NumberedPairs, among, number_together
 from nsed.errors import ArgumentError
 from nsed.evaluate import MatchingScore
@@ -72,8 +72,10 @@ class Controls:
     chains: MatchingScore
     """A table of the words that chains of training positives connect."""
     levenshtein: MatchingScore
+    frequency: MatchingScore
+    """How many training positives have the rarer of the two words."""
     tuned_on: str
-    """The part whose best F1 gave the threshold of the Levenshtein similarity."""
+    """The part whose best F1 gave the thresholds of the Levenshtein similarity and of the frequency."""
 
 
 @dataclass(frozen=True)
@@ -160,6 +162,7 @@ def _controls(parts: Mapping[str, Pairs], symbols: SymbolKind) -> list[Controls]
             lookup_score(training, parts[name]),
             chain_score(training, parts[name]),
             levenshtein_score(parts[tuned_on], parts[name], symbols=symbols),
+            frequency_score(training, parts[tuned_on], parts[name]),
             tuned_on,
         )
         for name in names[1:]

@@ -26,7 +26,8 @@ def load(name: str, *, protocol: str | None = None, options: SplitOptions | None
     """Training, validation and test pairs of a data set; nothing is downloaded.
 
     `g2p-cmudict`: as published, but validation without the words that training has. `translit-ar2en`: as published.
-    Word lists (`cognates-ie`, `cognates-aa`): split by a protocol of `nsed.datasets.protocols`, by default `concepts`.
+    Word lists (`cognates-ie`, `cognates-aa`): split by a protocol of `nsed.datasets.protocols`, by default `concepts`;
+    `published` reads their classes from `COGNATE_CLASS`, as the paper did, the others from `COGID`.
     `cmudict`, `rules` and `febrl4`: by word, by source or by person.
 
     >>> training, validation, test = load("rules")
@@ -35,7 +36,8 @@ def load(name: str, *, protocol: str | None = None, options: SplitOptions | None
     """
     dataset = DATASETS[name]
     if dataset.parts is None:
-        return PROTOCOLS[protocol or PROTOCOL].split(load_words(name), options or SplitOptions())
+        chosen = PROTOCOLS[protocol or PROTOCOL]
+        return chosen.split(load_words(name, class_column=chosen.own_column), options or SplitOptions())
     for argument, value in (("protocol", protocol), ("options", options)):
         if value is not None:
             raise ArgumentError(argument, got=value, expected=f"nothing: {name} is no word list")

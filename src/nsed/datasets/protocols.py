@@ -1,14 +1,14 @@
-"""Protocols: ways to make labelled pairs of a word list and to split them; the paper's own leaks."""
+"""Protocols: ways to make labelled pairs of a word list and to split them; the paper's own, in `published`, leak."""
 
-from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 import numpy as np
 
+from nsed.datasets.published import HELD_OUT, published_cognates, same_source_cognates
 from nsed.datasets.splits import Splits, pairs_of
-from nsed.datasets.word_list import Word
+from nsed.datasets.word_list import CLASSES, Word
 from nsed.errors import ArgumentError
 from nsed.registry import Registry
 
@@ -79,53 +79,6 @@ def unordered(pairs: np.ndarray) -> np.ndarray:
     """
     keys: np.ndarray = pairs.min(1) * (pairs.max(initial=0) + 1) + pairs.max(1)
     return keys
-
-
-NEGATIVES, HELD_OUT = 10, 20_000
-
-
-def published_cognates(words: list[Word], *, seed: int = 0, held_out: int = HELD_OUT) -> Splits:
-    """Pairs of the words' sounds, split at random. Paper: section 4.1.
-
-    Words of a class of their own take part: the paper says that they do not, but its counts are those with them.
-    """
-    random = np.random.default_rng(seed)
-    classes = np.unique([word.cognate_class for word in words], return_inverse=True)[1]
-    positives = _ordered_pairs(classes)
-    negatives = _other_classes(np.repeat(positives[:, 0], NEGATIVES), classes, random)
-    if len(positives) * (1 + NEGATIVES) <= 2 * held_out:
-        raise ArgumentError("words", got=f"{len(positives)} pairs", expected=f"enough to hold out {2 * held_out}")
-    everything = np.concatenate([positives, negatives])
-    labels = np.arange(len(everything)) < len(positives)
-    order = random.permutation(len(everything))
-    parts = np.split(order, [held_out, 2 * held_out])
-    validation, test, training = (pairs_of(words, everything[rows], labels[rows]) for rows in parts)
-    return Splits(training, validation, test)
-
-
-def count_positives(words: list[Word]) -> int:
-    """How many positives the recipe makes, counted without making them: each class gives the square of its size.
-
-    >>> hand, foot = Word("Dutch", "hand", "h ɑ n t", "1"), Word("Dutch", "foot", "v u t", "2")
-    >>> count_positives([hand, hand, foot])
-    5
-    """
-    return sum(size**2 for size in Counter(word.cognate_class for word in words).values())
-
-
-def _ordered_pairs(classes: np.ndarray) -> np.ndarray:
-    """All ordered pairs within a class, those of a word with itself included."""
-    order = np.argsort(classes, kind="stable")
-    groups = np.split(order, np.cumsum(np.bincount(classes))[:-1])
-    return np.concatenate([np.stack(np.meshgrid(rows, rows), -1).reshape(-1, 2) for rows in groups])
-
-
-def _other_classes(sources: np.ndarray, classes: np.ndarray, random: np.random.Generator) -> np.ndarray:
-    """For each source a random word of another class."""
-    targets = random.integers(len(classes), size=len(sources))
-    while len(wrong := np.flatnonzero(classes[sources] == classes[targets])):
-        targets[wrong] = random.integers(len(classes), size=len(wrong))
-    return np.stack([sources, targets], axis=1)
 
 
 VALIDATION_SHARE, TEST_SHARE = 0.1, 0.2
@@ -205,10 +158,16 @@ class Protocol(NamedTuple):
     class_column: str | None = None
     """The only column of a word list that its classes may come from. It is chosen when the list is read, since a
     word does not know the name of its column; None is any."""
+    own_column: str = CLASSES
+    """The column that is read unless somebody says otherwise."""
 
 
 def _published(words: list[Word], options: SplitOptions) -> Splits:
     return published_cognates(words, seed=options.seed, held_out=options.held_out or HELD_OUT)
+
+
+def _same_sources(words: list[Word], options: SplitOptions) -> Splits:
+    return same_source_cognates(words, seed=options.seed, held_out=options.held_out or HELD_OUT)
 
 
 def _families(words: list[Word], options: SplitOptions) -> Splits:
@@ -216,7 +175,8 @@ def _families(words: list[Word], options: SplitOptions) -> Splits:
 
 
 PROTOCOLS: Registry[Protocol] = Registry("protocol")
-PROTOCOLS.register("published", Protocol(_published, "held_out"))
+PROTOCOLS.register("published", Protocol(_published, "held_out", own_column="COGNATE_CLASS"))
+PROTOCOLS.register("published-same-sources", Protocol(_same_sources, "held_out"))
 PROTOCOLS.register("published-fixed", Protocol(_published, "held_out", class_column="COGID"))
 PROTOCOLS.register("concepts", Protocol(lambda words, options: hold_out_concepts(words, seed=options.seed)))
 PROTOCOLS.register(

@@ -18,7 +18,7 @@ from nsed.lattice import EditLattice
 from nsed.models.lattice_model import LATTICE_VERBS, LatticeModel
 from nsed.models.pair_model import LabelledConfig, LabelledTask, PairModel, in_order
 from nsed.networks.bulk_scores import bulk_scores, can_score_in_bulk
-from nsed.networks.losses import distortion_loss, em_loss, match_loss, non_match_loss, real_cells
+from nsed.networks.losses import Reduction, distortion_loss, em_loss, match_loss, non_match_loss, real_cells
 from nsed.networks.matcher import MatcherNetwork, lattice_of
 from nsed.progress import OnBatch, ignore
 from nsed.text import EncodedStrings, PairBatch, Pairs, Tokenizer, Tokenizers, Vocabulary
@@ -40,6 +40,8 @@ class MatcherConfig(LabelledConfig):
     """How much of its string a symbol knows."""
     interaction: int = bounded(0, low=0)
     """Similarity heads between source and target symbols; a few help much where equal symbols matter."""
+    feature_width: int = bounded(1, low=1)
+    """Size of the features of pairs of symbols, as a multiple of `encoder.dim`; the paper's models have 2 or 4."""
     feature_dropout: float = bounded(0.1, low=0, high=1)
     """Share of the features of pairs of symbols that are dropped in training."""
     em: float = bounded(1.0, low=0)
@@ -50,6 +52,9 @@ class MatcherConfig(LabelledConfig):
     """Weight of the binary cross-entropy."""
     distortion: float = bounded(0.0, low=0)
     """Weight of the interpretability loss."""
+    reduction: Reduction = "ours"
+    """What the losses of a pair are: ours, means over cells but for the sum of the interpretability loss; code, all
+    means, as in the paper's code; printed, all sums, as in the paper."""
     train: TrainConfig = TrainConfig()
     """How the network is trained."""
 
@@ -73,14 +78,15 @@ def matcher_loss(network: MatcherNetwork, config: MatcherConfig, batch: PairBatc
     """The weighted terms, per pair: EM counts positive pairs only, non-match negative ones."""
     scores = network(*batch.sides)
     lattice, cells = lattice_of(scores, *batch.lengths), real_cells(*batch.lengths, scores.non_match)
-    positive = batch.labels.to(lattice.log_prob.dtype)
+    positive, reduction = batch.labels.to(lattice.log_prob.dtype), config.reduction
     total = config.match * match_loss(lattice.log_prob, batch.labels)
     if config.em:
-        total = total + config.em * positive * em_loss(scores.arcs, lattice, cells)
+        total = total + config.em * positive * em_loss(scores.arcs, lattice, cells, reduction=reduction)
     if config.non_match:
-        total = total + config.non_match * (1 - positive) * non_match_loss(scores.non_match, cells)
+        non_match = non_match_loss(scores.non_match, cells, reduction=reduction)
+        total = total + config.non_match * (1 - positive) * non_match
     if config.distortion:
-        total = total + config.distortion * distortion_loss(lattice, *batch.lengths, cells)
+        total = total + config.distortion * distortion_loss(lattice, *batch.lengths, cells, reduction=reduction)
     return total
 
 
@@ -154,6 +160,7 @@ class Matcher(PairModel, LatticeModel):
             categories=0 if languages is None else len(languages),
             interaction=config.interaction,
             feature_dropout=config.feature_dropout,
+            feature_width=config.feature_width,
         )
 
     def _task(self, training: EncodedPairs, validation: EncodedPairs, device: torch.device) -> MatcherTask:

@@ -22,6 +22,7 @@ FREE = frozenset(
         "em",
         "next_symbol",
         "distortion",
+        "reduction",
         "non_match",
         "match",
         "beam",

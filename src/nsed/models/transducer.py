@@ -19,7 +19,7 @@ from nsed.lattice import EditLattice
 from nsed.models.decoding import DecodingModel, DecodingTask, SearchConfig
 from nsed.models.lattice_model import LATTICE_VERBS, LatticeModel
 from nsed.networks.incoming import Incoming, next_symbol_distribution
-from nsed.networks.losses import distortion_loss, em_loss, likelihood_loss, next_symbol_nll, real_cells
+from nsed.networks.losses import Reduction, distortion_loss, em_loss, likelihood_loss, next_symbol_nll, real_cells
 from nsed.networks.operations import Normalisation
 from nsed.networks.outgoing import Outgoing
 from nsed.networks.transducer import LatticeDecoder, TransducerNetwork
@@ -59,6 +59,8 @@ class TransducerConfig(SearchConfig):
     """Whether the layers of the target's encoder look at the source; rnn and transformer only."""
     interaction: int = bounded(0, low=0)
     """Similarity heads between source and target symbols."""
+    feature_width: int = bounded(1, low=1)
+    """Size of the features of pairs of symbols, as a multiple of `encoder.dim`; the paper's models have 2 or 4."""
     feature_dropout: float = bounded(0.1, low=0, high=1)
     """Share of the features of pairs of symbols that are dropped in training."""
     likelihood: float = bounded(1.0, low=0)
@@ -69,6 +71,9 @@ class TransducerConfig(SearchConfig):
     """Weight of the next-symbol loss; exact mode has no use for it, its likelihood is that."""
     distortion: float = bounded(0.0, low=0)
     """Weight of the interpretability loss."""
+    reduction: Reduction = "ours"
+    """What the losses of a pair are: ours, the EM loss a mean over cells and the others sums; code, all but the
+    likelihood means, as in the paper's code; printed, all sums, as in the paper."""
     train: TrainConfig = TrainConfig()
     """How the network is trained."""
 
@@ -111,17 +116,18 @@ def transducer_loss(network: TransducerNetwork, config: TransducerConfig, batch:
     scores = network(network.encode(batch.source, batch.source_lengths), batch.target, batch.target_lengths)
     arcs, end = NORMALISATIONS[config.normalisation].normalise(scores, batch.target, batch.lengths)
     lattice = EditLattice(*arcs, *batch.lengths, validate=False)
-    cells = real_cells(*batch.lengths, arcs.delete)
+    cells, reduction = real_cells(*batch.lengths, arcs.delete), config.reduction
     total = torch.zeros_like(lattice.log_prob)
     if config.likelihood:
         total = total + config.likelihood * likelihood_loss(lattice.log_prob + end)
     if config.em:
-        total = total + config.em * em_loss(arcs, lattice, cells)
+        total = total + config.em * em_loss(arcs, lattice, cells, reduction=reduction)
     if config.next_symbol:
         distribution = next_symbol_distribution(scores, lattice.log_alpha, batch.source_lengths)
-        total = total + config.next_symbol * next_symbol_nll(distribution, batch.target, batch.target_lengths)
+        nll = next_symbol_nll(distribution, batch.target, batch.target_lengths, reduction=reduction)
+        total = total + config.next_symbol * nll
     if config.distortion:
-        total = total + config.distortion * distortion_loss(lattice, *batch.lengths, cells)
+        total = total + config.distortion * distortion_loss(lattice, *batch.lengths, cells, reduction=reduction)
     return total
 
 
@@ -198,6 +204,7 @@ class Transducer(DecodingModel, LatticeModel):
             target_attention=config.target_attention,
             interaction=config.interaction,
             feature_dropout=config.feature_dropout,
+            feature_width=config.feature_width,
         )
 
     def _task(self, training: EncodedPairs, validation: EncodedPairs, device: torch.device) -> TransducerTask:

@@ -10,6 +10,9 @@ from nsed.lattice import Arcs, EditLattice
 from nsed.types import END, Lengths, PerPair, Table
 
 RealCells = Bool[Tensor, "batch src tgt"]
+Reduction = Literal["ours", "code", "printed"]
+"""What the terms of a pair are: `code`, as in the paper's code, means over cells or symbols; `printed`, as in the
+paper, sums; `ours`, the EM and the non-match loss means over cells, the next-symbol and the distortion loss sums."""
 
 
 def real_cells(source_lengths: Lengths, target_lengths: Lengths, like: Table) -> RealCells:
@@ -21,11 +24,17 @@ def real_cells(source_lengths: Lengths, target_lengths: Lengths, like: Table) ->
 
 
 def em_loss(
-    arcs: Arcs, lattice: EditLattice, cells: RealCells, *, weighting: Literal["cell", "posterior"] = "cell"
+    arcs: Arcs,
+    lattice: EditLattice,
+    cells: RealCells,
+    *,
+    weighting: Literal["cell", "posterior"] = "cell",
+    reduction: Reduction = "ours",
 ) -> PerPair:
     """KL(q || P) averaged over cells: expected operations q, without gradient, against predicted log-probabilities.
 
-    `posterior` weights each cell by the probability that it is visited, as textbook EM does.
+    With `reduction="printed"`, summed. `posterior` weights each cell by the probability that it is visited, as
+    textbook EM does.
 
     Paper: Algorithm "Expectation-Maximization Loss". Ours is KL(q || P), as in their code; they print KL(P || q).
     """
@@ -36,13 +45,18 @@ def em_loss(
     weights = cells.to(divergence.dtype)
     if weighting == "posterior":
         weights = weights * lattice.occupancy.detach()
-    return (divergence * weights).sum((1, 2)) / weights.sum((1, 2)).clamp(min=1e-9)
+    total = (divergence * weights).sum((1, 2))
+    return total if reduction == "printed" else total / weights.sum((1, 2)).clamp(min=1e-9)
 
 
-def non_match_loss(non_match: Table, cells: RealCells) -> PerPair:
-    """-log P(non-match), averaged over the cells: for pairs that do not match. Paper: appendix, loss functions."""
+def non_match_loss(non_match: Table, cells: RealCells, *, reduction: Reduction = "ours") -> PerPair:
+    """-log P(non-match), averaged over the cells: for pairs that do not match. Paper: appendix, loss functions.
+
+    With `reduction="printed"`, summed.
+    """
     weights = cells.to(non_match.dtype)
-    return -(non_match * weights).sum((1, 2)) / weights.sum((1, 2)).clamp(min=1)
+    total = -(non_match * weights).sum((1, 2))
+    return total if reduction == "printed" else total / weights.sum((1, 2)).clamp(min=1)
 
 
 def match_loss(log_prob: PerPair, labels: Bool[Tensor, " batch"]) -> PerPair:
@@ -70,14 +84,22 @@ def likelihood_loss(log_prob: PerPair) -> PerPair:
 
 
 def next_symbol_nll(
-    distribution: Float[Tensor, "batch tgt symbols"], target: Int[Tensor, "batch m"], target_lengths: Lengths
+    distribution: Float[Tensor, "batch tgt symbols"],
+    target: Int[Tensor, "batch m"],
+    target_lengths: Lengths,
+    *,
+    reduction: Reduction = "ours",
 ) -> PerPair:
-    """-log of the next-symbol distribution at every symbol of the target and at its end, summed. Paper: Equation 8."""
+    """-log of the next-symbol distribution at every symbol of the target and at its end, summed. Paper: Equation 8.
+
+    With `reduction="code"`, averaged over symbols and end.
+    """
     labels = torch.cat([target, target.new_zeros(len(target), 1)], dim=1)
     places = torch.arange(labels.shape[1], device=labels.device)
     labels = torch.where(places == target_lengths[:, None], END, labels)
     chosen = distribution.gather(-1, labels[..., None])[..., 0]
-    return -torch.where(places <= target_lengths[:, None], chosen, 0.0).sum(1)
+    total = -torch.where(places <= target_lengths[:, None], chosen, 0.0).sum(1)
+    return total / (target_lengths + 1) if reduction == "code" else total
 
 
 def distortion_loss(
@@ -87,10 +109,13 @@ def distortion_loss(
     cells: RealCells,
     *,
     diagonal: Literal["plain", "scaled"] = "plain",
+    reduction: Reduction = "ours",
 ) -> PerPair:
     """Sum |i - j| alpha_{i,j}: keeps probability near the diagonal, for readable scripts.
 
-    `scaled` measures |i/n - j/m| instead, for strings of different length. Paper: section 3.3.
+    `scaled` measures |i/n - j/m| instead, for strings of different length. `printed` leaves out the borders, as the
+    paper's sum does, which starts from 1; `code` is the mean over cells of max(0, |i - j| - 1) alpha_{i,j}.
+    Paper: section 3.3.
     """
     rows = torch.arange(cells.shape[1], device=cells.device)[:, None]
     columns = torch.arange(cells.shape[2], device=cells.device)
@@ -100,4 +125,9 @@ def distortion_loss(
         distance = (rows.to(dtype) / n - columns.to(dtype) / m).abs()
     else:
         distance = (rows - columns).abs().expand(cells.shape)
-    return torch.where(cells, distance * lattice.log_alpha.exp(), 0.0).sum((1, 2))
+    if reduction == "printed":
+        cells = cells & (rows > 0) & (columns > 0)
+    if reduction == "code":
+        distance = (distance - 1).clamp(min=0)
+    total = torch.where(cells, distance * lattice.log_alpha.exp(), 0.0).sum((1, 2))
+    return total / cells.sum((1, 2)).clamp(min=1) if reduction == "code" else total

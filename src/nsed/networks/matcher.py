@@ -29,6 +29,7 @@ class MatcherNetwork(nn.Module):
         categories: int = 0,
         interaction: int = 0,
         feature_dropout: float = 0.0,
+        feature_width: int = 1,
     ) -> None:
         super().__init__()
         self.source_encoder = StringEncoder(encoder, source_symbols, causal=False, categories=categories)
@@ -37,8 +38,10 @@ class MatcherNetwork(nn.Module):
             if shared
             else StringEncoder(encoder, target_symbols, causal=False, categories=categories)
         )
-        self.features = PairFeatures(encoder.dim, attention=False, heads=encoder.heads, interaction=interaction)
-        self.projection = NormedProjection(encoder.dim, 4, attends=False)
+        self.features = PairFeatures(
+            encoder.dim, attention=False, heads=encoder.heads, interaction=interaction, width=feature_width
+        )
+        self.projection = NormedProjection(encoder.dim, 4, attends=False, width=feature_width)
         self.dropout = nn.Dropout(feature_dropout)
 
     def projected(self, side: PaddedStrings, *, is_source: bool) -> Float[Tensor, "batch length dim"]:

@@ -48,18 +48,19 @@ class PairFeatures(nn.Module):
     """What a cell (i, j) knows: ReLU(W_s h_s[i] + W_t h_t[j]), optionally with attention and similarities.
 
     Paper: Equations 4 and 5. `interaction` similarity heads are ours: a sum of two projections sees badly whether the
-    two symbols are the same.
+    two symbols are the same. The features are `width` times as wide as the symbols' vectors: 1 in the paper's equation
+    of the Matcher; its sizes are those of 2 there and of 4 in the Transducer.
     """
 
-    def __init__(self, dim: int, *, attention: bool, heads: int, interaction: int) -> None:
+    def __init__(self, dim: int, *, attention: bool, heads: int, interaction: int, width: int = 1) -> None:
         super().__init__()
-        self.source = nn.Linear(dim, dim)
-        self.target = nn.Linear(dim, dim, bias=False)
+        self.source = nn.Linear(dim, width * dim)
+        self.target = nn.Linear(dim, width * dim, bias=False)
         self.attention = nn.MultiheadAttention(dim, heads, batch_first=True) if attention else None
         self.interaction = interaction
         if interaction:
             self.similar = nn.Linear(dim, interaction * SIMILARITY_DIM, bias=False)
-            self.spread = nn.Linear(interaction, dim, bias=False)
+            self.spread = nn.Linear(interaction, width * dim, bias=False)
 
     @property
     def attends(self) -> bool:
@@ -102,13 +103,14 @@ class NormedProjection(nn.Module):
     """Layer normalisation, then a linear projection, in one: `z = (W~ x) / deviation + constant`.
 
     W~ is the weight times the gain, centred over its inputs, so that the mean of x needs no subtraction. With
-    attention, x is a concatenation whose second half depends on j alone and is projected per j.
+    attention, x is a concatenation whose second part depends on j alone and is projected per j.
     """
 
-    def __init__(self, dim: int, classes: int, *, attends: bool) -> None:
+    def __init__(self, dim: int, classes: int, *, attends: bool, width: int = 1) -> None:
         super().__init__()
-        self.norm = nn.LayerNorm(2 * dim if attends else dim)
-        self.linear = nn.Linear(2 * dim if attends else dim, classes)
+        size = (width + attends) * dim
+        self.norm = nn.LayerNorm(size)
+        self.linear = nn.Linear(size, classes)
 
     def forward(self, features: Features, attended: TargetVectors | None) -> Scores:
         """Scores of all classes in all cells."""

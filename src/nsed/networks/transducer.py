@@ -49,12 +49,15 @@ class TransducerNetwork(nn.Module):
         target_attention: bool = False,
         interaction: int = 0,
         feature_dropout: float = 0.0,
+        feature_width: int = 1,
     ) -> None:
         super().__init__()
         self.source_encoder = StringEncoder(encoder, source_symbols, causal=False)
         self.target_encoder = StringEncoder(encoder, target_symbols, causal=True, attends=target_attention)
-        self.features = PairFeatures(encoder.dim, attention=attention, heads=encoder.heads, interaction=interaction)
-        self.projection = NormedProjection(encoder.dim, 1 + 2 * target_symbols, attends=attention)
+        self.features = PairFeatures(
+            encoder.dim, attention=attention, heads=encoder.heads, interaction=interaction, width=feature_width
+        )
+        self.projection = NormedProjection(encoder.dim, 1 + 2 * target_symbols, attends=attention, width=feature_width)
         self.dropout = nn.Dropout(feature_dropout)
 
     def encode(self, source: Int[Tensor, "batch n"], lengths: Lengths) -> EncodedSource:

@@ -22,6 +22,7 @@ FREE = frozenset(
         "length_penalty",
         "longest_output",
         "train.steps",
+        "train.minutes",
         "train.patience",
         "train.device",
         "train.logger",

@@ -48,6 +48,8 @@ class TrainConfig(Config):
     """Decays before the plateau schedule ends the training."""
     steps: int = bounded(10_000, low=1)
     """Updates at most."""
+    minutes: float = bounded(0.0, low=0)
+    """Minutes at most: the training ends at the first validation after them; 0 for no limit."""
     batch_pairs: int = bounded(512, low=1)
     """Pairs in a batch."""
     accumulate: int = bounded(1, low=1)

@@ -1,6 +1,7 @@
 """The training loop, and the order of its data. It knows tasks, not models."""
 
 import math
+import time
 from collections.abc import Mapping
 from pathlib import Path
 from types import MappingProxyType
@@ -80,7 +81,7 @@ class Trainer:
         return True
 
     def run(self, *, on_step: OnStep = lambda _: None, on_validation: OnValidation = lambda _: None) -> None:
-        """Train to the end: all steps, or no improvement for long enough."""
+        """Train to the end: all steps, all minutes, or no improvement for long enough."""
         with products_in(self.config.precision, self.strategy.device):
             self._run(on_step, on_validation)
         if self.best_weights:
@@ -98,6 +99,7 @@ class Trainer:
 
     def _run(self, on_step: OnStep, on_validation: OnValidation) -> None:
         losses: list[Tensor] = []
+        end = time.monotonic() + 60 * self.config.minutes if self.config.minutes else math.inf
         self._reseed()
         while self.step < self.config.steps and not self.schedule.exhausted:
             losses.append(self.advance())
@@ -107,6 +109,8 @@ class Trainer:
                 losses.clear()
                 self._save()
                 self._reseed()
+                if time.monotonic() >= end:
+                    break
 
     def _reseed(self) -> None:
         """Random numbers depend on seed, step and process alone, so that a resumed training draws the same ones."""

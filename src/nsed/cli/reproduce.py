@@ -1,0 +1,115 @@
+"""`nsed reproduce`: the paper's tables again."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from nsed.cli.console import out
+from nsed.errors import ArgumentError, NsedError
+
+if TYPE_CHECKING:
+    from nsed.reproduce.grid import Cell
+    from nsed.reproduce.runner import FinishedRun, Job, Options
+
+RECORDS = Path("results", "records")
+"""That of `nsed.reproduce.records`."""
+CONFIGS = Path("configs", "paper")
+"""That of `nsed.reproduce.grid`."""
+
+
+def reproduce(
+    what: Annotated[list[str], typer.Argument(help="table1 to table7, or all.", show_default=False)],
+    list_cells: Annotated[bool, typer.Option("--list", help="Name the cells, and do nothing.")] = False,
+    only: Annotated[str, typer.Option(help="Only cells with this text in their names, see --list.")] = "",
+    protocol: Annotated[
+        str | None, typer.Option(help="Another split of word lists than the paper's, see nsed data cognates.")
+    ] = None,
+    seeds: Annotated[str, typer.Option(help="Seeds of the training, between commas.")] = "0",
+    jobs: Annotated[int, typer.Option(min=1, help="Runs side by side, each with one thread.")] = 1,
+    minutes: Annotated[float | None, typer.Option(min=0.1, help="Of each run at most.")] = None,
+    until: Annotated[float | None, typer.Option(min=1, help="Seconds of everything at most.")] = None,
+    render: Annotated[bool, typer.Option("--render", help="Only make tables, of the records that there are.")] = False,
+    redo_cut: Annotated[
+        bool, typer.Option("--redo-cut", help="Run again what was cut by --minutes or --until.")
+    ] = False,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="A rehearsal: tiny models and toy pairs; no table shows such records.")
+    ] = False,
+    links: Annotated[
+        Path | None, typer.Option(help="Folder that keeps the links which models find in g2p-cmudict; for Table 3.")
+    ] = None,
+    alignments: Annotated[
+        Path | None,
+        typer.Option(help="Reference of these, see nsed data align: alignments of the kept links are scored by it."),
+    ] = None,
+    output: Annotated[Path, typer.Option("--output", "-o", help="Folder of the records.")] = RECORDS,
+    configs: Annotated[Path, typer.Option(help="Folder of the paper's settings.")] = CONFIGS,
+) -> None:
+    """Measure the paper's tables again: train their models, keep a record of each run, make tables of records.
+
+    Every run writes one small JSON: settings, seed, hashes of the data, versions, machine, seconds, parameters, figures
+    of validation and test, and what was chosen by what. What has a record is not run again. The settings are those of
+    the paper's appendix; the data sets must be here (`nsed data fetch`).
+    """
+    from nsed.reproduce.grid import chosen_cells
+    from nsed.reproduce.links import score_links
+    from nsed.reproduce.runner import Options, jobs_of
+
+    cells = _on_protocol(chosen_cells(what, only=only), protocol)
+    if not cells:
+        raise ArgumentError("--only", got=repr(only), expected="a text that the names of some cells have, see --list")
+    if list_cells:
+        for cell in cells:
+            typer.echo(cell.name)
+        return
+    if not render:
+        options = Options(str(output), str(configs), quick, str(links) if links else None, redo_cut)
+        todo = jobs_of([cell.run for cell in cells], _numbers(seeds), options)
+        _run(todo, options, at_once=jobs, minutes=minutes, until=until)
+    if links is not None and alignments is not None:
+        score_links(output, links, alignments)
+    if not quick:
+        _render(cells, output)
+
+
+def _on_protocol(cells: list[Cell], protocol: str | None) -> list[Cell]:
+    if protocol is None:
+        return cells
+    return [cell._replace(run=replace(cell.run, protocol=protocol)) for cell in cells if cell.run.protocol is not None]
+
+
+def _run(todo: list[Job], options: Options, *, at_once: int, minutes: float | None, until: float | None) -> None:
+    from nsed.reproduce.runner import run_here, run_jobs
+
+    failed: list[str] = []
+
+    def tell(finished: FinishedRun) -> None:
+        ended = finished.error.splitlines()[-1] if finished.error else "done"
+        out.print(f"{finished.job.run.name} seed {finished.job.seed}: {ended} ({finished.seconds:.0f} s)")
+        failed.extend([finished.job.run.name] if finished.error else [])
+
+    if at_once > 1 or until is not None:
+        run_jobs(todo, options, at_once=at_once, minutes=minutes, until=until, on_finished=tell)
+    else:
+        for finished in run_here(todo, options, minutes=minutes):
+            tell(finished)
+    if failed:
+        raise NsedError(f"{len(failed)} of {len(todo)} runs have no record: {', '.join(failed)}")
+
+
+def _numbers(seeds: str) -> list[int]:
+    try:
+        return [int(seed) for seed in seeds.split(",")]
+    except ValueError:
+        raise ArgumentError("--seeds", got=repr(seeds), expected="whole numbers between commas") from None
+
+
+def _render(cells: list[Cell], output: Path) -> None:
+    from nsed.reproduce.records import read_records
+    from nsed.reproduce.render import render_tables
+
+    typer.echo(render_tables(cells, read_records(output)))

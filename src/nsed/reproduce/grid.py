@@ -1,0 +1,153 @@
+"""The grid: every cell of the paper's Tables 1 to 7 with its figures, and the run that each is measured by.
+
+`cells.tsv` is the grid itself, a line per cell. Tables are numbered in the order of the paper's source: 1 cognates, 2
+its ablation, 3 transduction, 4 its ablation, 5 edit scripts, 6 and 7 validation. Rows in parentheses are
+comments there.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib import resources
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from nsed.config import flat, from_mapping, merged, read_yaml
+from nsed.datasets.catalogue import DATASETS
+from nsed.errors import ArgumentError, ConfigError
+from nsed.models.persistence import model_class
+from nsed.text import StringConfig
+
+TABLES = range(1, 8)
+CONFIGS = Path("configs", "paper")
+"""Where the settings are, seen from the project's root."""
+COMMON = "common"
+VARIANTS: Mapping[str, Mapping[str, Any]] = {
+    "interpretable": {"distortion": 0.1, "likelihood": 1.0},
+    "attention": {"attention": True},
+    "no-match": {"match": 0.0},
+    "no-em": {"em": 0.0},
+    "no-next-symbol": {"next_symbol": 0.0},
+    "no-likelihood": {"likelihood": 0.0},
+}
+"""What differs from the settings of a row: the column "+ Int. loss", and the ablations."""
+
+
+class Figure(NamedTuple):
+    """A mean in percent, and its standard deviation where the paper has one."""
+
+    mean: float
+    deviation: float | None = None
+
+    def __str__(self) -> str:
+        return f"{self.mean:.1f}" + ("" if self.deviation is None else f" ± {self.deviation:.1f}")
+
+
+@dataclass(frozen=True)
+class Run:
+    """What is trained once for each seed: a row's settings, perhaps varied, on a data set split by a protocol.
+
+    >>> run = Run.named("cognates-aa@published-fixed/matcher-rnn+interpretable")
+    >>> run.dataset, run.protocol, run.config, run.variants
+    ('cognates-aa', 'published-fixed', 'matcher-rnn', ('interpretable',))
+    """
+
+    dataset: str
+    config: str
+    variants: tuple[str, ...] = ()
+    protocol: str | None = None
+    """Of word lists; data sets that come in parts have none."""
+
+    @classmethod
+    def named(cls, name: str) -> "Run":
+        """The run of a name, `data set/settings+variant`; word lists without a protocol are split as in the paper."""
+        data, _, rest = name.partition("/")
+        dataset, _, protocol = data.partition("@")
+        config, *variants = rest.split("+")
+        is_list = DATASETS[dataset].parts is None
+        return cls(dataset, config, tuple(variants), (protocol or "published") if is_list else None)
+
+    @property
+    def name(self) -> str:
+        """As `named` reads it."""
+        protocol = f"@{self.protocol}" if self.protocol not in (None, "published") else ""
+        return "+".join([f"{self.dataset}{protocol}/{self.config}", *self.variants])
+
+
+class Cell(NamedTuple):
+    """A cell of a table: the paper's figures, and where ours come from."""
+
+    table: int
+    row: str
+    column: str
+    run: Run
+    part: str
+    """Which figures of the run: of `test`, of `validation`, or the edit `script` of the row's word."""
+    parameters: float | None
+    """In millions, as the paper has it."""
+    paper: Mapping[str, Figure]
+
+    @property
+    def name(self) -> str:
+        """For people, and to choose by."""
+        return f"table{self.table}: {self.row}, {self.column} [{self.run.name}]"
+
+
+@cache
+def grid() -> tuple[Cell, ...]:
+    """All cells, in the order of the tables.
+
+    >>> [cell.row for cell in grid() if cell.table == 2]
+    ['Complete loss', '--- binary XENT for alpha', '--- expectation-maximization']
+    """
+    text = resources.files("nsed.reproduce").joinpath("cells.tsv").read_text(encoding="utf-8")
+    return tuple(_cell(line.split("\t")) for line in text.splitlines()[1:])
+
+
+def _cell(values: Sequence[str]) -> Cell:
+    table, row, column, run, part, parameters, figures = values
+    size = float(parameters) if parameters else None
+    return Cell(int(table), row, column, Run.named(run), part, size, dict(map(_figure, figures.split())))
+
+
+def _figure(text: str) -> tuple[str, Figure]:
+    name, _, value = text.partition("=")
+    mean, _, deviation = value.partition("±")
+    return name, Figure(float(mean), float(deviation) if deviation else None)
+
+
+def chosen_cells(what: Sequence[str], *, only: str = "") -> list[Cell]:
+    """The cells of tables, `table1` or `all`, whose names have a text, in upper or lower case.
+
+    >>> len(chosen_cells(["table2", "table4"], only="complete"))
+    2
+    """
+    known = {f"table{number}": {number} for number in TABLES} | {"all": set(TABLES)}
+    for name in what:
+        if name not in known:
+            raise ArgumentError("WHAT", got=repr(name), expected=f"one of {', '.join(known)}")
+    tables = set().union(*(known[name] for name in what))
+    return [cell for cell in grid() if cell.table in tables and only.casefold() in cell.name.casefold()]
+
+
+def settings_of(run: Run, *, folder: Path = CONFIGS) -> StringConfig:
+    """The settings of a run: the paper's own, those of its row, its variants and the symbols of its data set."""
+    own = read_yaml(_settings_path(run.config, folder))
+    kind = model_class(own["model"]).configs[own["model"]]
+    source, target = DATASETS[run.dataset].symbols
+    values = merged({"source_symbols": source, "target_symbols": target}, dict(flat(own)))
+    if "encoder" in own:
+        values = merged(read_yaml(_settings_path(COMMON, folder)), dict(flat(values)))
+    changes = {name: value for variant in run.variants for name, value in VARIANTS[variant].items()}
+    known = {name: value for name, value in changes.items() if name in kind.__dataclass_fields__}
+    settings = from_mapping(kind, merged(values, known), where=run.name)
+    assert isinstance(settings, StringConfig)
+    return settings
+
+
+def _settings_path(name: str, folder: Path) -> Path:
+    path = folder / f"{name}.yaml"
+    if not path.exists():
+        advice = "run this in the folder of the project's source, which has configs/paper, or name it: --configs"
+        raise ConfigError(str(path), [f"is not here: {advice}"])
+    return path
