@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from nsed.cli.console import out
 from nsed.errors import ArgumentError, NsedError
 
 if TYPE_CHECKING:
@@ -89,7 +88,7 @@ def _run(todo: list[Job], options: Options, *, at_once: int, minutes: float | No
 
     def tell(finished: Finished) -> None:
         ended = finished.error.splitlines()[-1] if finished.error else "done"
-        out.print(f"{finished.job.run.name} seed {finished.job.seed}: {ended} ({finished.seconds:.0f} s)")
+        typer.echo(f"{finished.job.run.name} seed {finished.job.seed}: {ended} ({finished.seconds:.0f} s)")
         failed.extend([finished.job.run.name] if finished.error else [])
 
     if at_once > 1 or until is not None:

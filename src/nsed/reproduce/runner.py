@@ -38,7 +38,7 @@ QUICK = {
     "target_symbols": "graphemes",
 }
 """Settings of a rehearsal, where a model has them."""
-MEASURING = 0.15
+MEASURING = 0.2
 """The share of a run's time that is kept for measuring, after the training."""
 LEAST_SECONDS = 150
 """A run does not begin with less left than this."""
@@ -221,7 +221,8 @@ class _Process:
         with self._said:
             self._said.seek(0)
             said, code = self._said.read().strip(), self._process.returncode
-        return Finished(self.job, time.time() - self._began, "" if code == 0 else said[-2000:] or f"ended by {code}")
+        error = "stopped: there was no time left" if code < 0 else said[-2000:] or f"exit status {code}"
+        return Finished(self.job, time.time() - self._began, "" if code == 0 else error)
 
 
 def run_here(jobs: Sequence[Job], options: Options, *, minutes: float | None = None) -> Iterator[Finished]:
