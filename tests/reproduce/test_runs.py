@@ -13,7 +13,7 @@ from nsed.reproduce.grid import CONFIGS, Run, chosen_cells, grid
 from nsed.reproduce.links import alignment_figures, keep_links, score_links
 from nsed.reproduce.records import read_record, read_records, write_record
 from nsed.reproduce.render import render_tables
-from nsed.reproduce.runner import Job, Options, cost, jobs_of, run_job, run_jobs
+from nsed.reproduce.runner import Options, SeededRun, cost, jobs_of, run_job, run_jobs
 
 ROOT = Path(__file__).parents[2]
 KINDS = ["cognates-ie/edit-distance", "cognates-aa/matcher-cnn+interpretable", "cognates-ie/cross-encoder"]
@@ -27,7 +27,7 @@ def options(tmp_path):
 @pytest.mark.filterwarnings("ignore::nsed.errors.CutOutputWarning")
 @pytest.mark.parametrize("name", [*KINDS, "translit-ar2en/transducer-cnn+interpretable"])
 def test_a_run_leaves_a_record(name, options):
-    record = run_job(Job(Run.named(name), 1), options)
+    record = run_job(SeededRun(Run.named(name), 1), options)
     (path,) = Path(options.output).iterdir()
     assert read_record(path).test == record.test
     assert record.parameters > 0
@@ -39,7 +39,7 @@ def test_a_run_leaves_a_record(name, options):
 
 def test_what_has_a_record_is_not_run_again(options):
     runs = [Run.named(name) for name in KINDS]
-    record = run_job(Job(runs[0], 0), options)
+    record = run_job(SeededRun(runs[0], 0), options)
     assert [job.run for job in jobs_of(runs, [0], options)] == runs[1:]
     assert len(jobs_of(runs, [0, 1], options)) == 5
     write_record(Path(options.output), replace(record, training={"ended": "time"}))
@@ -55,7 +55,7 @@ def test_fastest_runs_come_first():
 
 def test_runs_side_by_side_in_processes_of_their_own(options):
     found = []
-    jobs = [Job(Run.named("cognates-ie/edit-distance"), seed) for seed in (0, 1)]
+    jobs = [SeededRun(Run.named("cognates-ie/edit-distance"), seed) for seed in (0, 1)]
     run_jobs(jobs, options, at_once=2, minutes=5.0, on_finished=found.append)
     assert sorted(finished.job.seed for finished in found) == [0, 1]
     assert not any(finished.error for finished in found)
@@ -66,11 +66,11 @@ def test_runs_side_by_side_in_processes_of_their_own(options):
 
 
 def test_nothing_begins_shortly_before_the_end(options):
-    run_jobs([Job(Run.named(KINDS[0]), 0)], options, until=1.0, on_finished=lambda _: pytest.fail("began"))
+    run_jobs([SeededRun(Run.named(KINDS[0]), 0)], options, until=1.0, on_finished=lambda _: pytest.fail("began"))
 
 
 def test_tables_are_made_of_records_alone(options):
-    record = run_job(Job(Run.named("cognates-ie/matcher-unigram"), 0), options)
+    record = run_job(SeededRun(Run.named("cognates-ie/matcher-unigram"), 0), options)
     folder = Path(options.output)
     cells = chosen_cells(["table1", "table5", "table6"])
     assert read_records(folder) == {}
@@ -98,7 +98,7 @@ def test_alignments_are_scored_rightly_and_as_published():
 
 
 def test_kept_links_are_scored_when_there_is_a_reference(options, tmp_path):
-    record = run_job(Job(Run.named("cognates-ie/matcher-unigram"), 0), options)
+    record = run_job(SeededRun(Run.named("cognates-ie/matcher-unigram"), 0), options)
     found = replace(record, run="g2p-cmudict/transducer-rnn", quick=False)
     write_record(Path(options.output), found)
     links = [frozenset({(0, 0), (1, 1)}), frozenset()]

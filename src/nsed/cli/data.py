@@ -21,6 +21,13 @@ HELD_OUT = 20_000
 """That of `nsed.datasets.protocols`."""
 CLASSES = "COGID"
 """That of `nsed.datasets.word_list`."""
+ClassColumn = Annotated[
+    str | None,
+    typer.Option(
+        help="Column of the cognate classes.",
+        show_default=f"{CLASSES}; of cognates-ie and cognates-aa with published COGNATE_CLASS",
+    ),
+]
 
 
 def rules(
@@ -53,13 +60,7 @@ def cognates(
         ),
     ],
     folder: Annotated[Path, typer.Argument(help="Where training.tsv, validation.tsv and test.tsv go.")],
-    classes: Annotated[
-        str | None,
-        typer.Option(
-            help="Column of the cognate classes.",
-            show_default=f"{CLASSES}; of cognates-ie and cognates-aa with published COGNATE_CLASS",
-        ),
-    ] = None,
+    classes: ClassColumn = None,
     protocol: Annotated[str, typer.Option(help=f"How pairs are made and split: {', '.join(PROTOCOLS)}.")] = "published",
     held_out: Annotated[
         int | None,

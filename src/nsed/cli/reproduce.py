@@ -8,12 +8,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from nsed.cli.console import out
 from nsed.errors import ArgumentError, NsedError
 
 if TYPE_CHECKING:
-    from nsed.reproduce.grid import Cell
-    from nsed.reproduce.runner import FinishedRun, Job, Options
+    from nsed.reproduce.grid import TableCell
+    from nsed.reproduce.runner import FinishedRun, Options, SeededRun
 
 RECORDS = Path("results", "records")
 """That of `nsed.reproduce.records`."""
@@ -76,20 +75,20 @@ def reproduce(
         _render(cells, output)
 
 
-def _on_protocol(cells: list[Cell], protocol: str | None) -> list[Cell]:
+def _on_protocol(cells: list[TableCell], protocol: str | None) -> list[TableCell]:
     if protocol is None:
         return cells
     return [cell._replace(run=replace(cell.run, protocol=protocol)) for cell in cells if cell.run.protocol is not None]
 
 
-def _run(todo: list[Job], options: Options, *, at_once: int, minutes: float | None, until: float | None) -> None:
+def _run(todo: list[SeededRun], options: Options, *, at_once: int, minutes: float | None, until: float | None) -> None:
     from nsed.reproduce.runner import run_here, run_jobs
 
     failed: list[str] = []
 
     def tell(finished: FinishedRun) -> None:
         ended = finished.error.splitlines()[-1] if finished.error else "done"
-        out.print(f"{finished.job.run.name} seed {finished.job.seed}: {ended} ({finished.seconds:.0f} s)")
+        typer.echo(f"{finished.job.run.name} seed {finished.job.seed}: {ended} ({finished.seconds:.0f} s)")
         failed.extend([finished.job.run.name] if finished.error else [])
 
     if at_once > 1 or until is not None:
@@ -108,7 +107,7 @@ def _numbers(seeds: str) -> list[int]:
         raise ArgumentError("--seeds", got=repr(seeds), expected="whole numbers between commas") from None
 
 
-def _render(cells: list[Cell], output: Path) -> None:
+def _render(cells: list[TableCell], output: Path) -> None:
     from nsed.reproduce.records import read_records
     from nsed.reproduce.render import render_tables
 

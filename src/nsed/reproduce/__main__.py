@@ -4,13 +4,13 @@ import json
 import sys
 
 from nsed.reproduce.grid import Run
-from nsed.reproduce.runner import Job, Options, run_job
+from nsed.reproduce.runner import Options, SeededRun, run_job
 
 
 def main(text: str) -> None:
     """Do what the JSON says."""
     told = json.loads(text)
-    job, deadline = Job(Run.named(told.pop("run")), told.pop("seed")), told.pop("deadline")
+    job, deadline = SeededRun(Run.named(told.pop("run")), told.pop("seed")), told.pop("deadline")
     run_job(job, Options(**told), deadline=deadline)
 
 

@@ -33,7 +33,7 @@ VARIANTS: Mapping[str, Mapping[str, Any]] = {
 """What differs from the settings of a row: the column "+ Int. loss", and the ablations."""
 
 
-class Figure(NamedTuple):
+class PaperFigure(NamedTuple):
     """A mean in percent, and its standard deviation where the paper has one."""
 
     mean: float
@@ -74,7 +74,7 @@ class Run:
         return "+".join([f"{self.dataset}{protocol}/{self.config}", *self.variants])
 
 
-class Cell(NamedTuple):
+class TableCell(NamedTuple):
     """A cell of a table: the paper's figures, and where ours come from."""
 
     table: int
@@ -85,7 +85,7 @@ class Cell(NamedTuple):
     """Which figures of the run: of `test`, of `validation`, or the edit `script` of the row's word."""
     parameters: float | None
     """In millions, as the paper has it."""
-    paper: Mapping[str, Figure]
+    paper: Mapping[str, PaperFigure]
 
     @property
     def name(self) -> str:
@@ -94,7 +94,7 @@ class Cell(NamedTuple):
 
 
 @cache
-def grid() -> tuple[Cell, ...]:
+def grid() -> tuple[TableCell, ...]:
     """All cells, in the order of the tables.
 
     >>> [cell.row for cell in grid() if cell.table == 2]
@@ -104,19 +104,19 @@ def grid() -> tuple[Cell, ...]:
     return tuple(_cell(line.split("\t")) for line in text.splitlines()[1:])
 
 
-def _cell(values: Sequence[str]) -> Cell:
+def _cell(values: Sequence[str]) -> TableCell:
     table, row, column, run, part, parameters, figures = values
     size = float(parameters) if parameters else None
-    return Cell(int(table), row, column, Run.named(run), part, size, dict(map(_figure, figures.split())))
+    return TableCell(int(table), row, column, Run.named(run), part, size, dict(map(_figure, figures.split())))
 
 
-def _figure(text: str) -> tuple[str, Figure]:
+def _figure(text: str) -> tuple[str, PaperFigure]:
     name, _, value = text.partition("=")
     mean, _, deviation = value.partition("±")
-    return name, Figure(float(mean), float(deviation) if deviation else None)
+    return name, PaperFigure(float(mean), float(deviation) if deviation else None)
 
 
-def chosen_cells(what: Sequence[str], *, only: str = "") -> list[Cell]:
+def chosen_cells(what: Sequence[str], *, only: str = "") -> list[TableCell]:
     """The cells of tables, `table1` or `all`, whose names have a text, in upper or lower case.
 
     >>> len(chosen_cells(["table2", "table4"], only="complete"))

@@ -8,21 +8,21 @@ import numpy as np
 
 from nsed.datasets.reference_alignments import to_pharaoh
 from nsed.evaluate import alignment_score, read_pharaoh
-from nsed.reproduce.records import Record, read_records, record_path, write_record
+from nsed.reproduce.records import RunRecord, read_records, record_path, write_record
 from nsed.text import Links
 
 ALIGNED = "g2p-cmudict"
 """The data set whose alignments Table 3 scores."""
 
 
-def keep_links(folder: Path, record: Record, links: Sequence[Links]) -> None:
+def keep_links(folder: Path, record: RunRecord, links: Sequence[Links]) -> None:
     """Write a line for each test pair, in Pharaoh's form."""
     folder.mkdir(parents=True, exist_ok=True)
     text = "".join(f"{to_pharaoh(one)}\n" for one in links)
     links_path(folder, record).write_text(text, encoding="utf-8")
 
 
-def links_path(folder: Path, record: Record) -> Path:
+def links_path(folder: Path, record: RunRecord) -> Path:
     """Where the links of a record's run are."""
     return record_path(folder, record.run, record.seed).with_suffix(".pharaoh")
 

@@ -18,7 +18,7 @@ RECORDS = Path("results", "records")
 
 
 @dataclass(frozen=True)
-class Record:
+class RunRecord:
     """A run with a seed. Figures are shares between 0 and 1."""
 
     run: str
@@ -54,7 +54,7 @@ def record_path(folder: Path, run: str, seed: int) -> Path:
     return folder / f"{run.replace('/', '--')}--seed{seed}.json"
 
 
-def write_record(folder: Path, record: Record) -> Path:
+def write_record(folder: Path, record: RunRecord) -> Path:
     """Write it, at once or not at all."""
     path = record_path(folder, record.run, record.seed)
     folder.mkdir(parents=True, exist_ok=True)
@@ -70,17 +70,17 @@ def _text(values: dict[str, Any]) -> str:
     return "{\n " + ",\n ".join(lines) + "\n}"
 
 
-def read_record(path: Path) -> Record:
+def read_record(path: Path) -> RunRecord:
     """The record in a file. Raises `DataError`."""
     try:
-        return Record(**json.loads(path.read_text(encoding="utf-8")))
+        return RunRecord(**json.loads(path.read_text(encoding="utf-8")))
     except (ValueError, TypeError) as error:
         raise DataError(path, f"is no record of a run: {error}") from None
 
 
-def read_records(folder: Path, *, quick: bool = False) -> dict[str, list[Record]]:
+def read_records(folder: Path, *, quick: bool = False) -> dict[str, list[RunRecord]]:
     """All records of a folder by run, without rehearsals, in the order of their seeds. Raises `DataError`."""
-    found: dict[str, list[Record]] = {}
+    found: dict[str, list[RunRecord]] = {}
     for path in sorted(folder.glob("*.json")):
         record = read_record(path)
         if quick or not record.quick:

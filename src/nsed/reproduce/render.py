@@ -3,8 +3,8 @@
 from collections.abc import Mapping, Sequence
 from statistics import mean, stdev
 
-from nsed.reproduce.grid import Cell, Figure
-from nsed.reproduce.records import Record
+from nsed.reproduce.grid import PaperFigure, TableCell
+from nsed.reproduce.records import RunRecord
 
 TITLES = {
     1: "Cognate detection, F1 on test",
@@ -18,10 +18,10 @@ TITLES = {
 EMPTY = "·"
 """A cell without a record."""
 
-Records = Mapping[str, Sequence[Record]]
+Records = Mapping[str, Sequence[RunRecord]]
 
 
-def render_tables(cells: Sequence[Cell], records: Records) -> str:
+def render_tables(cells: Sequence[TableCell], records: Records) -> str:
     """All tables that cells are of, one below the other."""
     tables = dict.fromkeys(cell.table for cell in cells)
     shown = [render_table([cell for cell in cells if cell.table == table], records) for table in tables]
@@ -36,7 +36,7 @@ def _cost(runs: set[str], records: Records) -> str:
     return f"{len(done)} records, {hours:.2f} hours of all runs together; {missing}.\n"
 
 
-def render_table(cells: Sequence[Cell], records: Records) -> str:
+def render_table(cells: Sequence[TableCell], records: Records) -> str:
     """A table: a row for each of the paper's, and for each column the paper's figures and ours."""
     columns, rows = list(dict.fromkeys(cell.column for cell in cells)), dict.fromkeys(cell.row for cell in cells)
     found = {(cell.row, cell.column): cell for cell in cells}
@@ -53,7 +53,7 @@ def _line(texts: Sequence[str]) -> str:
     return "| " + " | ".join(texts) + " |"
 
 
-def _both(cell: Cell | None, records: Records) -> tuple[str, str]:
+def _both(cell: TableCell | None, records: Records) -> tuple[str, str]:
     if cell is None:
         return "---", "---"
     ours = records.get(cell.run.name, ())
@@ -61,7 +61,7 @@ def _both(cell: Cell | None, records: Records) -> tuple[str, str]:
     return paper, _ours(cell, ours) if ours else EMPTY
 
 
-def _ours(cell: Cell, records: Sequence[Record]) -> str:
+def _ours(cell: TableCell, records: Sequence[RunRecord]) -> str:
     if cell.part == "script":
         return records[0].scripts.get(cell.row, EMPTY)
     parts = [record.test if cell.part == "test" else record.validation for record in records]
@@ -76,10 +76,10 @@ def _figure(shares: Sequence[float]) -> str:
     if not shares:
         return EMPTY
     percent = [100 * share for share in shares]
-    return str(Figure(mean(percent), stdev(percent) if len(percent) > 1 else None))
+    return str(PaperFigure(mean(percent), stdev(percent) if len(percent) > 1 else None))
 
 
-def _sizes(cells: Sequence[Cell], records: Records) -> str:
+def _sizes(cells: Sequence[TableCell], records: Records) -> str:
     """The paper's size, and ours on each data set."""
     paper = next((f"{cell.parameters}" for cell in cells if cell.parameters), "")
     ours = [records[cell.run.name][0].parameters for cell in cells if records.get(cell.run.name)]

@@ -21,7 +21,7 @@ from nsed.reproduce.data import describe, splits_of, toy_splits
 from nsed.reproduce.grid import CONFIGS, Run, settings_of
 from nsed.reproduce.links import ALIGNED, keep_links
 from nsed.reproduce.measure import measure, scripts_of
-from nsed.reproduce.records import RECORDS, Record, machine, read_record, record_path, versions, write_record
+from nsed.reproduce.records import RECORDS, RunRecord, machine, read_record, record_path, versions, write_record
 from nsed.text import StringConfig
 from nsed.train.config import NetworkConfig
 from nsed.train.optimiser import Schedule
@@ -38,7 +38,7 @@ QUICK = {
     "target_symbols": "graphemes",
 }
 """Settings of a rehearsal, where a model has them."""
-MEASURING = 0.15
+MEASURING = 0.2
 """The share of a run's time that is kept for measuring, after the training."""
 LEAST_SECONDS = 150
 """A run does not begin with less left than this."""
@@ -61,17 +61,17 @@ class Options:
     """Whether runs that were cut by time are done again."""
 
 
-class Job(NamedTuple):
+class SeededRun(NamedTuple):
     """A run with a seed, yet to be done."""
 
     run: Run
     seed: int
 
 
-def jobs_of(runs: Sequence[Run], seeds: Sequence[int], options: Options) -> list[Job]:
+def jobs_of(runs: Sequence[Run], seeds: Sequence[int], options: Options) -> list[SeededRun]:
     """What has no record yet, each once: first all runs with the first seed, fastest first."""
     order = sorted(dict.fromkeys(runs), key=cost)
-    jobs = [Job(run, seed) for seed in seeds for run in order]
+    jobs = [SeededRun(run, seed) for seed in seeds for run in order]
     return [job for job in jobs if not _is_done(record_path(Path(options.output), job.run.name, job.seed), options)]
 
 
@@ -89,7 +89,7 @@ def cost(run: Run) -> int:
     return 2 * kind + (run.dataset == "g2p-cmudict")
 
 
-def run_job(job: Job, options: Options, *, deadline: float | None = None) -> Record:
+def run_job(job: SeededRun, options: Options, *, deadline: float | None = None) -> RunRecord:
     """Train, choose, measure, and write the record; the training ends before the deadline (of `time.time()`)."""
     began = time.time()
     splits = toy_splits(job.run) if options.quick else splits_of(job.run)
@@ -98,7 +98,7 @@ def run_job(job: Job, options: Options, *, deadline: float | None = None) -> Rec
     model, facts = _trained(settings, splits)
     training = {"seconds": round(time.time() - trained, 1), **facts}
     validation, test, selected = measure(model, splits)
-    record = Record(
+    record = RunRecord(
         run=job.run.name,
         seed=job.seed,
         settings=asdict(settings),
@@ -127,7 +127,7 @@ def count_parameters(model: Any) -> int:
     return sum(tensor.numel() for tensor in model.contents().tensors.values())
 
 
-def _settings(job: Job, options: Options, deadline: float | None) -> StringConfig:
+def _settings(job: SeededRun, options: Options, deadline: float | None) -> StringConfig:
     settings = settings_of(job.run, folder=Path(options.configs))
     known = dict(flat(asdict(settings)))
     changes: dict[str, Any] = {"train.seed": job.seed} | (QUICK if options.quick else {})
@@ -162,13 +162,13 @@ def _trained(settings: StringConfig, splits: Splits) -> tuple[Any, dict[str, Any
 class FinishedRun(NamedTuple):
     """A job that is over, with the tail of what it said if it failed."""
 
-    job: Job
+    job: SeededRun
     seconds: float
     error: str = ""
 
 
 def run_jobs(
-    jobs: Sequence[Job],
+    jobs: Sequence[SeededRun],
     options: Options,
     *,
     at_once: int = 1,
@@ -201,7 +201,7 @@ def _deadline(minutes: float | None, end: float | None) -> float | None:
 class _Process:
     """A job under way in a process of its own."""
 
-    def __init__(self, job: Job, options: Options, deadline: float | None) -> None:
+    def __init__(self, job: SeededRun, options: Options, deadline: float | None) -> None:
         self.job, self._began = job, time.time()
         told = {"run": job.run.name, "seed": job.seed, "deadline": deadline, **asdict(options)}
         environment = os.environ | {"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "NUMBA_NUM_THREADS": "1"}
@@ -221,10 +221,11 @@ class _Process:
         with self._said:
             self._said.seek(0)
             said, code = self._said.read().strip(), self._process.returncode
-        return FinishedRun(self.job, time.time() - self._began, "" if code == 0 else said[-2000:] or f"ended by {code}")
+        error = "stopped: there was no time left" if code < 0 else said[-2000:] or f"exit status {code}"
+        return FinishedRun(self.job, time.time() - self._began, "" if code == 0 else error)
 
 
-def run_here(jobs: Sequence[Job], options: Options, *, minutes: float | None = None) -> Iterator[FinishedRun]:
+def run_here(jobs: Sequence[SeededRun], options: Options, *, minutes: float | None = None) -> Iterator[FinishedRun]:
     """Do jobs in this process, one after the other; what fails is told and does not stop the others."""
     for job in jobs:
         began = time.time()
