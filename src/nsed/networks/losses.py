@@ -1,4 +1,4 @@
-"""The terms of the loss, one function each, one number per pair; their weights are in the configuration."""
+"""Loss terms, one function each, one number per pair; their weights are in the configuration."""
 
 from typing import Literal
 
@@ -13,7 +13,7 @@ RealCells = Bool[Tensor, "batch src tgt"]
 
 
 def real_cells(source_lengths: Lengths, target_lengths: Lengths, like: Table) -> RealCells:
-    """True for the cells of the pairs themselves but (0, 0), which nothing enters."""
+    """Cell mask: True for the cells of the pairs themselves but (0, 0), which nothing enters."""
     rows = torch.arange(like.shape[1], device=like.device)[:, None]
     columns = torch.arange(like.shape[2], device=like.device)
     inside = (rows <= source_lengths[:, None, None]) & (columns <= target_lengths[:, None, None])
@@ -23,7 +23,7 @@ def real_cells(source_lengths: Lengths, target_lengths: Lengths, like: Table) ->
 def em_loss(
     arcs: Arcs, lattice: EditLattice, cells: RealCells, *, weighting: Literal["cell", "posterior"] = "cell"
 ) -> PerPair:
-    """KL(q || P) averaged over cells: expected operations q, without gradient, against predicted log-probabilities.
+    """EM loss, KL(q || P) over cells: expected operations q, without gradient, against predicted log-probabilities.
 
     `posterior` weights each cell by the probability that it is visited, as textbook EM does.
 
@@ -40,7 +40,7 @@ def em_loss(
 
 
 def non_match_loss(non_match: Table, cells: RealCells) -> PerPair:
-    """-log P(non-match), averaged over the cells: for pairs that do not match. Paper: appendix, loss functions."""
+    """Non-match loss: -log P(non-match), mean over cells, for negative pairs. Paper: appendix, loss functions."""
     weights = cells.to(non_match.dtype)
     return -(non_match * weights).sum((1, 2)) / weights.sum((1, 2)).clamp(min=1)
 
@@ -65,14 +65,14 @@ def log1mexp(log_probability: PerPair) -> PerPair:
 
 
 def likelihood_loss(log_prob: PerPair) -> PerPair:
-    """-log p(t | s) in exact mode; -log alpha_{n,m} in the paper's, where it compensates the distortion loss."""
+    """Negative log-likelihood: -log p(t | s) in exact mode, -log alpha_{n,m} in the paper's (offsets distortion)."""
     return -log_prob
 
 
 def next_symbol_nll(
     distribution: Float[Tensor, "batch tgt symbols"], target: Int[Tensor, "batch m"], target_lengths: Lengths
 ) -> PerPair:
-    """-log of the next-symbol distribution at every symbol of the target and at its end, summed. Paper: Equation 8."""
+    """Next-symbol cross-entropy, summed over every symbol of the target and its end. Paper: Equation 8."""
     labels = torch.cat([target, target.new_zeros(len(target), 1)], dim=1)
     places = torch.arange(labels.shape[1], device=labels.device)
     labels = torch.where(places == target_lengths[:, None], END, labels)
@@ -88,7 +88,7 @@ def distortion_loss(
     *,
     diagonal: Literal["plain", "scaled"] = "plain",
 ) -> PerPair:
-    """Sum |i - j| alpha_{i,j}: keeps probability near the diagonal, for readable scripts.
+    """Distortion loss, sum |i - j| alpha_{i,j}: keeps probability near the diagonal, for readable scripts.
 
     `scaled` measures |i/n - j/m| instead, for strings of different length. Paper: section 3.3.
     """

@@ -1,4 +1,4 @@
-"""Gated recurrent units where nothing is learned, on a CPU: matrix products by torch, the rest compiled.
+"""GRU inference on a CPU: matrix products by torch, the rest compiled; nothing is learned here.
 
 Equal to torch's own, which does a dozen passes over the hidden states in a step, but without turning strings round, and
 with one product per kind of symbol where the vectors are those of symbols without context.

@@ -40,7 +40,7 @@ def scorer(
 
 
 def _run(kernel: Kernel, *given: Any) -> PerPair:
-    """The last two of what is given are the pairs."""
+    """Run a scoring kernel; the last two of what is given are the pairs."""
     *tables, rows, columns = given
     result = np.empty(len(rows))
     run_kernel(kernel, array(rows), array(columns), *tables, result, pairs=len(result))
