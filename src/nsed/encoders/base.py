@@ -110,7 +110,7 @@ class AttendingEncoder(Encoder):
 
     @abstractmethod
     def attention(self, vectors: Vectors, lengths: Lengths, attended: Attended) -> Attention:
-        """Cross-attention weights of the last layer: how much each symbol looks at each other one, mean over heads."""
+        """Cross-attention weights of the last layer, over the other string's symbols, on average over heads."""
 
 
 def inside(lengths: Lengths, width: int) -> Bool[Tensor, "batch width"]:

@@ -142,6 +142,6 @@ class AttendingTransformerLayer(nn.Module):
         mask: Mask | None,
         attended: Attended | None,
     ) -> Vectors:
-        """Some symbols, looking at a context in which the mask is True, and at the other string."""
+        """Transformer layer: some symbols attend to a context where the mask is True, and to the other string."""
         assert attended is not None
         return self.reading.widened(self.looking(self.reading.mixed(vectors, context, mask), attended))

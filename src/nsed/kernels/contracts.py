@@ -119,7 +119,7 @@ class GruKernel(Protocol):
     def read_both_ways(
         self, units: tuple[nn.GRU, nn.GRU], strings: Vectors, back: Order, kinds: Kinds | None = None
     ) -> Float[Tensor, "batch length both"]:
-        """Bidirectional GRU: what two units make of strings, side by side; the second reads in the order `back`."""
+        """Bidirectional GRU, two units side by side: the second reads in the order `back`, its own inverse."""
 
     def read_next(
         self,

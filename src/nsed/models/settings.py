@@ -1,4 +1,4 @@
-"""Settings of a training, from whatever the caller has; and those of one that starts from a trained model."""
+"""Config resolution: settings of a training from whatever the caller has, and those of fine-tuning."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, replace
@@ -44,7 +44,7 @@ def resolve_settings(
     *,
     suggested: StringConfig | None = None,
 ) -> StringConfig:
-    """The settings of a model of one of these kinds, the first by default; all their faults are reported together.
+    """Resolved config of a model of one of these kinds, the first by default; all its faults are reported together.
 
     Keywords go over the config, in scikit-learn's manner: `encoder__dim=128` is the `dim` inside `encoder`. What
     neither of them says is `suggested`, or the kind's default. A whole config is taken as it is.
@@ -66,7 +66,7 @@ def _values(config: ConfigLike | None, suggested: StringConfig | None) -> dict[A
 
 
 def fine_tuning_config(config: SomeConfig) -> SomeConfig:
-    """A trained model's settings, for a handful of pairs: slow, small steps without dropout, until all is right.
+    """Fine-tuning config, for a handful of pairs: a trained model's settings with slow, small steps, without dropout.
 
     Each of these forgets less of what the model knows than its own training's setting would. More than a few hundred
     pairs need more `train.steps` and more `train.patience`.

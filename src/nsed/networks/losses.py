@@ -23,7 +23,7 @@ def real_cells(source_lengths: Lengths, target_lengths: Lengths, like: Table) ->
 def em_loss(
     arcs: Arcs, lattice: EditLattice, cells: RealCells, *, weighting: Literal["cell", "posterior"] = "cell"
 ) -> PerPair:
-    """EM loss, KL(q || P) over cells: expected operations q, without gradient, against predicted log-probabilities.
+    """EM loss, mean KL(q || P) over cells: expected operations q, without gradient, against predicted log-probs.
 
     `posterior` weights each cell by the probability that it is visited, as textbook EM does.
 

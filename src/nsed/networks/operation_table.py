@@ -76,7 +76,7 @@ class OperationTable:
 
     @classmethod
     def uniform(cls, source: Vocabulary, target: Vocabulary, *, unknown: bool) -> "OperationTable":
-        """One probability for the end and for every operation on the vocabularies' symbols, with or without `<unk>`."""
+        """Uniform distribution over the end and all operations on the vocabularies, with or without `<unk>`."""
         table = cls.zeros(source, target)
         rows, columns = _symbol_numbers(source, unknown), _symbol_numbers(target, unknown)
         table.delete[rows] = 1.0
@@ -95,7 +95,7 @@ class OperationTable:
         return OperationTable(self.delete / total, self.insert / total, self.substitute / total, self.end / total)
 
     def mixed(self, other: "OperationTable", share: float) -> "OperationTable":
-        """`share` of the other table's operations in this one; the probability of the end stays."""
+        """Interpolation (smoothing): `share` of the other table's operations in this one; the end stays as it is."""
         scale = (1 - self.end) / (1 - other.end)
         return OperationTable(
             torch.lerp(self.delete, other.delete * scale, share),

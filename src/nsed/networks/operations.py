@@ -137,7 +137,7 @@ def from_above(column: Column) -> Column:
 
 
 def with_deletes(entering: Column, delete: Column) -> Column:
-    """alpha[i] = log(exp(entering[i]) + exp(alpha[i-1] + delete[i])), for all rows in log2(rows) steps.
+    """Parallel scan, log2(rows) steps, over deletions: alpha[i] = log(exp(entering[i]) + exp(alpha[i-1] + delete[i])).
 
     `delete[i]` is the arc from row i-1 to row i. Doubling only ever adds log-weights, so nothing cancels.
     """

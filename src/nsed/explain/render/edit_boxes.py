@@ -1,4 +1,4 @@
-"""An edit script as a row of boxes, the source's symbol above the target's: one way for all pages to show operations.
+"""Edit script as a row of HTML boxes, the source's symbol above the target's: one way for all pages.
 
 Colour is never the only sign: where a box has one symbol only, a sign stands in for the other. How solid a box is shows
 how probable the operation is, in tenths; so do its title and, where it is in doubt, a number.
@@ -16,7 +16,7 @@ UNSURE = 0.9
 
 
 def boxes(script: EditScript, *, exact: bool = False) -> str:
-    """One box per operation, from left to right in the order in which the strings are read.
+    """Edit boxes, one per operation, in the order in which the strings are read.
 
     `exact` adds all that is known of an operation, for programs that read the page.
 
@@ -28,7 +28,7 @@ def boxes(script: EditScript, *, exact: bool = False) -> str:
 
 
 def box(edit: Edit, *, exact: bool = False) -> str:
-    """One operation; the element `bdi` keeps the direction of a symbol from its neighbours."""
+    """Edit box of one operation; the element `bdi` keeps the direction of a symbol from its neighbours."""
     sign = tag("u", {}, SIGNS[edit.tag])
     above = sign if edit.tag == "insert" else _symbol(edit.source)
     below = sign if edit.tag in ("delete", "equal") else _symbol(edit.target)
@@ -39,7 +39,7 @@ def box(edit: Edit, *, exact: bool = False) -> str:
 
 
 def legend() -> str:
-    """What the colours and signs mean.
+    """Legend: what the colours and signs mean.
 
     >>> legend().count("<i class=")
     4

@@ -19,7 +19,7 @@ START = "⊢"
 
 
 def alpha_grid(evidence: Evidence) -> Grid:
-    """Probability of each pair of prefixes, dark for 1, fading with its logarithm.
+    """Heat map of alpha: the probability of each pair of prefixes, dark for 1, fading with its logarithm.
 
     Paper: Figure "Visualization of the alpha table", there of a unigram model on cognates, without the path.
     """
@@ -41,7 +41,7 @@ def alpha_grid(evidence: Evidence) -> Grid:
 
 
 def best_path(evidence: Evidence) -> list[tuple[int, int]]:
-    """The cells of the best script, from (0, 0) on."""
+    """Viterbi path: the cells of the best script, from (0, 0) on."""
     ends = [(edit.i + (edit.kind != "insert"), edit.j + (edit.kind != "delete")) for edit in evidence.script]
     return [(0, 0), *ends]
 
@@ -79,7 +79,7 @@ def posterior_grid(evidence: Evidence) -> Grid:
 
 
 def _row(evidence: Evidence, i: int, targets: list[str]) -> list[Cell]:
-    """What became of source symbol number i, from 1."""
+    """Heat map row: what became of source symbol number i, from 1."""
     source, shares = drawn(evidence.source[i - 1]), evidence.substitute[i, 1:].tolist()
     cells = [
         _posterior_cell(share, f"{source} → {target}", "equal" if source == target else "replace")
@@ -109,7 +109,7 @@ def confusion_grid(counts: Matrix, rows: Sequence[str], columns: Sequence[str]) 
 
 
 def operation_grid(log_weights: Matrix, rows: Sequence[str], columns: Sequence[str]) -> Grid:
-    """Log-weights of operations on pairs of symbols, as probabilities; rows and columns of any labels."""
+    """Heat map of operation log-weights on pairs of symbols, as probabilities; rows and columns of any labels."""
     cells = [
         [_weight(value, f"{drawn(row)} → {drawn(column)}") for value, column in zip(values, columns, strict=True)]
         for values, row in zip(log_weights.tolist(), rows, strict=True)

@@ -1,4 +1,4 @@
-"""The pictures of an explanation by name."""
+"""Registry of an explanation's pictures by name."""
 
 from collections.abc import Callable, Mapping
 
@@ -15,13 +15,13 @@ PICTURES = (*GRIDS, "lattice", "waterfall")
 
 
 def check_picture(name: str) -> None:
-    """Raises `UnknownNameError` for a picture that there is not."""
+    """Picture name check. Raises `UnknownNameError` for a picture that there is not."""
     if name not in PICTURES:
         raise UnknownNameError("picture", got=repr(name), expected=" | ".join(PICTURES))
 
 
 def to_svg(evidence: Evidence, name: str) -> str:
-    """One picture as SVG."""
+    """SVG of one picture."""
     check_picture(name)
     if name in GRIDS:
         return grid_svg(GRIDS[name](evidence))

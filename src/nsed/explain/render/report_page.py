@@ -1,4 +1,4 @@
-"""The report of many pairs as a page: one file that needs no other, to search, sort, filter and print."""
+"""HTML report of many pairs: one file that needs no other, to search, sort, filter and print."""
 
 from collections.abc import Callable, Iterator, Sequence
 from importlib.resources import files
@@ -60,7 +60,7 @@ _NUMBERS = (
 
 
 def columns_of(summaries: Sequence[ExplanationSummary]) -> tuple[ReportColumn, ...]:
-    """The columns that pairs of one model have."""
+    """Report columns that pairs of one model have."""
     decides = any(one.decision is not None for one in summaries)
     meaning = "that the pair matches, calibrated" if decides else "of the target, given the source"
     probability = ReportColumn(
@@ -70,7 +70,7 @@ def columns_of(summaries: Sequence[ExplanationSummary]) -> tuple[ReportColumn, .
 
 
 def table(summaries: Sequence[ExplanationSummary]) -> Iterator[str]:
-    """The table, part by part."""
+    """HTML table, part by part."""
     columns = columns_of(summaries)
     heads = _head("n", "#", "place in the data"), *(_head(one.mark, one.name, one.meaning) for one in columns)
     yield f'<table id="pairs"><thead>{tag("tr", {}, *heads)}</thead>\n<tbody>\n'
@@ -79,7 +79,7 @@ def table(summaries: Sequence[ExplanationSummary]) -> Iterator[str]:
 
 
 def row(number: int, outline: ExplanationSummary, columns: Sequence[ReportColumn]) -> str:
-    """A pair."""
+    """HTML table row of a pair."""
     first = tag("td", {"class": "n", "data-v": number}, f"{number:,}")
     return tag("tr", {}, first, *(_cell(column, outline) for column in columns)) + "\n"
 
@@ -99,7 +99,7 @@ _ALONE = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inli
 
 
 def report_page(summaries: Sequence[ExplanationSummary], *, title: str) -> Iterator[str]:
-    """The page, part by part, ready for a file in UTF-8. All of it can be read and printed without its script."""
+    """HTML page, part by part, ready for a file in UTF-8. All of it can be read and printed without its script."""
     operations = operations_of(summaries)
     yield '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">\n'
     yield f'<meta http-equiv="Content-Security-Policy" content="{_ALONE}">\n'

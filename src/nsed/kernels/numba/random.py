@@ -1,4 +1,4 @@
-"""Numbers that look random, the same for the same seed, pair, cell and place: the backward pass makes them again."""
+"""Counter-based random numbers: the same for the same seed, pair, cell and place; backward passes make them again."""
 
 import numpy as np
 from numba import njit

@@ -71,8 +71,7 @@ def by_lengths(
     *,
     cells: int,
 ) -> PerPair:
-    """Length bucketing: pairs of the same lengths go together, about so many cells at once, to a function of their
-    vectors' rows."""
+    """Length bucketing: pairs of the same lengths, about so many cells at once, go to a function of their rows."""
     result = source.vectors.new_empty(len(rows))
     for some, n, m in _alike(source.lengths[rows], target.lengths[columns], cells):
         result[some] = log_alpha(source.rows_of(rows[some], n), target.rows_of(columns[some], m))

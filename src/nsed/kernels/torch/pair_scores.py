@@ -43,7 +43,6 @@ def moments_of(vectors: Float[Tensor, "*cells dim"]) -> tuple[Float[Tensor, "*ce
 def normed(
     projected: ClassScores, total: Table, squares: Table, constant: Constant, *, size: int, eps: float
 ) -> ClassScores:
-    """Layer normalisation after projection: what was projected over the deviation of the `size` features, from their
-    sums, plus constant."""
+    """Layer normalisation after projection: what was projected over the deviation of the features, plus constant."""
     variance = squares / size - (total / size).square()
     return projected * torch.rsqrt(variance.clamp(min=0) + eps)[..., None] + constant
