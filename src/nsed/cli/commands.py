@@ -114,13 +114,13 @@ DATA_COMMANDS: Commands = {
 
 
 def add_commands(group: typer.Typer, commands: Commands) -> None:
-    """List commands in a group; what they need is imported when one is called, or asked for its own help."""
+    """Register commands in a group; what they need is imported when one is called, or asked for its own help."""
     for name, (target, first_line) in commands.items():
         group.command(name, cls=_on_demand(name, target), help=first_line)(lambda: None)
 
 
 def _on_demand(name: str, target: str) -> type[TyperCommand]:
-    """A command that is only listed: typer makes the real one of the function, which then reads the arguments."""
+    """Lazy command, which is only listed: typer makes the real one of the function, which then reads the arguments."""
 
     class OnDemand(TyperCommand):
         def make_context(self, *arguments: Any, **options: Any) -> Any:

@@ -117,7 +117,7 @@ OPTIONS = {"held_out": "--held-out", "languages": "--hold-out-language", "test_w
 
 
 def _check_options(protocol: str, classes: str, given: dict[str, object]) -> None:
-    """Complain of options that the protocol does not take, and of those it lacks."""
+    """Check the protocol's options: complain of those that it does not take, and of those it lacks."""
     from nsed.datasets import protocols
 
     chosen = protocols.PROTOCOLS[protocol]
@@ -132,7 +132,7 @@ def _check_options(protocol: str, classes: str, given: dict[str, object]) -> Non
 
 
 def _words(given: Path, classes: str) -> list[Word]:
-    """The words of a data set that has a name, of a CLDF Wordlist, or of a LingPy word list."""
+    """Words of a data set that has a name, of a CLDF Wordlist, or of a LingPy word list."""
     from nsed.datasets import load_words, names, read_cldf
     from nsed.datasets.cldf import is_cldf
     from nsed.datasets.word_list import read_word_list

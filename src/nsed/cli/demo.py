@@ -73,12 +73,12 @@ def _show_answer(transducer: Transducer, source: str) -> None:
 
 
 def _drawn(values: list[float]) -> str:
-    """The curve of a validation, with where it begins and ends."""
+    """Sparkline of a validation, with where it begins and ends."""
     return f"{values[0]:>4.0%} {curve(values)} {values[-1]:>4.0%}"
 
 
 def curve(values: Sequence[float]) -> str:
-    """One block per value, from the lowest to the highest.
+    """Sparkline: one block per value, from the lowest to the highest.
 
     >>> curve([0.5, 0.75, 1.0])
     '▁▅█'
@@ -104,7 +104,7 @@ def _fit_transducer(training: Pairs, seed: int) -> tuple[Transducer, list[float]
 def _watched(
     fit: Callable[..., Network], training: Pairs, config: MatcherConfig | TransducerConfig, metric: str
 ) -> tuple[Network, list[float]]:
-    """Learn under a progress bar; the model and its curve."""
+    """Train under a progress bar; the model and its learning curve."""
     values: list[float] = []
     with progress_bar("   learning", config.train.steps, unit="steps") as bar:
         model = fit(

@@ -69,7 +69,7 @@ def union(forward: Links, reverse: Links) -> Links:
 
 
 def grow_diag(forward: Links, reverse: Links) -> Links:
-    """From the links of both to neighbours, diagonal ones too, that either has, where a symbol has no link yet.
+    """Grow-diag symmetrisation: from links of both to neighbours, diagonal too, of either, where a symbol has none.
 
     Links are gone through in order, those just added included, until there is nothing more to add.
 

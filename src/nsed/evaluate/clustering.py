@@ -50,7 +50,7 @@ def pairwise(found: Collection[Hashable], expected: Collection[Hashable]) -> Agr
 
 
 class _Overlaps(NamedTuple):
-    """The cells that are not empty: their found and expected group, and their items; and the size of each group."""
+    """Contingency table: of cells that are not empty, found and expected group and items; and each group's size."""
 
     found: np.ndarray
     expected: np.ndarray

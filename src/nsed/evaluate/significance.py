@@ -20,7 +20,7 @@ class Interval(NamedTuple):
 def bootstrap_interval(
     rows: np.ndarray, statistic: Statistic, *, level: float = 0.95, resamples: int = 1000, seed: int = 0
 ) -> Interval:
-    """Percentile interval of any statistic: it is computed of as many rows, drawn with replacement, again and again.
+    """Bootstrap percentile interval of any statistic, computed of as many rows, drawn with replacement, many times.
 
     >>> bootstrap_interval(np.arange(100.0), np.median)
     Interval(low=40.0, high=58.5)

@@ -109,7 +109,7 @@ def nbest_accuracy(
 
 
 def oracle_score(outputs: NBest, references: Sequence[Sequence[Symbols]]) -> TransductionScore:
-    """Error rates if the best of each word's outputs were always chosen; a word without outputs answers nothing.
+    """Oracle error rates: if the best of each word's outputs were always chosen; without outputs, nothing is.
 
     >>> oracle_score([["cat", "cut"], ["dig", "dug"]], [["cut"], ["dog"]])
     TransductionScore(cer=0.166..., corpus_cer=0.166..., wer=0.5, words=2)

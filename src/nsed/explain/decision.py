@@ -101,7 +101,7 @@ def contributions_to_decision(script: EditScript, score: float, decision: Decisi
 
 
 def contributions_to_score(script: EditScript, score: float, log_alpha: float) -> tuple[Contribution, ...]:
-    """Parts that add up to a log-probability; `log_alpha` is that of all derivations, before the target ends."""
+    """Contributions that add up to a log-probability; `log_alpha` is all derivations', before the target ends."""
     parts = [Contribution(str(edit), edit.log_weight, edit) for edit in script]
     ambiguity, end = log_alpha - _weight(script), score - log_alpha
     return (*parts, Contribution("ambiguity", ambiguity), Contribution("end", end))

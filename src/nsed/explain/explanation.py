@@ -22,7 +22,7 @@ from nsed.text import EditScript
 
 
 class Origin(NamedTuple):
-    """How probably a target symbol was inserted, and how probably it stands for each source symbol; all sum to 1."""
+    """Posterior origins of a target symbol: that it was inserted, that it stands for each source symbol; sum is 1."""
 
     symbol: str
     inserted: float

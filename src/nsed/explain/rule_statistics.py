@@ -122,7 +122,7 @@ Numbers = Float[np.ndarray, " n"]
 
 
 def g_squared(count: Numbers, tries: Numbers, other_count: Numbers, other_tries: Numbers) -> Numbers:
-    """G² of each `count` out of `tries` against the other; 0 where one side has no tries.
+    """G² (log-likelihood ratio) of each `count` out of `tries` against the other; 0 where one side has no tries.
 
     Twice the log-likelihood of two proportions above that of a single one; one degree of freedom. Counts may be
     expectations. Half of the tries against none of as many:

@@ -1,4 +1,4 @@
-"""Learned rules as plain data: what becomes of which symbol, how often, where; and how two tables differ."""
+"""Rule tables as plain data: what becomes of which symbol, how often, where; and how two tables differ."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
@@ -25,7 +25,7 @@ MOST_TOLD, WEAKEST = 6, 0.05
 
 @dataclass(frozen=True)
 class RuleContext:
-    """One neighbour in the source, `^` before the first symbol and `$` after the last, where `edge` is true.
+    """Rule context: a neighbour in the source, `^` before the first symbol and `$` after the last, if `edge` is true.
 
     Of `opportunities` places with this neighbour, the operation was used at `count`; that is `ratio` times its
     probability anywhere. `g2` is the log-likelihood ratio of the places with this neighbour against those without,

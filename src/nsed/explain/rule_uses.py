@@ -1,4 +1,4 @@
-"""From a batch of lattices to flat arrays: which operation, between which neighbours, how probably, in which pair."""
+"""Operation posteriors of a batch of lattices, as flat arrays: operation, neighbours, how probable, in which pair."""
 
 from typing import NamedTuple
 
@@ -56,7 +56,7 @@ def derivable(lattice: EditLattice) -> np.ndarray:
 
 
 def opportunities_of(framed: np.ndarray, lengths: np.ndarray) -> Uses:
-    """Every source symbol between its neighbours, and (with source PAD) every place between symbols, once each."""
+    """Opportunities: every source symbol between its neighbours and (source PAD) every place between symbols, once."""
     symbol_pair, i = np.nonzero(np.arange(1, framed.shape[1] - 1) <= lengths[:, None])
     symbols = framed[symbol_pair, i], framed[symbol_pair, i + 1], framed[symbol_pair, i + 2]
     gap_pair, gap = np.nonzero(np.arange(framed.shape[1] - 1) <= lengths[:, None])
@@ -75,7 +75,7 @@ def opportunities_of(framed: np.ndarray, lengths: np.ndarray) -> Uses:
 
 
 def _deletions(posteriors: np.ndarray, framed: np.ndarray) -> Uses:
-    """One row per source symbol, however much of the target is written: `j` is where that is most probable."""
+    """Deletions, a row per source symbol, however much of the target is written: `j` is the most probable place."""
     total = posteriors.sum(2)
     pair, i = np.nonzero(total > LEAST)
     j, nothing = posteriors[pair, i].argmax(1), np.full(len(pair), PAD)

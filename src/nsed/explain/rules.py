@@ -144,7 +144,7 @@ def _one_side(counts: RuleCounts, side: PaddedStrings) -> Iterator[tuple[int, Ru
 def _compared(
     used: Sums, possible: Sums, operation: np.ndarray, sizes: tuple[int, int]
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Count, opportunities, probability, ratio and signed G² of each operation with each neighbour."""
+    """Context statistics: count, opportunities, probability, ratio and signed G² of each operation and neighbour."""
     sources, targets = sizes
     source, neighbour = operation // targets, used.keys % sources
     count, tries = used.values, possible.of(source * sources + neighbour)

@@ -88,7 +88,7 @@ def fine_tuning_config(config: SomeConfig) -> SomeConfig:
 
 
 def check_unchanged(before: NetworkConfig, now: NetworkConfig) -> None:
-    """Raises `ConfigError` that names every setting which the weights of the starting model depend on, and differs."""
+    """Compatibility check. Raises `ConfigError` with every setting that differs and that the starting weights need."""
     kept, wanted = dict(flat(asdict(before))), dict(flat(asdict(now)))
     faults = [
         f"{name}: got {wanted.get(name)!r}, expected {kept.get(name)!r}, as the model to start from has it"

@@ -34,7 +34,7 @@ class GraphRecorder:
 
 
 class RecordedGraph:
-    """Work without arguments: it reads and writes tensors that stay where they are, and always gives the same one.
+    """CUDA graph of work without arguments: its tensors stay where they are, and it always gives the same one.
 
     The first call does it, so that everything is warm; the second records it.
     """

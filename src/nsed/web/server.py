@@ -1,4 +1,4 @@
-"""The server that `nsed serve` starts."""
+"""HTTP server (uvicorn) that `nsed serve` starts."""
 
 import socket
 from collections.abc import Callable, Iterable

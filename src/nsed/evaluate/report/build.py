@@ -87,7 +87,7 @@ NOTHING_MORE = Wishes()
 def evaluate(
     model: NamedModel, pairs: Pairs, *, name: str = "", wishes: Wishes = NOTHING_MORE, progress: Progress = silent
 ) -> Report:
-    """Error rates of what transduces, on pairs without labels; of labelled pairs the decisions of whatever scores.
+    """Evaluate a model: error rates where it transduces unlabelled pairs, F1 of its decisions on labelled pairs.
 
     A model that can do neither with the pairs may still align them, if there are alignments to compare with.
     """

@@ -47,7 +47,7 @@ def _false_decision(model: Any, done: Decisions, row: int) -> Mistake:
 
 
 def wrong_answers(model: Any, done: AnsweredWords, count: int) -> tuple[Mistake, ...]:
-    """The words whose right answer is the least probable; of a model without scores, those with the most edits."""
+    """Wrong outputs: words whose reference is the least probable; of a model without scores, with the most edits."""
     wrong = [_Wrong.of(done, int(row)) for row in np.flatnonzero(done.errors.wrong)] if count else []
     if can(model, Capability.SCORE) and wrong:
         scores = model.score(Pairs([one.source for one in wrong], [one.right for one in wrong])).tolist()

@@ -127,7 +127,7 @@ class Mistake:
 
 @dataclass(frozen=True)
 class Difference:
-    """How far a figure is above the other model's, and how probable a difference as large is by chance."""
+    """Significance test result: how far a figure is above the other model's, and the p-value of that difference."""
 
     name: str
     value: float
@@ -146,7 +146,7 @@ class Comparison:
 
 @dataclass(frozen=True)
 class Caution:
-    """Why a score is worth less than it seems, with the figures that show it, say those of a lookup table."""
+    """Data caution (leakage): why a score is worth less than it seems, with the figures that show it."""
 
     message: str
     figures: tuple[Figure, ...] = ()
@@ -166,7 +166,7 @@ class Report:
     mistakes: tuple[Mistake, ...] = ()
     comparison: Comparison | None = None
     cautions: tuple[Caution, ...] = ()
-    """Data leakage cautions, shown beside the figures, before anything else."""
+    """Data cautions, shown beside the figures, before anything else."""
 
     def to_dict(self) -> dict[str, Any]:
         """JSON-ready dictionary; the figures stand at the top, each by its name, its interval beside it."""

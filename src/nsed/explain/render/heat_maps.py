@@ -97,7 +97,7 @@ Matrix = Float[np.ndarray, "rows columns"]
 
 
 def confusion_grid(counts: Matrix, rows: Sequence[str], columns: Sequence[str]) -> Grid:
-    """Counts of substitutions, each row shaded by its own sum, as shares of what a source symbol becomes."""
+    """Confusion matrix of substitution counts; each row is shaded by shares of what a source symbol becomes."""
     sums = counts.sum(1, keepdims=True)
     shares = np.divide(counts, sums, out=np.zeros_like(counts, dtype=float), where=sums > 0)
     cells = [

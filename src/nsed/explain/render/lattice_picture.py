@@ -19,7 +19,7 @@ FAINT = 0.005
 
 
 class Arc(NamedTuple):
-    """An arc between two cells, its operation with its probability, and whether the best script uses it."""
+    """Lattice arc between two cells, its operation with its posterior, and whether the best script uses it."""
 
     start: tuple[int, int]
     end: tuple[int, int]

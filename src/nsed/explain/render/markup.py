@@ -27,7 +27,7 @@ def foreign(value: str) -> str:
 
 
 def lines(parts: Iterable[str]) -> str:
-    """HTML line breaks: parts of a page below each other."""
+    """Joined lines: parts of a page below each other."""
     return "\n".join(part for part in parts if part)
 
 

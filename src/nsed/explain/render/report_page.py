@@ -13,7 +13,7 @@ from nsed.explain.render.svg import tag, words
 
 
 class ReportColumn(NamedTuple):
-    """What a column shows; `mark` is the class of its cells, `value` what they sort by, None for their text."""
+    """Report column; `mark` is the class of its cells, `value` what they sort by, None for their text."""
 
     name: str
     mark: str
@@ -90,7 +90,7 @@ def _cell(column: ReportColumn, outline: ExplanationSummary) -> str:
 
 
 def _head(mark: str, name: str, meaning: str) -> str:
-    """No button: browsers repeat the head of a table on every sheet of paper only if nothing in it can be pressed."""
+    """HTML table head, without buttons: browsers repeat it on every printed sheet only if nothing can be pressed."""
     return tag("th", {"class": mark, "scope": "col", "title": meaning}, words(name))
 
 
