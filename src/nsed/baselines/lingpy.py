@@ -123,7 +123,7 @@ class LexStatConfig(StringConfig):
 
 
 Key = tuple[str, str, str, str]
-"""Language and sounds of one word, then of the other."""
+"""Dictionary key: language and sounds of one word, then of the other."""
 
 
 class LexStat(PairScorer):

@@ -29,7 +29,7 @@ from nsed.text.texts import Texts, from_tensors, to_tensors
 from nsed.train.saved_model import SavedModel
 
 Word = tuple[str, str]
-"""A language and a string."""
+"""Graph node: a language and a string."""
 
 
 class Chains:
@@ -70,7 +70,7 @@ def _top(word: Word, above: dict[Word, Word]) -> Word:
 
 
 FOUND = 0.5
-"""Scores are 1 and 0: whatever is between them is a threshold."""
+"""Decision threshold: scores are 1 and 0, whatever is between them will do."""
 
 
 @dataclass(frozen=True)

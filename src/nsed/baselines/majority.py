@@ -22,7 +22,7 @@ from nsed.text.pairs import PairsLike
 from nsed.train.saved_model import SavedModel
 
 KEPT = 1000
-"""Targets that are saved; more are hardly asked for."""
+"""Most targets that are saved; more are hardly asked for."""
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from nsed.networks.search import Rows, writable
 from nsed.types import NEG, PAD, START, Lengths, PerPair
 
 NextSymbols = Float[Tensor, "batch tgt symbols"]
-"""Log-probabilities of every symbol after `<s>`, after the first symbol, ..., after the last one."""
+"""Next-symbol log-probabilities of every symbol after `<s>`, after the first symbol, ..., after the last one."""
 
 
 class AttendedSource(NamedTuple):

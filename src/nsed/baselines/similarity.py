@@ -49,7 +49,7 @@ def coded_columns(pairs: Pairs, tokenizers: Tokenizers) -> tuple[list[str], list
 
 
 def nearest(strings: Sequence[str], choices: Sequence[str]) -> Iterator[int]:
-    """For each string, which of the choices has the fewest edits per symbol of the longer one; the first of several."""
+    """Nearest neighbour by normalised edit distance (edits per symbol of the longer string); the first of several."""
     step = max(COMPARED_AT_ONCE // max(len(choices), 1), 1)
     for start in range(0, len(strings), step):
         some = strings[start : start + step]

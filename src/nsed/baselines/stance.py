@@ -14,7 +14,7 @@ from nsed.text.batch import PaddedStrings
 from nsed.types import Lengths, PerPair, Table
 
 NEVER = -1e30
-"""A log-weight whose exponential is exactly zero, and that stays finite whatever is added to it."""
+"""Masked log-weight: its exponential is exactly zero, and it stays finite whatever is added to it."""
 
 
 def real_pairs(source_lengths: Lengths, target_lengths: Lengths, like: Table) -> Bool[Tensor, "batch src tgt"]:

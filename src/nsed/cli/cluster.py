@@ -23,11 +23,11 @@ if TYPE_CHECKING:
     from nsed.jobs import ClusterScore
 
 METHODS = ("average", "components", "infomap", "labels")
-"""Names of `nsed.jobs.CLUSTERERS`."""
+"""Clustering methods: names of `nsed.jobs.CLUSTERERS`."""
 CLASSES = "COGID"
-"""That of `nsed.datasets.word_list`."""
+"""Cognate class column, that of `nsed.datasets.word_list`."""
 PROBABLE = 0.5
-"""That of `nsed.jobs.similarity`."""
+"""Default threshold, that of `nsed.jobs.similarity`."""
 CONTROL = Path("levenshtein")
 COLUMN = "CLUSTER"
 
@@ -204,7 +204,7 @@ def _places(words: list[Word], concepts: Concepts, seed: int) -> list[int]:
 
 
 def _other_concepts(words: list[Word], concepts: Concepts, seed: int) -> Tuning | None:
-    """Validation concepts, or training concepts where it is the former that are clustered; none without classes."""
+    """Tuning concepts: validation, or training where it is the former that are clustered; none without classes."""
     if concepts is Concepts.ALL or not any(word.cognate_class for word in words):
         return None
     part = Concepts.TRAINING if concepts is Concepts.VALIDATION else Concepts.VALIDATION

@@ -1,4 +1,4 @@
-"""The commands by name: where each of them is, to be imported when it is called, and the first line of its help."""
+"""Command registry: where each command is, to be imported when it is called, and the first line of its help."""
 
 from collections.abc import Mapping
 from pkgutil import resolve_name

@@ -15,11 +15,11 @@ if TYPE_CHECKING:
     from nsed.datasets.word_list import Word
 
 PROTOCOLS = ("concepts", "families", "languages", "published", "published-fixed")
-"""Names of `nsed.datasets.protocols.PROTOCOLS`."""
+"""Split protocols: names of `nsed.datasets.protocols.PROTOCOLS`."""
 HELD_OUT = 20_000
-"""That of `nsed.datasets.protocols`."""
+"""Held-out pairs, that of `nsed.datasets.protocols`."""
 CLASSES = "COGID"
-"""That of `nsed.datasets.word_list`."""
+"""Cognate class column, that of `nsed.datasets.word_list`."""
 
 
 def rules(

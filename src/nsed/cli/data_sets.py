@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from nsed.text import Pairs
 
 HEURISTICS = ("grow-diag", "grow-diag-final-and", "intersection", "union")
-"""Names of `nsed.evaluate.alignment.HEURISTICS`."""
+"""Symmetrisation heuristics: names of `nsed.evaluate.alignment.HEURISTICS`."""
 SetName = Annotated[str, typer.Argument(help="See nsed data list.", show_default=False)]
 
 

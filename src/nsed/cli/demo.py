@@ -122,7 +122,7 @@ def _unseen(test: Pairs, training: Pairs) -> Pairs:
 
 
 def _minimal_pairs(matcher: Matcher, test: Pairs) -> tuple[float, int]:
-    """Sources with a run of As: how often the right target is accepted and the one with two as is not."""
+    """Minimal pairs, sources with a run of As: how often the right target is accepted and that with two as is not."""
     sources = [source for source in test.sources if "AA" in source.removeprefix("B")]
     doubled = [re.sub("A+", lambda run: run[0][:2], source.removeprefix("B")).lower() for source in sources]
     right, wrong = (matcher.match(Pairs(sources, targets)) for targets in (list(map(transcribe, sources)), doubled))

@@ -8,7 +8,7 @@ from nsed.evaluate.report import Caution, Figure, Report
 from nsed.evaluate.report.records import in_words
 
 WIDTH = 140
-"""Room for the widest table: where the terminal has less, lines go on below."""
+"""Console width, room for the widest table: where the terminal has less, lines go on below."""
 
 
 def show_report(report: Report) -> None:

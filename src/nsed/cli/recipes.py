@@ -19,7 +19,7 @@ from nsed.train.run_folder import RunFolder
 from nsed.train.saved_model import DESCRIPTION
 
 KINDS: Registry[str] = Registry("--model")
-"""Every kind of model by the name that users choose it by."""
+"""Model kinds by the name that users choose them by."""
 for _kind in MODEL_KINDS:
     KINDS.register(_kind, _kind)
 

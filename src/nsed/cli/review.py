@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from nsed.text import Pairs
 
 LINES = (".tsv", ".txt")
-"""Endings of files that may have words or pairs, like those of no known ending."""
+"""Text file endings, of files that may have words or pairs, like those of no known ending."""
 
 
 class ReviewFormat(StrEnum):

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from nsed.config import Config
 
 INTERRUPTED = 130
-"""Exit status after Ctrl-C, as shells have it."""
+"""SIGINT exit status, after Ctrl-C, as shells have it."""
 
 
 TrainingPairs = Annotated[
@@ -158,7 +158,7 @@ def _suggested(pairs: Path | None, start: Model | None) -> dict[str, Any]:
 def _values(
     before: Path | None, suggested: dict[str, Any], config: Path | None, given: dict[str, Any]
 ) -> dict[Any, Any]:
-    """Options go over the file, the file over what was there: the training to resume, or what suggests itself."""
+    """Config precedence: options over the file, the file over the training to resume, or over what suggests itself."""
     from nsed.config import flat, merged, read_yaml
 
     values: dict[Any, Any] = read_yaml(before) if before is not None and before.exists() else suggested

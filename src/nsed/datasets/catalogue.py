@@ -31,7 +31,7 @@ class DataFile:
 
 
 Reading = Callable[[Sequence[Path]], Splits]
-"""From the data set's files, in their order, to its parts."""
+"""Split reader: from the data set's files, in their order, to its parts."""
 
 
 @dataclass(frozen=True)

@@ -17,11 +17,11 @@ from nsed.errors import ArgumentError, NsedError
 from nsed.text import Pairs
 
 FIELDS = ("given_name", "surname", "street_number", "address_1", "suburb", "postcode")
-"""Without the date of birth and the social security number, which would decide almost alone."""
+"""Record fields, without the date of birth and the social security number, which would decide almost alone."""
 BLOCKS = ("surname", "given_name", "postcode")
 SETS = (1, 2, 3, 4)
 SHARES = (0.7, 0.8)
-"""Where validation and test begin among the people, in random order."""
+"""Split shares: where validation and test begin among the people, in random order."""
 
 
 class Record(NamedTuple):

@@ -79,7 +79,7 @@ DOWNLOADED_AT_ONCE, TIMEOUT = 1 << 16, 30.0
 PARTIAL, NOTHING_LEFT = 206, 416
 
 OnBytes = Callable[[int, int | None], None]
-"""Told how many bytes are there, and how many there will be if that is known."""
+"""Download progress callback: told how many bytes are there, and how many there will be if that is known."""
 
 
 def download(url: str, part: Path, *, on_bytes: OnBytes) -> None:

@@ -10,7 +10,7 @@ from nsed.datasets.word_list import CLASSES, Word, read_word_list
 from nsed.errors import ArgumentError, DataError
 
 PROTOCOL = "concepts"
-"""How word lists are split unless somebody says otherwise: nothing of it leaks."""
+"""Default split protocol of word lists: nothing of it leaks."""
 
 
 def names() -> list[str]:

@@ -15,12 +15,12 @@ from nsed.types import Lengths
 
 Vectors = Float[Tensor, "batch length dim"]
 Attention = Float[Tensor, "batch length seen"]
-"""Shares that sum to one over the symbols that are seen."""
+"""Attention weights: shares that sum to one over the symbols that are seen."""
 State = tuple[Tensor, ...]
-"""What a left-to-right encoder remembers of a prefix: tensors whose first axis is the batch."""
+"""Recurrent state: what a left-to-right encoder remembers of a prefix, tensors whose first axis is the batch."""
 
 ENCODERS: "Registry[type[Encoder]]" = Registry("encoder.kind")
-"""All encoders by name; `registry.py` fills it."""
+"""Encoder registry by name; `registry.py` fills it."""
 
 
 class Attended(NamedTuple):

@@ -12,7 +12,7 @@ from nsed.errors import TooLongError
 from nsed.types import END, PAD, UNKNOWN
 
 MOST_ROWS = 1024
-"""Tables up to this size have the product; larger ones would waste more than a sort costs."""
+"""Largest embedding table whose gradient is a matrix product; larger ones would waste more than a sort costs."""
 
 
 def looked_up(table: nn.Embedding, symbols: Int[Tensor, "batch length"]) -> Float[Tensor, "batch length dim"]:

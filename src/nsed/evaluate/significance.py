@@ -120,7 +120,7 @@ def check_same_items(first: np.ndarray, second: np.ndarray) -> None:
 
 
 _AT_ONCE = 4_000_000
-"""Random signs in memory at a time."""
+"""Chunk size: random signs in memory at a time."""
 
 
 class PairedTest(NamedTuple):

@@ -64,7 +64,7 @@ REMAINDERS = {
     "end": "that the target ends here",
     "threshold": "what a pair must bring to be more likely than not",
 }
-"""Parts of a score that belong to no operation."""
+"""Remainders: parts of a score that belong to no operation."""
 
 
 class Contribution(NamedTuple):

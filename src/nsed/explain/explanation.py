@@ -130,7 +130,7 @@ def fields_from(read: dict[str, Any]) -> dict[str, Any]:
 
 
 RENDERINGS: Registry[Callable[..., str]] = Registry("rendering")
-"""How explanations are shown, by name; the room `explain` fills it."""
+"""Renderer registry, how explanations are shown, by name; the room `explain` fills it."""
 
 
 @final

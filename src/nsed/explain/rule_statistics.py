@@ -7,7 +7,7 @@ import numpy as np
 from jaxtyping import Float
 
 MOST_PENDING = 2**22
-"""Keys that may wait to be added up."""
+"""Buffer size: keys that may wait to be added up."""
 
 
 class Sums(NamedTuple):
@@ -60,11 +60,11 @@ def summed(keys: np.ndarray, weights: np.ndarray) -> Sums:
 
 
 CLEAR = 0.05
-"""An operation of lower posterior is no example of itself."""
+"""Minimum posterior of an example: an operation of a lower one is no example of itself."""
 DIGITS = 2
-"""Posteriors that differ less are alike: then a source of usual length is the better example, else any one."""
+"""Rounding digits: posteriors that differ less are alike; then a source of usual length is the better example."""
 MIXER = 2654435761
-"""Odd, so that pairs keep different numbers: examples come from all over the data and not from its beginning."""
+"""Hash multiplier, odd, so that pairs keep different numbers: examples come from all over the data."""
 MOST_PENDING_EXAMPLES = 2**20
 
 

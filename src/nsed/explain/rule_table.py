@@ -16,9 +16,9 @@ PaddedStrings = Literal["after", "before"]
 Ranking = Literal["support", "surprise"]
 
 SIGNIFICANT = 10.83
-"""G² with one degree of freedom that chance exceeds once in a thousand times."""
+"""Critical value of G², one degree of freedom, p = 0.001: chance exceeds it once in a thousand times."""
 MUCH = 1.25
-"""A context tells something if the operation is so many times as probable there as on average."""
+"""Minimum probability ratio: a context tells something if the operation is so many times as probable there."""
 MOST_TOLD, WEAKEST = 6, 0.05
 """Contexts at most that are told of a rule, and the part of the strongest one's G² that each must have."""
 

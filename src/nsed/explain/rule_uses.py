@@ -8,7 +8,7 @@ from nsed.lattice import EditLattice
 from nsed.types import END, PAD, REACHABLE, START
 
 LEAST = 1e-7
-"""Posteriors below this are rounding."""
+"""Minimum posterior: what is below is rounding."""
 
 
 class Uses(NamedTuple):

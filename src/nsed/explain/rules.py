@@ -112,7 +112,7 @@ def count_rules(model: HasLattices, pairs: Pairs, *, contexts: bool, examples: i
 
 
 LEAST = 0.5
-"""Expected count from which a neighbour is listed."""
+"""Minimum expected count from which a neighbour is listed."""
 EDGES = {START: "^", END: "$"}
 
 

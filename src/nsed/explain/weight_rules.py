@@ -30,7 +30,7 @@ Network: TypeAlias = MatcherNetwork | TransducerNetwork
 BySymbols = Float[Tensor, "sources targets"]
 
 POSITIONS = 10
-"""Of an encoder with positions, so many are averaged: both symbols at the first, both at the second, and so on."""
+"""Averaged positions, of an encoder with positions: both symbols at the first, both at the second, and so on."""
 
 
 class Weights(NamedTuple):

@@ -15,7 +15,7 @@ from nsed.text import Pairs
 from nsed.text.pairs import PairsLike
 
 ALTERNATIVES = 5
-"""Answers per source, among which its probability is counted."""
+"""N-best size: answers per source, among which its probability is counted."""
 
 
 class Order(StrEnum):

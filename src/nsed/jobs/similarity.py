@@ -46,8 +46,7 @@ def similarity(model: Any, pairs: Pairs, *, on_batch: OnBatch = ignore) -> np.nd
 
 
 def both_ways(model: Any, pairs: Pairs, *, on_batch: OnBatch = ignore) -> np.ndarray:
-    """Symmetrised similarity: the mean of a pair and of its reverse, which a model from source to target tells apart.
-    """
+    """Symmetrised similarity: the mean of a pair and its reverse, which a model from source to target tells apart."""
     languages = pairs.source_languages, pairs.target_languages
     one, other = ([*column] if column is not None else None for column in languages)
     both = Pairs(

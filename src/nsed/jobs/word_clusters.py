@@ -62,7 +62,7 @@ class ClusterScore(NamedTuple):
     pairwise: Agreement
     """Pairwise precision and recall, of pairs of words that are in one cluster, or in one class."""
     adjusted_rand: float
-    """Over all words. Two words of different concepts are apart in both, which is no chance: see the next."""
+    """Adjusted Rand index over all words. Words of two concepts are apart in both, which is no chance: see the next."""
     adjusted_rand_within: float
     """Adjusted Rand index within each concept, the mean over concepts of at least two words."""
 

@@ -99,7 +99,7 @@ class Backend(ABC):
 
 Vectors = Float[Tensor, "batch length dim"]
 Order = Int[Tensor, "batch length"]
-"""At which place of its string the first, second, ... symbol to be read stands."""
+"""Reading order: at which place of its string the first, second, ... symbol to be read stands."""
 
 
 class Kinds(NamedTuple):
@@ -154,7 +154,7 @@ class StringVectors(NamedTuple):
 
 Rows = Int[Tensor, " pairs"]
 Score = Callable[[Rows, Rows], PerPair]
-"""Log alpha[n, m] of pairs (row of source, row of target)."""
+"""Scoring function: log alpha[n, m] of pairs (row of source, row of target)."""
 
 
 @runtime_checkable

@@ -26,7 +26,7 @@ from nsed.kernels.torch.lattice import TorchBackend
 
 K = TypeVar("K")
 Refusal = Callable[..., str]
-"""Why an implementation cannot do what it is given; nothing where it can."""
+"""Refusal function: why an implementation cannot do what it is given; nothing where it can."""
 
 
 class Implementation(Generic[K]):

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 MOST_NUMBERS = 2**31
-"""Numbers of a table, at most: Triton's kernels count places in 32 bits."""
+"""Maximum table size in numbers: Triton's kernels count places in 32 bits."""
 LONGEST, MOST_SCORED, MOST_WEIGHED = 64, 256, 1024
 """What a program of Triton can hold: symbols of a string with its end, classes to be scored, classes to be weighed."""
 FLOATS = (torch.float32, torch.float64)

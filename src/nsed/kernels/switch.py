@@ -11,16 +11,16 @@ from nsed.errors import ArgumentError
 from nsed.registry import Registry
 
 AUTO, TORCH = "auto", "torch"
-"""The name that lets nsed choose, and the backend that can do everything."""
+"""Automatic choice, the name that lets nsed choose, and the backend that can do everything."""
 BACKENDS = ("numba", "reference", TORCH, "triton")
-"""The names that can be forced; `reference` is scalar Python, of the lattice alone."""
+"""Backend names that can be forced; `reference` is scalar Python, of the lattice alone."""
 VARIABLE = "NSED_BACKEND"
-"""The environment variable that forces one."""
+"""Environment variable that forces a backend."""
 INSTALL = {
     "numba": "pip install 'neural-string-edit-distance[cpu]'",
     "triton": "it comes with torch for CUDA on Linux, else: pip install triton",
 }
-"""How to get what is not always there."""
+"""Install hints: how to get what is not always there."""
 
 
 class _Switch:

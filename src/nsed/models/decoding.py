@@ -29,7 +29,7 @@ BATCH_WORDS, BATCH_PREFIXES, BATCH_SYMBOLS = 2**9, 2**15, 2**19
 """Words that are transduced at once, so that they fit the cache of a CPU; on a GPU, prefixes of all words together and
 symbols of their sources."""
 VALIDATED_TOGETHER = 2**10
-"""Words whose greedy outputs are found at once in a validation."""
+"""Validation batch size: words whose greedy outputs are found at once."""
 AnyDecoder = IncrementalDecoder[Any, Any, Any]
 
 

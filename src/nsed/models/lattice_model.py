@@ -20,7 +20,7 @@ from nsed.text.columns import Column
 from nsed.text.pairs import PairsLike
 
 LATTICE_VERBS = frozenset({Capability.SCORE, Capability.ALIGN, Capability.LINKS, Capability.EXPLAIN, Capability.RULES})
-"""What every such model answers."""
+"""Capabilities: what every such model answers."""
 
 
 class LatticeModel(Model):

@@ -24,7 +24,7 @@ from nsed.train.trainer import Trainer
 from nsed.types import PerPair
 
 EVEN_ODDS = -0.6931471805599453
-"""The log-probability of a toss-up: the threshold of a model that nobody has tuned."""
+"""Default threshold, the log-probability of even odds: that of a model that nobody has tuned."""
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,7 @@ MODEL_KINDS = {
     "stance": "nsed.baselines.classifier:PairClassifier",
     "transducer": "nsed.models.transducer:Transducer",
 }
-"""The class of each kind of model, whose `from_saved` makes it again. A kind is imported when a folder holds one."""
+"""Model registry: the class of each kind, whose `from_saved` makes it again, imported when a folder holds one."""
 
 
 def model_class(kind: str) -> Any:

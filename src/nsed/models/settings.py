@@ -30,9 +30,9 @@ FREE = frozenset(
         "min_count",
     }
 )
-"""Settings, beside those of training, that may differ from the starting model's: they change no weight's meaning."""
+"""Free settings beside those of training, which may differ from the starting model's: no weight changes meaning."""
 SLOW = 5e-5
-"""The learning rate of a fine-tuning at most: a twentieth of what a training has by default."""
+"""Fine-tuning learning rate at most: a twentieth of what a training has by default."""
 
 SomeConfig = TypeVar("SomeConfig", bound=NetworkConfig)
 

@@ -33,7 +33,7 @@ from nsed.train.config import TrainConfig
 from nsed.types import REACHABLE, PerPair
 
 EXPLAINED_OUTPUTS = 5
-"""How many of its most probable targets an explanation names."""
+"""N-best size of an explanation: how many of its most probable targets it names."""
 NORMALISATIONS: Registry[Normalisation] = Registry("normalisation")
 NORMALISATIONS.register("outgoing", Outgoing())
 NORMALISATIONS.register("incoming", Incoming())

@@ -16,12 +16,12 @@ from nsed.text.batch import PaddedStrings, check_cells
 from nsed.types import END
 
 Languages = np.ndarray | None
-"""The numbers of the strings' languages, where the model knows any."""
+"""Language ids of the strings, where the model knows any."""
 ENCODED_TOGETHER, PAIRS_AT_ONCE = {"cuda": 2**20}, {"cuda": 2**22}
 FEWER_SYMBOLS, FEWER_PAIRS = 2**15, 2**16
-"""Symbols that are encoded at once, padding included, and pairs that are scored at once: on a GPU, and elsewhere."""
+"""Batch sizes: symbols encoded at once, padding included, and pairs scored at once: on a GPU, and elsewhere."""
 MAX_CELLS = 2**22
-"""Of the table of a pair."""
+"""Maximum lattice cells of a pair."""
 
 
 def can_score_in_bulk(network: MatcherNetwork) -> bool:

@@ -20,7 +20,7 @@ from nsed.types import UNKNOWN, Lengths, PerPair
 DTYPE = torch.float64
 
 MOST_SUBSTITUTIONS = 2**27
-"""Pairs of symbols in a table at most: one gigabyte."""
+"""Maximum substitution table, in pairs of symbols: one gigabyte."""
 
 
 class LearnedOperation(NamedTuple):

@@ -75,7 +75,7 @@ Column = Float[Tensor, "batch src"]
 Written = Float[Tensor, "batch symbols"]
 Rows = Int[Tensor, " rows"]
 Memory = tuple[Tensor, ...]
-"""What a column hands on to the next: tensors whose first axis is the batch of hypotheses."""
+"""Decoder state: what a column hands on to the next, tensors whose first axis is the batch of hypotheses."""
 
 
 class Opened(NamedTuple):

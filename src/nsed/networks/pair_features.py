@@ -95,7 +95,7 @@ class PairFeatures(nn.Module):
 
 
 SIMILARITY_DIM = 32
-"""Size of the vectors whose dot products are the similarities."""
+"""Similarity head dimension: size of the vectors whose dot products are the similarities."""
 
 
 class NormedProjection(nn.Module):

@@ -84,7 +84,7 @@ def writable(log_prob: Float[Tensor, "rows symbols"]) -> Float[Tensor, "rows sym
 
 
 WORTH_MOVING = 0.85
-"""Share of hypotheses that must be left, at most, for the complete ones to be left behind."""
+"""Compaction threshold: share of hypotheses that must be left, at most, for the complete ones to be left behind."""
 
 
 class SearchResult(NamedTuple):

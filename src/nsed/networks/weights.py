@@ -38,7 +38,7 @@ def _owners(state: Mapping[str, Tensor]) -> dict[str, str]:
 
 
 CLASSES = ("projection.linear.weight", "projection.linear.bias")
-"""Weights with a row per operation, not per symbol."""
+"""Output weights, with a row per operation, not per symbol."""
 
 Rows = Float[Tensor, "rows ..."]
 MoreRows = Float[Tensor, "more ..."]

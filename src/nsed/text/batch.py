@@ -13,7 +13,7 @@ from nsed.errors import TooLongError
 from nsed.types import PAD, UNKNOWN, Lengths
 
 BATCH_CELLS, MAX_CELLS = 2**17, 2**22
-"""Cells of the lattices that are computed together, about, and of a single one at most."""
+"""Batch size in lattice cells that are computed together, about, and the maximum of a single lattice."""
 
 
 class EncodedStrings:
@@ -42,7 +42,7 @@ class EncodedStrings:
         return bool((self.flat == UNKNOWN).any())
 
     def width(self, rows: np.ndarray, *, multiple: int = 1) -> int:
-        """Of the longest of the chosen strings: a `multiple` of a number, or as long as the longest string of all."""
+        """Padded width of the chosen strings: a `multiple` of a number, or as long as the longest string of all."""
         rounded = -(-int(self.lengths[rows].max(initial=0)) // multiple) * multiple
         return min(rounded, self.longest)
 

@@ -183,9 +183,7 @@ def checked_strings(column: Column, name: str) -> list[str]:
 
 
 def encode_rows(column: Column) -> tuple[list[Any], np.ndarray]:
-    """Dictionary encoding: the column's different values, null among them, and each row's code; all rows where Arrow
-    cannot.
-    """
+    """Dictionary encoding: the different values, null among them, and each row's code; all rows where Arrow cannot."""
     if isinstance(column, pa.Array | pa.ChunkedArray) and not pa.types.is_nested(column.type):
         kind = column.type
         plain = column.cast(kind.value_type) if pa.types.is_dictionary(kind) else column

@@ -14,7 +14,7 @@ from nsed.text.visible import in_columns, visible
 EditKind = Literal["delete", "insert", "substitute"]
 Opcode = tuple[str, int, int, int, int]
 Links = frozenset[tuple[int, int]]
-"""Places of source and target symbols that belong together, from 0."""
+"""Alignment links: places of source and target symbols that belong together, from 0."""
 
 _COLOURS = {"delete": "red", "insert": "green", "replace": "yellow", "equal": ""}
 

@@ -11,7 +11,7 @@ from functools import lru_cache
 from nsed.text.grapheme_data import RANGES
 
 _PLAIN = re.compile(r"[\x20-\x7e\u00ae-\u02ff\u0370-\u0482\u048a-\u0590\u05be\u05d0-\u05ea\u0621-\u064a]*")
-"""Blocks in which every code point is a cluster of its own, also next to each other: the fast way for most text."""
+"""Fast path blocks, in which every code point is a cluster of its own, also next to each other."""
 
 _ALWAYS_ALONE = frozenset({"CR", "LF", "CONTROL"})
 _JOINS_WHAT_PRECEDES = frozenset({"EXTEND", "ZWJ", "SPACING"})

@@ -25,7 +25,7 @@ from nsed.text.columns import (
 from nsed.text.texts import Texts
 
 COLUMNS = ("source", "target", "label", "source_language", "target_language")
-"""What the columns of a file of pairs are called: the first two, the first three, or all."""
+"""Column names of a file of pairs: the first two, the first three, or all."""
 TEXTS = tuple(name for name in COLUMNS if name != "label")
 
 
@@ -205,7 +205,7 @@ def parse_labels(labels: Column, *, name: str = "labels") -> list[bool]:
 
 _WORDS = {"1": True, "true": True, "yes": True, "0": False, "false": False, "no": False}
 LABELS = ", ".join(_WORDS)
-"""What a label can be, for error messages."""
+"""Accepted labels, for error messages."""
 
 
 def parse_label(value: object) -> bool | None:

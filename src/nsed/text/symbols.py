@@ -57,7 +57,7 @@ class SymbolSplitter:
 
 @dataclass(frozen=True)
 class StringConfig(Config):
-    """How strings become symbols, side by side for sources and targets. Abstract: the models' settings add to it."""
+    """Tokenization settings: how sources and targets become symbols. Abstract: the models' settings add to it."""
 
     source_symbols: SymbolKind = "graphemes"
     """Source segmentation: graphemes, tokens between spaces, or letters, the graphemes of tokens."""

@@ -66,7 +66,7 @@ class Texts(Sequence[str]):
 
     @classmethod
     def of_column(cls, column: Column, *, name: str = "column") -> "Texts":
-        """Any column of strings: a list or another iterable, an Arrow array, a pandas or polars Series, a numpy array.
+        """Dictionary encoding of any column: list or iterable, Arrow array, pandas or polars Series, numpy array.
 
         Raises `ArgumentError`, which begins with the name, for a single string, for a table, and where a row has no
         string.
@@ -107,7 +107,7 @@ class Texts(Sequence[str]):
 
 
 def _plain(column: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
-    """The same strings as `large_string`; a dictionary of views, as polars has them, is one of plain strings first."""
+    """Plain `large_string` array of the same strings; a dictionary of views, as polars has, is made plain first."""
     if pa.types.is_dictionary(column.type) and pa.types.is_string_view(column.type.value_type):
         chunks = column.chunks if isinstance(column, pa.ChunkedArray) else [column]
         plain = (chunk.dictionary.cast(pa.large_string()) for chunk in chunks)

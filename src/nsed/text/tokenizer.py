@@ -15,7 +15,7 @@ from nsed.text.visible import visible
 from nsed.types import UNKNOWN
 
 SPECIALS = ("<pad>", "<unk>", "<s>", "</s>")
-"""The names of the first four numbers. A symbol of the text may look like one of them and still be another symbol."""
+"""Special symbols: the names of the first four numbers. A symbol of the text may look like one and still be another."""
 
 
 @dataclass(frozen=True)

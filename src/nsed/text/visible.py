@@ -5,7 +5,7 @@ import unicodedata
 from rich.cells import cell_len
 
 ISOLATES = "\u2068\u2069"
-"""Before and after a symbol whose direction shall not reach its neighbours."""
+"""Bidi isolates, before and after a symbol whose direction shall not reach its neighbours."""
 
 
 def visible(symbol: str) -> str:
@@ -38,7 +38,7 @@ def _is_of_emoji(char: str) -> bool:
 
 
 def _shown(char: str) -> str:
-    """A character, or its escape if it has no shape: controls, formats such as joiners, separators, surrogates."""
+    """Visible character, or its escape if it has no shape: controls, format characters, separators, surrogates."""
     if char == " ":
         return "␣"
     return ascii(char)[1:-1] if unicodedata.category(char)[0] in "CZ" else char

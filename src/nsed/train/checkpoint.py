@@ -29,7 +29,7 @@ FREE = frozenset(
         "train.cuda_graph",
     }
 )
-"""Settings that may change when a training is resumed: how long it lasts and where it runs."""
+"""Free settings, which may change when a training is resumed: how long it lasts and where it runs."""
 
 
 def identity_of(config: NetworkConfig, training: Pairs, validation: Pairs, *, start: str = "") -> dict[str, str]:

@@ -13,10 +13,10 @@ from nsed.train.config import NetworkConfig
 from nsed.types import PerPair
 
 Batch = tuple[Tensor, ...]
-"""Some training pairs as tensors, in whatever form the task's loss needs."""
+"""Training batch: some pairs as tensors, in whatever form the task's loss needs."""
 
 SLICE_CELLS = {"cpu": 2**15, "cuda": 2**21}
-"""Cells of lattices whose losses are computed at once: what fits the cache of a CPU, or the memory of a small GPU."""
+"""Slice size in lattice cells whose losses are computed at once: what fits a CPU's cache, or a small GPU's memory."""
 
 
 class Task(ABC):

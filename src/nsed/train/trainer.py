@@ -18,7 +18,7 @@ from nsed.train.strategy import SingleDevice, Strategy
 from nsed.train.task import Task
 
 POOL = 50
-"""Batches whose pairs are sorted by length together."""
+"""Bucketing pool: batches whose pairs are sorted by length together."""
 
 
 def epoch_batches(sizes: np.ndarray, *, batch_pairs: int, seed: int, epoch: int) -> list[np.ndarray]:

@@ -91,7 +91,7 @@ HEADERS = {
 
 
 class Protection:
-    """An application with another one inside."""
+    """ASGI middleware that limits the request body and adds headers: an application with another one inside."""
 
     def __init__(self, app: ASGIApp, largest: int) -> None:
         self._app, self._largest = app, largest

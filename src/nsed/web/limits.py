@@ -43,7 +43,7 @@ class Limits:
     body: int = 2**18
     """Maximum request body in bytes."""
     waiting: int = 10_000
-    """Strings, pairs and explanations that may wait for their turn; then the server says that it is busy."""
+    """Backpressure: strings, pairs and explanations that may wait for their turn; beyond it the server is busy."""
     timeout: float = 30.0
     """Request timeout in seconds, waiting included."""
     threads: int = 1

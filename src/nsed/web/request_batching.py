@@ -56,7 +56,7 @@ class Workers:
 
 
 BATCH_SOURCES, BATCH_COST = 64, 5_000
-"""Sources taken at once at most, and characters times beam: about a second of work, then others get their turn."""
+"""Batch limits: sources taken at once, and characters times beam: about a second of work, then others get a turn."""
 
 
 class Ticket(NamedTuple):

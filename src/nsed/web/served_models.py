@@ -17,14 +17,14 @@ from nsed.text import Pairs
 
 NO_OVERRIDES = Overrides(Pairs((), ()))
 SHOWN_PAIRS = 5
-"""Pairs of a file that are shown as examples."""
+"""Example count: pairs of a file that are shown as examples."""
 Ability = Literal["transduce", "match", "align", "explain", "rules"]
 
 EXAMPLES: Mapping[str, tuple[str, ...]] = {
     "g2p-en": ("flagships", "thought", "colonel", "read", "supercalifragilistic"),
     "translit-ar-en": ("محمد", "القاهرة", "شكسبير", "نيويورك"),
 }
-"""Sources worth a look, of the models that come with the package."""
+"""Example sources worth a look, of the models that come with the package."""
 
 
 @dataclass(frozen=True)

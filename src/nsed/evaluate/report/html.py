@@ -116,7 +116,7 @@ def _script(named: NamedScript) -> str:
 
 
 HEADLINES = ("wer", "cer", "nbest_accuracy", "f1", "average_precision", "roc_auc", "alignment_f1")
-"""Figures that stand large at the top, where there are such."""
+"""Headline metrics, which stand large at the top, where there are such."""
 
 
 def to_html(report: Report) -> str:

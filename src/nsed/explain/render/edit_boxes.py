@@ -10,9 +10,9 @@ from nsed.text import Edit, EditScript
 from nsed.text.visible import drawn
 
 WORDS = {"equal": "keep", "replace": "substitute", "delete": "delete", "insert": "insert"}
-"""What an operation does, by its tag."""
+"""Operation names: what an operation does, by its tag."""
 UNSURE = 0.9
-"""Operations that are less probable say so."""
+"""Uncertainty threshold: operations that are less probable say so."""
 
 
 def boxes(script: EditScript, *, exact: bool = False) -> str:
@@ -82,4 +82,4 @@ background:rgba(var(--nsed-colour),var(--nsed-solid));print-color-adjust:exact;-
 .nsed-legend{{align-items:center;gap:3px 5px}}
 .nsed-legend>i~i{{margin-left:.6em}}
 {_COLOURS}{_SOLID}"""
-"""How boxes look, on light and on dark pages."""
+"""CSS of the boxes, on light and on dark pages."""

@@ -6,10 +6,10 @@ from typing import NamedTuple
 from nsed.explain.render.svg import COLOURS, FONT, picture, tag, width_of, words, write
 
 LARGE = 24
-"""Tables with more columns or rows have smaller cells, without numbers."""
+"""Large table limit: those with more columns or rows have smaller cells, without numbers."""
 
 SOLID = 0.65
-"""The darkest shade still lets letters be read, black ones and white ones."""
+"""Maximum opacity: the darkest shade still lets letters be read, black ones and white ones."""
 
 
 class Cell(NamedTuple):

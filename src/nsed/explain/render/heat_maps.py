@@ -15,7 +15,7 @@ from nsed.text.visible import drawn
 from nsed.types import REACHABLE
 
 START = "⊢"
-"""The label of the row and the column before the first symbol."""
+"""Edge label of the row and the column before the first symbol."""
 
 
 def alpha_grid(evidence: Evidence) -> Grid:
@@ -57,7 +57,7 @@ DELETED, INSERTED = "−del", "+ins"
 
 
 def posterior_grid(evidence: Evidence) -> Grid:
-    """A row per source symbol and one for insertions, a column per target symbol and one for deletions."""
+    """Heat map of posteriors: rows for source symbols and insertions, columns for target symbols and deletions."""
     sources, targets = list(map(drawn, evidence.source)), list(map(drawn, evidence.target))
     inserted = evidence.insert[:, 1:].sum(0).tolist()
     return Grid(

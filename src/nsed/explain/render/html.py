@@ -24,7 +24,7 @@ STYLE = f"""
 .nsed-explanation svg{{max-width:100%;height:auto}}
 .nsed-explanation summary{{cursor:pointer}}
 {BOX_STYLE}"""
-"""The rules for the fragments of `Explanation.to_html`; all names begin with `nsed-`."""
+"""CSS for the fragments of `Explanation.to_html`; all names begin with `nsed-`."""
 
 
 def page(fragments: Iterable[str], *, title: str = "explanations") -> Iterator[str]:

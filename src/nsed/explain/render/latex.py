@@ -16,7 +16,7 @@ MACROS = "\n".join(
         r"\providecommand{\nsedop}[2]{\shortstack{#1\\{\tiny #2\,\%}}}",
     ]
 )
-r"""The boxes: \nsedsubs{a}{b}, \nsedins{b}, \nseddel{a}; \nsedop puts a probability under one."""
+r"""LaTeX macros of the boxes: \nsedsubs{a}{b}, \nsedins{b}, \nseddel{a}; \nsedop puts a probability under one."""
 _ESCAPES = {
     "\\": r"\textbackslash{}",
     "~": r"\textasciitilde{}",

@@ -15,7 +15,7 @@ from nsed.text.visible import drawn
 
 STEP_X, STEP_Y, TOP = 62.0, 52.0, 42.0
 FAINT = 0.005
-"""Arcs that are less probable are thin grey lines."""
+"""Faint arc threshold: those that are less probable are thin grey lines."""
 
 
 class Arc(NamedTuple):

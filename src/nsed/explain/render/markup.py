@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from html import escape
 
 _TURNING = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
-"""Characters that change the direction of what follows, beyond the string that has them."""
+"""Bidi controls: characters that change the direction of what follows, beyond the string that has them."""
 
 
 def text(value: str) -> str:

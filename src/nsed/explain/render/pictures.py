@@ -11,7 +11,7 @@ from nsed.explain.render.waterfall import waterfall_svg
 
 GRIDS: Mapping[str, Callable[[Evidence], Grid]] = {"alpha": alpha_grid, "posteriors": posterior_grid}
 PICTURES = (*GRIDS, "lattice", "waterfall")
-"""The names."""
+"""Picture names."""
 
 
 def check_picture(name: str) -> None:

@@ -95,7 +95,7 @@ def _head(mark: str, name: str, meaning: str) -> str:
 
 
 _ALONE = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'"
-"""What the page allows itself: nothing from outside."""
+"""Content security policy: what the page allows itself, nothing from outside."""
 
 
 def report_page(summaries: Sequence[ExplanationSummary], *, title: str) -> Iterator[str]:

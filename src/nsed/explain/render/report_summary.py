@@ -50,12 +50,12 @@ def _x(place: int) -> float:
 
 
 SHOWN = {"replace": 24, "delete": 12, "insert": 12}
-"""The most frequent operations of a kind that stand at the top, at most."""
+"""Most operations of a kind that stand at the top, the most frequent ones."""
 CHOICES = 400
-"""Operations that can be chosen by name, the most frequent ones."""
+"""Most operations that rows can be filtered by, the most frequent ones."""
 
 Operations = Counter[tuple[str, str, str]]
-"""How often each operation (tag, source, target) is part of the best scripts."""
+"""Operation counts: how often each (tag, source, target) is part of the best scripts."""
 
 
 def operations_of(summaries: Sequence[ExplanationSummary]) -> Operations:

@@ -103,7 +103,7 @@ def _name(rule: Rule) -> str:
 
 
 DELETED = "−"
-"""The column of what is deleted."""
+"""Deletion column label."""
 MOST_SYMBOLS = 40
 """Symbols of either side at most: those of the most weight."""
 

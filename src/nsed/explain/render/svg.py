@@ -17,11 +17,11 @@ COLOURS = {
     "remainder": "#9a5fc4",
     "alpha": "#3f7fbf",
 }
-"""Blue, green and yellow as in the paper's table of edit operations; grey for what stays, violet for remainders."""
+"""Colour palette: blue, green, yellow as in the paper's table; grey for what stays, violet for remainders."""
 SIGNS = {"delete": "−", "insert": "+", "replace": "→", "equal": "="}
-"""Colour is never the only sign."""
+"""Operation signs: colour is never the only one."""
 FONT = 13
-"""Height of letters."""
+"""Font size, the height of letters."""
 
 Attributes = Mapping[str, object]
 

@@ -11,9 +11,9 @@ from nsed.explain.render.svg import COLOURS, FONT, picture, tag, width_of, words
 from nsed.explain.render.text import word
 
 ROW, BARS = 22.0, 320.0
-"""Height of a row and width of the room for bars."""
+"""Row height, and chart width, the room for bars."""
 LEAST = 0.1
-"""Nats that the width stands for at least: what is all but certain looks so."""
+"""Minimum axis range, in nats that the width stands for at least: what is all but certain looks so."""
 
 
 class WaterfallBar(NamedTuple):

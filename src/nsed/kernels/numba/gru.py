@@ -14,7 +14,7 @@ from nsed.kernels.contracts import Kinds, Order, Vectors
 from nsed.kernels.numba.math import exp_below_zero
 
 AT_ONCE = 512
-"""Rows of products that are made at once: more would not stay in the cache until their step comes."""
+"""Chunk size: rows of products that are made at once; more would not stay in the cache until their step comes."""
 compiled = njit(nogil=True, cache=True, error_model="numpy", fastmath={"reassoc", "contract", "nsz"})
 
 

@@ -16,9 +16,9 @@ from torch import Tensor
 Kernel = Callable[..., None]
 
 LEAST, PER_THREAD = 64, 4
-"""Pairs of a part at least, and parts per thread at most."""
+"""Work partition: pairs of a part at least, and parts per thread at most."""
 LEAST_CELLS = 2**16
-"""The least for kernels that spend but a few nanoseconds on a cell: a second thread would need longer to wake up."""
+"""Minimum part for kernels that spend a few nanoseconds on a cell: a second thread would need longer to wake up."""
 
 
 def array(tensor: Tensor) -> Any:

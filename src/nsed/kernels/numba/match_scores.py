@@ -24,7 +24,7 @@ from nsed.types import PerPair
 
 compiled = njit(nogil=True, cache=True, error_model="numpy", fastmath={"reassoc", "contract", "nsz"})
 LIMIT = np.float32(80)
-"""Scores are cut here, far beyond what a difference of probabilities can show."""
+"""Score clipping: scores are cut here, far beyond what a difference of probabilities can show."""
 
 
 def scorer(

@@ -23,7 +23,7 @@ from nsed.kernels.numba.launch import array, run_kernel
 from nsed.kernels.numba.random import U, mixed, number_of, places_of
 
 CELLS = 2**14
-"""Cells of a slice, about."""
+"""Slice size in cells, about."""
 compiled = njit(nogil=True, cache=True, error_model="numpy", fastmath={"reassoc", "contract", "nsz"})
 
 

@@ -28,9 +28,9 @@ from nsed.kernels.numba.vectors import LANES, kept_at_random, load, rectified, s
 __all__ = ["features", "fused_scores", "pair_scores"]
 
 CLASSES = 4
-"""What the kernels of this file are written for."""
+"""Class count that the kernels of this file are written for."""
 CLASSES_FIRST = BATCH_FIRST = (3, 1, 2, 0)
-"""From [batch, src, tgt, classes] to how tables lie in memory, and back."""
+"""Axis permutation from [batch, src, tgt, classes] to how tables lie in memory, and back."""
 FASTMATH = {"reassoc", "contract", "nsz"}
 ONE = np.float32(1)
 compiled = njit(nogil=True, cache=True, error_model="numpy", fastmath=FASTMATH)

@@ -20,9 +20,9 @@ from nsed.kernels.torch.pair_scores import pair_scores
 from nsed.types import NEG, PerPair
 
 LARGEST_TABLE = 2**22
-"""Pairs of vectors at most whose scores are kept as a table, four numbers each."""
+"""Maximum score table: pairs of vectors whose scores are kept, four numbers each."""
 CELLS_AT_ONCE = 2**14
-"""Cells that are computed together: their features are all in memory."""
+"""Batch size in cells that are computed together: their features are all in memory."""
 
 SourceRows = Int[Tensor, "pairs src"]
 TargetRows = Int[Tensor, "pairs tgt"]

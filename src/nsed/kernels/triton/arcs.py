@@ -18,7 +18,7 @@ from nsed.types import END, NEG, PAD, START, Lengths, PerPair, Table
 LOWEST = tl.constexpr(NEG)
 NOTHING, FIRST, LAST = tl.constexpr(PAD), tl.constexpr(START), tl.constexpr(END)
 BLOCK = 256
-"""Cells that a program does at once where there are four classes."""
+"""Block size: cells that a program does at once where there are four classes."""
 
 
 def outgoing_arcs(

@@ -23,7 +23,7 @@ from nsed.kernels.triton.pair_scores import pair_scores, scores_of_all
 from nsed.types import NEG, PerPair
 
 CELLS_AT_ONCE, WIDEST = 2**20, 1024
-"""Cells that are computed together, and columns that the table's kernel can do."""
+"""Batch size in cells that are computed together, and columns that the table's kernel can do."""
 
 
 def scorer(

@@ -19,7 +19,7 @@ from nsed.kernels.triton.launch import launch, power_of_two
 __all__ = ["features", "pair_scores", "scores_of_all"]  # tables of features are torch's own
 
 PROGRAMS = 66
-"""Programs that share the cells in the weights' gradient, per block of dimensions."""
+"""Grid size: programs that share the cells in the weights' gradient, per block of dimensions."""
 
 
 def pair_scores(

@@ -13,7 +13,7 @@ _VARIANT = re.compile(r"\(\d+\)$")
 
 
 def read_cmudict(path: Path, columns: Sequence[str] | None = None) -> Pairs:
-    """`WORD  PH ON ES` lines; `WORD(2)` is another pronunciation of WORD; `;;;` lines and ` #` are comments."""
+    """CMUdict reader: `WORD  PH ON ES` lines; `WORD(2)` is another pronunciation; `;;;` lines and ` #` are comments."""
     if columns is not None:
         raise ArgumentError("columns", got=list(columns), expected="nothing: a pronouncing dictionary has no header")
     words, phones = [], []

@@ -38,7 +38,7 @@ def _standard_input() -> Iterator[TextIO]:
 
 
 def _line_of(path: Path) -> tuple[int | None, str]:
-    """The number and the text of the first line that is not UTF-8; standard input cannot be read again."""
+    """Decoding error: number and text of the first line that is not UTF-8; standard input cannot be read again."""
     if path == STDIN:
         return None, ""
     for number, line in enumerate(path.read_bytes().split(b"\n"), start=1):
