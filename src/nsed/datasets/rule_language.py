@@ -72,7 +72,7 @@ def _check_lengths(count: int, shortest: int, longest: int) -> None:
 
 
 def _random_source(random: Random, shortest: int, longest: int) -> str:
-    """Random source; its length is as frequent as strings of it, but not so extreme that short ones never come."""
+    """Random source; long lengths are more frequent, as there are more such strings, but short ones do come."""
     length = max(random.randint(shortest, longest), random.randint(shortest, longest))
     return "".join(random.choices(SOURCE_ALPHABET, k=length))
 

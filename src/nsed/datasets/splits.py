@@ -49,7 +49,7 @@ def published_parts(paths: Sequence[Path]) -> Splits:
 
 
 def unseen_validation(paths: Sequence[Path]) -> Splits:
-    """Published split, validation without the sources that training has: nothing is to be chosen by what was seen."""
+    """Published split, validation without the sources of training: nothing is to be chosen by what was seen."""
     training, validation, test = published_parts(paths)
     return Splits(training, without_sources(validation, training), test)
 

@@ -25,7 +25,7 @@ MAX_CELLS = 2**22
 
 
 def can_score_in_bulk(network: MatcherNetwork) -> bool:
-    """Bulk scoring condition: whether a symbol's vector does not depend on the other string (no cross-attention)."""
+    """Bulk scoring condition, no similarity heads: what a symbol contributes does not depend on the other string."""
     return network.features.interaction == 0
 
 

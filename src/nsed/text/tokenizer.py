@@ -143,7 +143,7 @@ class Tokenizers:
         return Tokenizers(replace(self.source, vocabulary=together), replace(self.target, vocabulary=together))
 
     def extended(self, pairs: Pairs, *, shared: bool = False, min_count: int = 1) -> "Tokenizers":
-        """With the new symbols of some pairs too; those that had numbers keep them. A shared vocabulary stays so."""
+        """Tokenizers extended by new symbols of some pairs; old numbers stay, and so does a shared vocabulary."""
         source = self.source.extended(pairs.sources, min_count=min_count)
         target = self.target.extended(pairs.targets, min_count=min_count)
         if not shared:

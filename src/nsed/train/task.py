@@ -58,7 +58,7 @@ class PairTask(Task):
     """Training task on pairs of strings. Abstract: a model has its loss per pair and its validation."""
 
     in_slices = True
-    """Whether large batches are cut into slices, see `most_cells`."""
+    """Microbatching: whether large batches are cut into slices, see `most_cells`."""
 
     def __init__(
         self,
