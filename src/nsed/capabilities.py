@@ -1,10 +1,10 @@
-"""What a model can do: one set of names, which commands, server, reports and jobs ask."""
+"""Capabilities, what a model can do: one set of names, which commands, server, reports and jobs ask."""
 
 from enum import StrEnum
 
 
 class Capability(StrEnum):
-    """The verbs that not every model answers."""
+    """Capability: a verb that not every model answers."""
 
     SCORE = "score"
     """Give a pair a number: the higher, the better the two strings belong together."""
@@ -39,7 +39,7 @@ _METHODS = {
 
 
 def capabilities_of(model: object) -> frozenset[Capability]:
-    """What a model says it can do; of one that is not ours, the verbs that it has methods for.
+    """Capabilities that a model says it has; of one that is not ours, the verbs that it has methods for.
 
     >>> class Longer:
     ...     def score(self, pairs): ...
@@ -55,5 +55,5 @@ def capabilities_of(model: object) -> frozenset[Capability]:
 
 
 def can(model: object, *wanted: Capability) -> bool:
-    """Whether a model can do all of these."""
+    """Capability test: whether a model can do all of these."""
     return capabilities_of(model).issuperset(wanted)

@@ -1,4 +1,4 @@
-"""Long work: how it tells how far it is, and what Python leaves alone meanwhile."""
+"""Progress callbacks of long work, and garbage collection left alone meanwhile."""
 
 import gc
 from collections.abc import Callable, Iterator, Mapping
@@ -6,28 +6,28 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import NamedTuple, Protocol, runtime_checkable
 
 OnBatch = Callable[[int], None]
-"""Told how many pairs or words are done now, for progress bars."""
+"""Batch callback: told how many pairs or words are done now, for progress bars."""
 
 OnStep = Callable[[int], None]
-"""Told the number of each step of a training that is done."""
+"""Step callback: told the number of each step of a training that is done."""
 
 
 class Validation(NamedTuple):
-    """The state of a training at a validation."""
+    """Validation result: the state of a training at a validation."""
 
     step: int
     loss: float
-    """Mean over the steps since the last validation."""
+    """Mean loss over the steps since the last validation."""
     metrics: Mapping[str, float]
     improved: bool
 
 
 OnValidation = Callable[[Validation], None]
-"""Told of each validation."""
+"""Validation callback: told of each validation."""
 
 
 def ignore(_: object) -> None:
-    """Nobody wants to know."""
+    """Null callback: nobody wants to know."""
 
 
 @runtime_checkable
@@ -39,13 +39,13 @@ class Progress(Protocol):
 
 
 def silent(what: str, total: int) -> AbstractContextManager[OnBatch]:
-    """Nobody wants to know."""
+    """Null progress: nobody wants to know."""
     return nullcontext(ignore)
 
 
 @contextmanager
 def no_garbage_collection() -> Iterator[None]:
-    """While this lasts, nothing is collected; afterwards as before.
+    """Disable garbage collection: while this lasts, nothing is collected; afterwards as before.
 
     For making many small objects that all stay, which Python's collector would go through again and again, and for
     recording CUDA graphs, which the end of an old one would break off.

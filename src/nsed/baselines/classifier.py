@@ -27,41 +27,41 @@ from nsed.types import PerPair, Table
 
 @dataclass(frozen=True)
 class CrossEncoderConfig(LabelledConfig):
-    """What a cross-encoder is made of and how it is trained."""
+    """Cross-encoder hyperparameters: what it is made of and how it is trained."""
 
     model: Literal["cross-encoder"] = "cross-encoder"
     """The kind of model that these settings are for."""
     encoder: TransformerConfig = TransformerConfig()
-    """The Transformer that reads both strings at once."""
+    """Transformer encoder that reads both strings at once."""
     train: TrainConfig = TrainConfig()
-    """How the network is trained."""
+    """Training hyperparameters: how the network is trained."""
 
 
 @dataclass(frozen=True)
 class StanceConfig(LabelledConfig):
-    """What STANCE is made of and how it is trained."""
+    """STANCE hyperparameters: what it is made of and how it is trained."""
 
     model: Literal["stance"] = "stance"
     """The kind of model that these settings are for."""
     encoder: EncoderConfig = EncoderConfig()
-    """How much of its string a symbol knows."""
+    """Encoder hyperparameters: how much of its string a symbol knows."""
     temperature: float = bounded(1.0, low=1e-3)
-    """Of the transport plan: the lower, the closer to one symbol for one symbol."""
+    """Temperature of the transport plan: the lower, the closer to one symbol for one symbol."""
     iterations: int = bounded(20, low=1)
     """Sinkhorn iterations, always as many."""
     channels: int = bounded(64, low=1)
-    """Of the CNN that reads the aligned similarities."""
+    """Channels of the CNN that reads the aligned similarities."""
     convolutions: int = bounded(3, low=1)
-    """Layers of that CNN, 3 x 3 cells each."""
+    """Convolution layers of that CNN, 3 x 3 cells each."""
     train: TrainConfig = TrainConfig()
-    """How the network is trained."""
+    """Training hyperparameters: how the network is trained."""
 
 
 ClassifierConfig = CrossEncoderConfig | StanceConfig
 
 
 class ClassifierTask(LabelledTask):
-    """Binary cross-entropy of the logits."""
+    """Pair classification task: binary cross-entropy of the logits."""
 
     network: PairNetwork
 
@@ -90,7 +90,7 @@ def _log_probs(network: PairNetwork, pairs: EncodedPairs, device: torch.device) 
 
 
 class PairClassifier(PairModel):
-    """A network that gives pairs a logit, by the settings a cross-encoder or STANCE.
+    """Pair classifier: a network that gives pairs a logit, by the settings a cross-encoder or STANCE.
 
     The score of a pair is log sigmoid of its logit, to be compared with the Matcher's log alpha; the verbs are the
     Matcher's, but there are no edit operations to show: `align` and `explain` raise `NotExplainableError`.
@@ -110,12 +110,12 @@ class PairClassifier(PairModel):
         return frozenset({Capability.SCORE, Capability.MATCH, *aligns})
 
     def score(self, pairs: PairsLike, targets: Column | None = None, *, on_batch: OnBatch = ignore) -> np.ndarray:
-        """The log-probability that each pair matches, in the order given: 0 is certain to."""
+        """Log-probability that each pair matches, in the order given: 0 is certain to."""
         encoded = self.encoded(Pairs.given(pairs, targets))
         return classifier_log_probs(self.network, encoded, self.device, on_batch=on_batch)
 
     def links(self, pairs: PairsLike, targets: Column | None = None, *, on_batch: OnBatch = ignore) -> list[Links]:
-        """For each target symbol the place of the source symbol that gives it most, as (source, target) from 0.
+        """Alignment links: of each target symbol the source symbol that gives it most, as (source, target) from 0.
 
         STANCE only; others raise `NotExplainableError`. An empty string has no links.
         """
@@ -133,7 +133,7 @@ class PairClassifier(PairModel):
 
     @torch.no_grad()
     def _plans(self, pairs: EncodedPairs) -> Iterator[tuple[int, np.ndarray]]:
-        """Each pair's transport plan without `</s>`, as its own small table."""
+        """Transport plan of each pair without `</s>`, as its own small table."""
         if not isinstance(self.network, Stance):
             self._refuse("alignments")
         for batch in pairs.batches():

@@ -1,4 +1,4 @@
-"""The black box: one Transformer reads both strings at once, and its first symbol knows the answer."""
+"""Cross-encoder, the black box: one Transformer reads both strings at once, and its first symbol knows the answer."""
 
 import torch
 from jaxtyping import Float
@@ -14,7 +14,7 @@ from nsed.types import END, Lengths, PerPair
 
 
 class CrossEncoder(PairNetwork):
-    """A Transformer over `[CLS] source [SEP] target`; a linear classifier reads the vector of `[CLS]`.
+    """Cross-encoder: a Transformer over `[CLS] source [SEP] target`; a linear classifier reads the vector of `[CLS]`.
 
     Paper: section 4, "Transformer [CLS]", following BERT. Our `[CLS]` is `<s>` and our `[SEP]` is `</s>`; positions
     begin again in the target, whose symbols the second segment's vector tells from those of the source. A string of
@@ -46,7 +46,7 @@ class CrossEncoder(PairNetwork):
 def joined(
     first: Float[Tensor, "batch src dim"], second: Float[Tensor, "batch tgt dim"], lengths: Lengths
 ) -> Float[Tensor, "batch src+tgt dim"]:
-    """Each pair's second string right after its first one, whose length is given: no padding stands between them."""
+    """Concatenated strings: the second right after the first, whose length is given; no padding between them."""
     width = first.shape[1] + second.shape[1]
     places = torch.arange(width, device=first.device)
     beyond = first.shape[1] - lengths[:, None]

@@ -33,7 +33,7 @@ from nsed.train.saved_model import SavedModel
 
 @contextmanager
 def quietly() -> Iterator[None]:
-    """While this lasts, LingPy shows no log and no progress bars; afterwards the root logger is as it was before."""
+    """Silence LingPy: while this lasts, no log and no progress bars; afterwards the root logger is as it was before."""
     root, disabled = logging.getLogger(), logging.root.manager.disable
     handlers, level = root.handlers[:], root.level
     logging.disable(logging.ERROR)
@@ -47,7 +47,7 @@ def quietly() -> Iterator[None]:
 
 
 def lingpy_module(name: str) -> Any:
-    """A module of LingPy. Raises `MissingExtraError` where it is not installed."""
+    """Lazy import of a module of LingPy. Raises `MissingExtraError` where it is not installed."""
     if find_spec("lingpy") is None:
         raise MissingExtraError("lingpy", extra="cognates")
     with quietly():
@@ -60,18 +60,18 @@ Sounds = tuple[str, ...]
 
 @dataclass(frozen=True)
 class ScaConfig(StringConfig):
-    """How LingPy aligns; symbols are sounds, mostly `tokens`."""
+    """SCA hyperparameters: how LingPy aligns; symbols are sounds, mostly `tokens`."""
 
     model: Literal["sca"] = "sca"
     """The kind of model that these settings are for."""
     mode: Literal["global", "overlap"] = "overlap"
-    """overlap: what hangs over at either end costs nothing, as in LingPy's search for cognates."""
+    """Alignment mode; overlap: what hangs over at either end costs nothing, as in LingPy's search for cognates."""
     gap: float = -2.0
-    """What opening a gap costs, as in LingPy's search for cognates."""
+    """Gap penalty: what opening a gap costs, as in LingPy's search for cognates."""
 
 
 class Sca(Similarity):
-    """1 - LingPy's distance of sound-class alignments; only the threshold is learned."""
+    """SCA similarity: 1 - LingPy's distance of sound-class alignments; only the threshold is learned."""
 
     configs: ClassVar[Mapping[str, type[StringConfig]]] = {"sca": ScaConfig}
 
@@ -100,34 +100,34 @@ COLUMNS = ("one_language", "one", "other_language", "other")
 
 
 class Entry(NamedTuple):
-    """A word of a list, without its class."""
+    """Word list entry, without its class."""
 
     language: str
     concept: str
     tokens: str
-    """Its sounds, with spaces between them."""
+    """Tokens: its sounds, with spaces between them."""
 
 
 @dataclass(frozen=True)
 class LexStatConfig(StringConfig):
-    """How LexStat learns; symbols are always tokens."""
+    """LexStat hyperparameters: how it learns; symbols are always tokens."""
 
     model: Literal["lexstat"] = "lexstat"
     """The kind of model that these settings are for."""
     word_list: str = ""
-    """File of the word list to learn from: languages, concepts and sounds are read, cognate classes are not."""
+    """Word list file to learn from: languages, concepts and sounds are read, cognate classes are not."""
     runs: int = bounded(1000, low=1)
-    """Random alignments per pair of languages, with which the attested ones are compared."""
+    """Permutation runs: random alignments per pair of languages, with which the attested ones are compared."""
     seed: int = 0
-    """Another number gives other random alignments."""
+    """Random seed: another number gives other random alignments."""
 
 
 Key = tuple[str, str, str, str]
-"""Language and sounds of one word, then of the other."""
+"""Dictionary key: language and sounds of one word, then of the other."""
 
 
 class LexStat(PairScorer):
-    """1 - LexStat's distance of each pair of words that have one concept in its list."""
+    """LexStat similarity: 1 - LexStat's distance of each pair of words that have one concept in its list."""
 
     configs: ClassVar[Mapping[str, type[LexStatConfig]]] = {"lexstat": LexStatConfig}
     config: LexStatConfig
@@ -147,7 +147,7 @@ class LexStat(PairScorer):
         config: ConfigLike | None = None,
         **settings: Any,
     ) -> "LexStat":
-        """Learn from the word list; tune the threshold on the validation pairs, without any on the pairs."""
+        """Train on the word list; tune the threshold on the validation pairs, without any on the pairs."""
         resolved, tuning = resolve_settings(cls.configs, config, settings), validation or Pairs.of(pairs, labels)
         assert isinstance(resolved, LexStatConfig)
         known = labels_of(tuning)
@@ -156,7 +156,7 @@ class LexStat(PairScorer):
         return cls(distances, resolved, Criterion.tuned(undecided.score(tuning), known))
 
     def score(self, pairs: PairsLike, targets: Column | None = None, *, on_batch: OnBatch = ignore) -> np.ndarray:
-        """The similarity of each pair. Raises `ArgumentError` for words that have no concept in common in the list."""
+        """Similarity of each pair. Raises `ArgumentError` for words that have no concept in common in the list."""
         pairs = Pairs.given(pairs, targets)
         on_batch(len(pairs))
         return 1 - np.array([self._distance(key) for key in _keys(pairs)], dtype=float)
@@ -189,7 +189,7 @@ class LexStat(PairScorer):
 
 
 def lexstat_distances(words: Iterable[Entry], *, runs: int = 1000, seed: int = 0) -> dict[Key, float]:
-    """LexStat's distance of every two words that have a concept in common; the smaller one where they have several."""
+    """LexStat distances of every two words that have a concept in common; the smaller one where they have several."""
     entries = list(dict.fromkeys(Entry(*word) for word in words))
     table: dict[int, list[object]] = {0: ["doculect", "concept", "tokens"]}
     table |= {row: [e.language, e.concept, e.tokens.split()] for row, e in enumerate(entries, start=1)}

@@ -1,4 +1,4 @@
-"""Lookup: a table of the training pairs, and of the words that chains of pairs connect.
+"""Lookup table of the training pairs, and of the words that chains of pairs connect (connected components).
 
 What it finds in test data, nobody needs to learn.
 """
@@ -29,11 +29,11 @@ from nsed.text.texts import Texts, from_tensors, to_tensors
 from nsed.train.saved_model import SavedModel
 
 Word = tuple[str, str]
-"""A language and a string."""
+"""Graph node: a language and a string."""
 
 
 class Chains:
-    """The words of some pairs, sorted into those that are connected.
+    """Connected components (union-find) of the words of some pairs.
 
     A word is a string of a language where there are languages, else a string; each is connected with itself.
 
@@ -48,7 +48,7 @@ class Chains:
         self._tops = {word: _top(word, above) for word in above}
 
     def connect(self, pairs: Pairs) -> np.ndarray:
-        """Whether the two words of each pair are connected."""
+        """Connectivity test: whether the two words of each pair are connected."""
         tops = self._tops
         return np.array([tops.get(one, one) == tops.get(other, other) for one, other in _words(pairs)], dtype=bool)
 
@@ -63,30 +63,30 @@ def _column(languages: Sequence[str] | None, texts: Sequence[str]) -> Iterator[W
 
 
 def _top(word: Word, above: dict[Word, Word]) -> Word:
-    """The word that stands for all those connected with this one; the way there is halved for the next time."""
+    """Union-find root: the word that stands for all those connected with this one; path halving shortens the way."""
     while (higher := above.setdefault(word, word)) != word:
         above[word] = word = above[higher]
     return word
 
 
 FOUND = 0.5
-"""Scores are 1 and 0: whatever is between them is a threshold."""
+"""Decision threshold: scores are 1 and 0, whatever is between them will do."""
 
 
 @dataclass(frozen=True)
 class LookupConfig(StringConfig):
-    """What a lookup table does with pairs and sources."""
+    """Lookup settings: what a table does with pairs and sources."""
 
     model: Literal["lookup"] = "lookup"
     """The kind of model that these settings are for."""
     chains: bool = False
-    """Matching: also call a match what a chain of positive pairs connects, not only the pairs themselves."""
+    """Transitive matching: also call a match what a chain of positive pairs connects, not only the pairs themselves."""
     nearest: bool = False
-    """Transduction: a source that is not in the table gets the targets of the most similar one, else none."""
+    """Nearest-neighbour transduction: a source not in the table gets the targets of the most similar one, else none."""
 
 
 class Lookup(PairScorer, TransducingModel):
-    """The positive pairs of the training data, and how often each occurred.
+    """Lookup table: the positive pairs of the training data, and how often each occurred.
 
     The score of a pair is 1 if it is in the table, either way round, else 0.
 
@@ -116,7 +116,7 @@ class Lookup(PairScorer, TransducingModel):
         config: ConfigLike | None = None,
         **settings: Any,
     ) -> "Lookup":
-        """Remember the pairs, with labels the positive ones. Probabilities are those of the validation pairs.
+        """Memorise the pairs, with labels the positive ones. Probabilities are those of the validation pairs.
 
         Without validation pairs, probabilities are those of the training pairs, of which the table knows too much.
         """
@@ -130,7 +130,7 @@ class Lookup(PairScorer, TransducingModel):
         return cls(table.known, table.counts, resolved, criterion=Criterion(FOUND, calibration))
 
     def score(self, pairs: PairsLike, targets: Column | None = None, *, on_batch: OnBatch = ignore) -> np.ndarray:
-        """1 for each pair that is in the table, either way round, or that is connected; 0 for the others."""
+        """Lookup score: 1 for each pair that is in the table, either way round, or is connected; 0 for the others."""
         asked = _normal(Pairs.given(pairs, targets), self.config)
         found = self._chains.connect(asked) if self.config.chains else self._has(asked)
         on_batch(len(asked))
@@ -139,7 +139,7 @@ class Lookup(PairScorer, TransducingModel):
     def _transduce(
         self, sources: list[str], *, nbest: int, beam: int | None, on_batch: OnBatch
     ) -> list[list[Transduction]]:
-        """The targets that each source had in training, most frequent first; none for a new source.
+        """Lookup transduction: the targets that each source had in training, most frequent first; none for a new one.
 
         Nothing is searched for, so that `beam` changes nothing.
         """
@@ -184,7 +184,7 @@ class Lookup(PairScorer, TransducingModel):
         return targets
 
     def _similar(self, sources: list[str]) -> dict[str, str]:
-        """For each source that is new, the most similar one that is not."""
+        """Nearest neighbour: for each source that is new, the most similar one that is not."""
         codes, split = StringCodes(), self.tokenizers.source.split
         known, new = list(self._targets), [source for source in dict.fromkeys(sources) if source not in self._targets]
         rows = nearest([codes.of(split(text)) for text in new], [codes.of(split(text)) for text in known])
@@ -192,14 +192,14 @@ class Lookup(PairScorer, TransducingModel):
 
 
 def _normal(pairs: Pairs, config: LookupConfig) -> Pairs:
-    """Without differences that are none, and with columns that can be saved."""
+    """Normalised pairs, without differences that are none, and with columns that can be saved."""
     tokenizers = plain_tokenizers(config)
     sources = Texts.of(pairs.sources).mapped(tokenizers.source.splitter.normal)
     return replace(pairs, sources=sources, targets=Texts.of(pairs.targets).mapped(tokenizers.target.splitter.normal))
 
 
 def _counted(pairs: Pairs) -> tuple[Pairs, np.ndarray]:
-    """Each different pair once, and how often it occurs."""
+    """Pair counts: each different pair once, and how often it occurs."""
     if not len(pairs):
         raise ArgumentError("pairs", got="no positive pair", expected="at least one to remember")
     columns = {name: column for name, column in vars(pairs).items() if column is not None}

@@ -1,4 +1,4 @@
-"""Majority: the same answer for everything, the one that was right most often in training."""
+"""Majority-class baseline: the same answer for everything, the one that was right most often in training."""
 
 import math
 from collections import Counter
@@ -22,21 +22,21 @@ from nsed.text.pairs import PairsLike
 from nsed.train.saved_model import SavedModel
 
 KEPT = 1000
-"""Targets that are saved; more are hardly asked for."""
+"""Most targets that are saved; more are hardly asked for."""
 
 
 @dataclass(frozen=True)
 class MajorityConfig(StringConfig):
-    """What there is to say of a constant."""
+    """Majority settings: what there is to say of a constant."""
 
     model: Literal["majority"] = "majority"
     """The kind of model that these settings are for."""
     always_match: bool = False
-    """Call every pair a match, the floor of F1, even where most pairs are none."""
+    """Constant match, the floor of F1: call every pair a match, even where most pairs are none."""
 
 
 class Majority(PairScorer, TransducingModel):
-    """The share of positives among the training pairs, and the most frequent targets of the positive ones.
+    """Majority baseline: the share of positives among the training pairs, and their most frequent targets.
 
     The score of every pair is that share, which is its probability too; it matches if most training pairs did.
 
@@ -76,7 +76,7 @@ class Majority(PairScorer, TransducingModel):
         return cls(share, dict(targets.most_common(KEPT)), resolved, total=len(positives))
 
     def score(self, pairs: PairsLike, targets: Column | None = None, *, on_batch: OnBatch = ignore) -> np.ndarray:
-        """The share of positives in training, for each pair."""
+        """Class prior: the share of positives in training, for each pair."""
         count = len(Pairs.given(pairs, targets))
         on_batch(count)
         return np.full(count, self.share)
@@ -84,7 +84,7 @@ class Majority(PairScorer, TransducingModel):
     def _transduce(
         self, sources: list[str], *, nbest: int, beam: int | None, on_batch: OnBatch
     ) -> list[list[Transduction]]:
-        """The most frequent targets of training, for each source; `beam` changes nothing."""
+        """Constant outputs: the most frequent targets of training, for each source; `beam` changes nothing."""
         count = len(sources)
         rest = math.log(sum(self.targets.values()) / max(self.total, 1)) if self.targets else 0.0
         best = [

@@ -1,4 +1,4 @@
-"""What every network that only classifies pairs has in common: two strings in, one number out."""
+"""Pair classification networks, what they have in common: two strings in, one logit out."""
 
 from abc import ABC, abstractmethod
 from typing import NamedTuple
@@ -11,16 +11,16 @@ from nsed.types import PerPair
 
 
 class Alphabets(NamedTuple):
-    """How many symbols each side has, the special ones included, and how many categories of strings there are."""
+    """Vocabulary sizes of both sides, the special symbols included, and the number of categories of strings."""
 
     source: int
     target: int
     shared: bool = False
-    """Both sides have the same symbols: what is learned of one side is known of the other."""
+    """Shared vocabulary: both sides have the same symbols; what is learned of one side is known of the other."""
     categories: int = 0
 
     def encoders(self, config: EncoderConfig) -> tuple[StringEncoder, StringEncoder]:
-        """An encoder for each side; the same one twice, where the alphabets are shared."""
+        """Encoder for each side; the same one twice, where the alphabets are shared."""
         source = StringEncoder(config, self.source, causal=False, categories=self.categories)
         if self.shared:
             return source, source
@@ -28,8 +28,8 @@ class Alphabets(NamedTuple):
 
 
 class PairNetwork(nn.Module, ABC):
-    """Gives each pair a logit: above 0, the strings rather belong together. Padding never changes it."""
+    """Pair classification network: a logit per pair, above 0 for a match. Padding never changes it."""
 
     @abstractmethod
     def forward(self, source: PaddedStrings, target: PaddedStrings) -> PerPair:
-        """The logit of each pair."""
+        """Logit of each pair."""

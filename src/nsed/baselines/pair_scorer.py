@@ -1,4 +1,4 @@
-"""What baselines that only score pairs have in common: a number, a decision, a probability, and no operations."""
+"""Score-only baselines, what they have in common: a number, a decision, a probability, and no operations."""
 
 from typing import NoReturn
 
@@ -11,7 +11,7 @@ __all__ = ["UNCALIBRATED", "Criterion", "PairScorer", "labels_of", "plain_tokeni
 
 
 class PairScorer(DecidingModel):
-    """A baseline that gives pairs a score, a decision and a probability, but no edit operations.
+    """Score-only baseline: gives pairs a score, a decision and a probability, but no edit operations.
 
     Scores are higher for what is more likely to match, but no logarithms of probabilities.
     """
@@ -23,5 +23,5 @@ class PairScorer(DecidingModel):
 
 
 def plain_tokenizers(config: StringConfig) -> Tokenizers:
-    """Of a model that cuts strings into symbols but does not number them."""
+    """Tokenizers without vocabularies, of a model that cuts strings into symbols but does not number them."""
     return Tokenizers.of(config, {"source": Vocabulary(()), "target": Vocabulary(())})

@@ -30,7 +30,7 @@ Numbers = Sequence[int]
 
 
 class FstPath(NamedTuple):
-    """A target that was found for a source: its symbols, and the joint log-probability of both."""
+    """FST path: a target that was found for a source, its symbols, and the joint log-probability of both."""
 
     source: tuple[int, ...]
     target: tuple[int, ...]
@@ -40,7 +40,7 @@ class FstPath(NamedTuple):
 def train_fst(
     pairs: Iterable[tuple[Numbers, Numbers]], *, order: int, longest_source: int, longest_target: int
 ) -> bytes:
-    """Align the pairs by EM, count n-grams of what is aligned, and make a transducer of them."""
+    """Train the FST: align the pairs by EM, count n-grams of what is aligned, and make a transducer of them."""
     with TemporaryDirectory() as name:
         folder = Path(name)
         lines = (f"{_written(source)}\t{_written(target)}\n" for source, target in pairs)
@@ -53,7 +53,7 @@ def train_fst(
 
 
 def apply_fst(fst: bytes, sources: Iterable[Numbers], *, nbest: int, beam: int) -> list[FstPath]:
-    """The best targets of each source, best first; a source for which there is none is left out."""
+    """N-best FST paths: the targets of each source, best first; a source for which there is none is left out."""
     with TemporaryDirectory() as name:
         folder = Path(name)
         (folder / "fst").write_bytes(fst)
@@ -73,7 +73,7 @@ def _written(numbers: Numbers) -> str:
 
 
 def _run(folder: Path, program: str, *arguments: str) -> str:
-    """What a program prints. Raises `NsedError` with its own last words where it fails or cannot be started."""
+    """Subprocess output. Raises `NsedError` with the program's own last words where it fails or cannot be started."""
     home = _home()
     path = home / "bin" / platform.machine() / program
     try:
@@ -104,22 +104,22 @@ def _home() -> Path:
 
 @dataclass(frozen=True)
 class PhonetisaurusConfig(StringConfig):
-    """What Phonetisaurus is trained with; the defaults are its own."""
+    """Phonetisaurus hyperparameters; the defaults are its own."""
 
     model: Literal["phonetisaurus"] = "phonetisaurus"
     """The kind of model that these settings are for."""
     order: int = bounded(8, low=1)
-    """Length of the n-grams."""
+    """N-gram order: length of the n-grams."""
     longest_source: int = bounded(2, low=1)
-    """Source symbols that are aligned as one, at most."""
+    """Maximum source chunk: source symbols that are aligned as one, at most."""
     longest_target: int = bounded(2, low=1)
-    """Target symbols that are aligned as one, at most."""
+    """Maximum target chunk: target symbols that are aligned as one, at most."""
     beam: int = bounded(10000, low=1)
-    """How many states are followed at once, where nobody asks for another number."""
+    """Beam width: how many states are followed at once, where nobody asks for another number."""
 
 
 class Phonetisaurus(TransducingModel):
-    """A transducer made by the programs of the package `phonetisaurus` (extra `align`).
+    """Phonetisaurus transducer (FST), made by the programs of the package `phonetisaurus` (extra `align`).
 
     Log-probabilities are joint, of source and target along their best path, as the programs give them.
     """
@@ -141,7 +141,7 @@ class Phonetisaurus(TransducingModel):
         config: ConfigLike | None = None,
         **settings: Any,
     ) -> "Phonetisaurus":
-        """Learn from pairs, with labels from the positive ones; there is nothing to validate."""
+        """Train on pairs, with labels on the positive ones; there is nothing to validate."""
         resolved, positives = resolve_settings(cls.configs, config, settings), Pairs.of(pairs, labels).positives()
         assert isinstance(resolved, PhonetisaurusConfig)
         tokenizers = Tokenizers.learned(resolved, positives)
@@ -155,7 +155,7 @@ class Phonetisaurus(TransducingModel):
     def _transduce(
         self, sources: list[str], *, nbest: int, beam: int | None, on_batch: OnBatch
     ) -> list[list[Transduction]]:
-        """The most probable targets of each source, best first; none for a source without a known symbol."""
+        """N-best targets of each source, best first; none for a source without a known symbol."""
         asked = [tuple(number for number in row if number != UNKNOWN) for row in self._numbers(sources)]
         found: dict[tuple[int, ...], list[Transduction]] = {}
         different = [row for row in dict.fromkeys(asked) if row]
@@ -165,7 +165,7 @@ class Phonetisaurus(TransducingModel):
         return [list(found.get(row, ())) for row in asked]
 
     def score(self, pairs: PairsLike, targets: Column | None = None, *, on_batch: OnBatch = ignore) -> np.ndarray:
-        """Raises `NotExplainableError`: the programs find targets, they do not weigh given ones."""
+        """No scores: raises `NotExplainableError`, since the programs find targets, they do not weigh given ones."""
         self._refuse("score")
 
     def contents(self, *, half: bool = False) -> Contents:
@@ -180,7 +180,7 @@ class Phonetisaurus(TransducingModel):
         return cls(saved.tensors["fst"].numpy().tobytes(), Tokenizers.of(config, saved.vocabularies), config)
 
     def _numbers(self, sources: list[str]) -> list[list[int]]:
-        """The symbols of each source; a warning names those that are new."""
+        """Symbol numbers of each source; a warning names those that are new."""
         encoded = self.tokenizers.source.encode(sources)
         return [row.tolist() for row in np.split(encoded.flat, encoded.starts[1:-1])] if sources else []
 

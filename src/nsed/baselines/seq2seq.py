@@ -1,4 +1,4 @@
-"""Sequence to sequence: the black box to compare the Transducer with, behind the same verbs."""
+"""Sequence-to-sequence model: the black box to compare the Transducer with, behind the same verbs."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -27,16 +27,16 @@ from nsed.types import PerPair
 
 @dataclass(frozen=True)
 class Seq2SeqConfig(SearchConfig):
-    """What a sequence-to-sequence model is made of, how it is trained and how it decodes."""
+    """Sequence-to-sequence hyperparameters: what it is made of, how it is trained and how it decodes."""
 
     model: Literal["seq2seq"] = "seq2seq"
     """The kind of model that these settings are for."""
     encoder: EncoderConfig = EncoderConfig()
-    """Of the source, and of the target, which looks at the source in every layer: rnn or transformer."""
+    """Encoder of the source, and decoder of the target with cross-attention in every layer: rnn or transformer."""
     label_smoothing: float = bounded(0.0, low=0, high=1)
-    """Share of each target symbol that is spread over all symbols in training; above 0, scores are too modest."""
+    """Label smoothing: share of each target symbol spread over all in training; above 0, scores are too modest."""
     train: TrainConfig = TrainConfig()
-    """How the network is trained."""
+    """Training hyperparameters: how the network is trained."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -51,7 +51,7 @@ class Seq2SeqConfig(SearchConfig):
 
 
 class Seq2SeqTask(DecodingTask):
-    """Cross-entropy of the target's symbols."""
+    """Sequence-to-sequence task: cross-entropy of the target's symbols."""
 
     network: Seq2SeqNetwork
     config: Seq2SeqConfig
@@ -71,7 +71,7 @@ class Seq2SeqTask(DecodingTask):
 
 
 class Seq2Seq(DecodingModel):
-    """A trained network with its vocabularies. Scores are exact; there are no edit operations, only `links`."""
+    """Sequence-to-sequence model. Scores are exact; there are no edit operations, only `links` by cross-attention."""
 
     configs: ClassVar[Mapping[str, type[Seq2SeqConfig]]] = {"seq2seq": Seq2SeqConfig}
     capabilities = frozenset({Capability.SCORE, Capability.TRANSDUCE, Capability.SAMPLE, Capability.LINKS})
@@ -90,7 +90,7 @@ class Seq2Seq(DecodingModel):
         return scores
 
     def links(self, pairs: PairsLike, targets: Column | None = None, *, on_batch: OnBatch = ignore) -> list[Links]:
-        """For each symbol of each target, the source symbol that was looked at most when it was written.
+        """Attention alignment: for each symbol of each target, the source symbol that was looked at most for it.
 
         Attention of the last layer, on average over its heads; its share of `</s>` does not count.
         """
@@ -108,7 +108,7 @@ class Seq2Seq(DecodingModel):
         return self.network
 
     def _encoded(self, pairs: Pairs) -> Iterator[tuple[PairBatch, AttendedSource]]:
-        """Pairs of similar lengths together, with their sources in context."""
+        """Encoded batches: pairs of similar lengths together, with their sources in context."""
         for batch in self.encoded(pairs).batches():
             here = batch.to(self.device)
             yield here, self.network.encode(here.source, here.source_lengths)
@@ -127,7 +127,7 @@ class Seq2Seq(DecodingModel):
 
 
 def _most_attended(shares: Float[Tensor, "batch tgt src"], batch: PairBatch) -> Iterator[Links]:
-    """The source symbol with the largest share of each target symbol; an empty source has none."""
+    """Attention argmax: the source symbol with the largest share of each target symbol; an empty source has none."""
     own = inside(batch.source_lengths, shares.shape[2])
     places = shares.masked_fill(~own[:, None], -1.0).argmax(2).tolist()
     lengths = zip(batch.source_lengths.tolist(), batch.target_lengths.tolist(), strict=True)

@@ -1,4 +1,4 @@
-"""Sequence to sequence: what comes next, from the target so far and a look at the source. No lattice, no operations."""
+"""Sequence-to-sequence network: encoder, and decoder with cross-attention to the source. No lattice, no operations."""
 
 from typing import NamedTuple
 
@@ -13,23 +13,23 @@ from nsed.networks.search import Rows, writable
 from nsed.types import NEG, PAD, START, Lengths, PerPair
 
 NextSymbols = Float[Tensor, "batch tgt symbols"]
-"""Log-probabilities of every symbol after `<s>`, after the first symbol, ..., after the last one."""
+"""Next-symbol log-probabilities of every symbol after `<s>`, after the first symbol, ..., after the last one."""
 
 
 class AttendedSource(NamedTuple):
-    """A source in context, with its `</s>`, ready to be looked at."""
+    """Encoded source, with its `</s>`, ready to be attended to."""
 
     attended: Attended
     lengths: Lengths
 
     def reordered(self, rows: Rows) -> "AttendedSource":
-        """The same for chosen members of the batch."""
+        """Source reordered along the batch, for beam search: that of the chosen members."""
         vectors, padding = (part.index_select(0, rows) for part in self.attended)
         return AttendedSource(Attended(vectors, padding), self.lengths.index_select(0, rows))
 
 
 class Seq2SeqHypotheses(NamedTuple):
-    """Prefixes under way: encoder states, log-probability and symbols so far; a row each."""
+    """Decoder hypotheses: encoder states, log-probability and symbols so far; a row each."""
 
     source: AttendedSource
     vector: Float[Tensor, "rows dim"]
@@ -39,11 +39,11 @@ class Seq2SeqHypotheses(NamedTuple):
 
 
 class Seq2SeqExpanded(NamedTuple):
-    """Hypotheses with the log-probabilities of all their continuations."""
+    """Expanded hypotheses, with the log-probabilities of all their continuations."""
 
     hypotheses: Seq2SeqHypotheses
     following: Float[Tensor, "rows symbols"]
-    """Of each prefix and each next symbol."""
+    """Continuation log-probability of each prefix and each next symbol."""
 
     @property
     def written(self) -> Float[Tensor, "rows symbols"]:
@@ -81,13 +81,13 @@ class Seq2SeqNetwork(nn.Module):
         return AttendedSource(Attended(vectors, ~inside(lengths + 1, vectors.shape[1])), lengths)
 
     def forward(self, source: AttendedSource, target: Int[Tensor, "batch m"], lengths: Lengths) -> NextSymbols:
-        """What follows each prefix of whole targets."""
+        """Next-symbol log-probabilities (teacher forcing): what follows each prefix of whole targets."""
         return self._following(self.target_encoder(with_start(target), lengths + 1, attended=source.attended))
 
     def attention(
         self, source: AttendedSource, target: Int[Tensor, "batch m"], lengths: Lengths
     ) -> Float[Tensor, "batch tgt src"]:
-        """How much each source symbol (or `</s>`) is looked at when each target symbol (or `</s>`) is written."""
+        """Cross-attention weights: how much each source symbol (or `</s>`) is looked at for each target symbol."""
         return self.target_encoder.attention(with_start(target), lengths + 1, source.attended)
 
     def begin(self, source: AttendedSource) -> Seq2SeqHypotheses:
@@ -121,13 +121,13 @@ class Seq2SeqNetwork(nn.Module):
 
 
 def possible_symbols(scores: Float[Tensor, "batch tgt symbols"]) -> Bool[Tensor, " symbols"]:
-    """Whether a symbol may follow another: nothing writes padding or a start."""
+    """Output mask: whether a symbol may follow another; nothing writes padding or a start."""
     number = torch.arange(scores.shape[-1], device=scores.device)
     return (number != PAD) & (number != START)
 
 
 def target_log_prob(following: NextSymbols, target: Int[Tensor, "batch m"], lengths: Lengths) -> PerPair:
-    """Log p(target | source): the sum over its symbols and `</s>`."""
+    """Sequence log-probability, log p(target | source): the sum over its symbols and `</s>`."""
     chosen = following.gather(-1, with_end(target, lengths)[..., None])[..., 0]
     return chosen.masked_fill(~inside(lengths + 1, chosen.shape[1]), 0.0).sum(1)
 
@@ -135,7 +135,7 @@ def target_log_prob(following: NextSymbols, target: Int[Tensor, "batch m"], leng
 def smoothed_loss(
     following: NextSymbols, target: Int[Tensor, "batch m"], lengths: Lengths, *, smoothing: float
 ) -> PerPair:
-    """Cross-entropy of each target, of which every possible symbol gets an equal part of the share `smoothing`."""
+    """Label-smoothed cross-entropy of each target: all possible symbols get an equal part of the share `smoothing`."""
     likelihood = target_log_prob(following, target, lengths)
     if not smoothing:
         return -likelihood

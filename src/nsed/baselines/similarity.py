@@ -1,4 +1,4 @@
-"""Levenshtein's and Jaro-Winkler's similarity: computed, not learned; only threshold and calibration are."""
+"""String similarity, Levenshtein's and Jaro-Winkler's: computed, not learned; only threshold and calibration are."""
 
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -25,7 +25,7 @@ COMPARED_AT_ONCE = 2**26
 
 
 class StringCodes:
-    """A character for each symbol, the same for both sides.
+    """Symbol-to-character codes, the same for both sides.
 
     >>> codes = StringCodes()
     >>> codes.of(["AE", "T"]) == codes.of(["T", "AE"])[::-1]
@@ -36,20 +36,20 @@ class StringCodes:
         self._codes: dict[str, str] = {}
 
     def of(self, symbols: Iterable[str]) -> str:
-        """The symbols as a string of as many characters."""
+        """Coded string: the symbols as as many characters."""
         codes = self._codes
         return "".join([codes.setdefault(symbol, chr(FIRST_CODE + len(codes))) for symbol in symbols])
 
 
 def coded_columns(pairs: Pairs, tokenizers: Tokenizers) -> tuple[list[str], list[str]]:
-    """Sources and targets, a character per symbol; every different string is cut once."""
+    """Coded sources and targets, a character per symbol; every different string is cut once."""
     codes = StringCodes()
     sources = Texts.of(pairs.sources).mapped(lambda text: codes.of(tokenizers.source.split(text)))
     return list(sources), list(Texts.of(pairs.targets).mapped(lambda text: codes.of(tokenizers.target.split(text))))
 
 
 def nearest(strings: Sequence[str], choices: Sequence[str]) -> Iterator[int]:
-    """For each string, which of the choices has the fewest edits per symbol of the longer one; the first of several."""
+    """Nearest neighbour by normalised edit distance (edits per symbol of the longer string); the first of several."""
     step = max(COMPARED_AT_ONCE // max(len(choices), 1), 1)
     for start in range(0, len(strings), step):
         some = strings[start : start + step]
@@ -63,7 +63,7 @@ SomeSimilarity = TypeVar("SomeSimilarity", bound="Similarity")
 
 
 class Similarity(PairScorer):
-    """A similarity between 0 and 1 of every pair, and the threshold from which on it is a match."""
+    """Similarity model: a number between 0 and 1 for every pair, and the threshold from which on it is a match."""
 
     def __init__(self, config: StringConfig, criterion: Criterion) -> None:
         self.config, self.criterion = config, criterion
@@ -71,7 +71,7 @@ class Similarity(PairScorer):
 
     @abstractmethod
     def score(self, pairs: PairsLike, targets: Column | None = None, *, on_batch: OnBatch = ignore) -> np.ndarray:
-        """The similarity of each pair, between 0 and 1."""
+        """Similarity of each pair, between 0 and 1."""
 
     @classmethod
     def fit(
@@ -102,14 +102,14 @@ class Similarity(PairScorer):
 
 @dataclass(frozen=True)
 class LevenshteinConfig(StringConfig):
-    """What the edits are counted in."""
+    """Levenshtein settings: what the edits are counted in."""
 
     model: Literal["levenshtein"] = "levenshtein"
     """The kind of model that these settings are for."""
 
 
 class Levenshtein(Similarity):
-    """1 - edits / symbols of the longer string.
+    """Normalised Levenshtein similarity: 1 - edits / symbols of the longer string.
 
     >>> model = Levenshtein.fit([("gray", "grey"), ("gray", "blue")], [1, 0])
     >>> model.score([("colour", "color"), ("", "")]), model.match([("odour", "odor")])
@@ -128,14 +128,14 @@ class Levenshtein(Similarity):
 
 @dataclass(frozen=True)
 class JaroWinklerConfig(StringConfig):
-    """What is compared."""
+    """Jaro-Winkler settings: what is compared."""
 
     model: Literal["jaro-winkler"] = "jaro-winkler"
     """The kind of model that these settings are for."""
 
 
 class JaroWinkler(Similarity):
-    """Shared symbols near each other, few of them out of order, and more so where the beginnings are alike.
+    """Jaro-Winkler similarity: shared symbols near each other, few out of order, more so if the beginnings are alike.
 
     >>> model = JaroWinkler.fit([("gray", "grey"), ("gray", "blue")], [1, 0])
     >>> model.score([("martha", "marhta")])

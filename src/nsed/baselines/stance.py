@@ -14,11 +14,11 @@ from nsed.text.batch import PaddedStrings
 from nsed.types import Lengths, PerPair, Table
 
 NEVER = -1e30
-"""A log-weight whose exponential is exactly zero, and that stays finite whatever is added to it."""
+"""Masked log-weight: its exponential is exactly zero, and it stays finite whatever is added to it."""
 
 
 def real_pairs(source_lengths: Lengths, target_lengths: Lengths, like: Table) -> Bool[Tensor, "batch src tgt"]:
-    """True where both symbols are there, False where one is padding."""
+    """Padding mask of cells: True where both symbols are there, False where one is padding."""
     rows, columns = inside(source_lengths, like.shape[1]), inside(target_lengths, like.shape[2])
     return rows[:, :, None] & columns[:, None, :]
 
@@ -26,7 +26,7 @@ def real_pairs(source_lengths: Lengths, target_lengths: Lengths, like: Table) ->
 def transport_plan(
     similarity: Table, source_lengths: Lengths, target_lengths: Lengths, *, temperature: float, iterations: int
 ) -> Table:
-    """How much of each source symbol goes to each target symbol: much where they are similar.
+    """Optimal transport plan (Sinkhorn): how much of each source symbol goes to each target symbol, much if similar.
 
     All symbols of a string have the same mass, and each string's add up to one. Every iteration makes the masses of
     the sources right and then those of the targets: the latter are exact, the former the better the more iterations.
@@ -51,12 +51,12 @@ def transport_plan(
 
 
 def _log_mass(lengths: Lengths, like: Table) -> Float[Tensor, "batch 1 1"]:
-    """Of one symbol of each string, to be added to tables."""
+    """Log marginals: the mass of one symbol of each string, to be added to tables."""
     return -lengths.to(like.dtype).log()[:, None, None]
 
 
 class MatrixScorer(nn.Module):
-    """Convolutions of 3 x 3 cells, then the largest and the mean value of each channel, then a small network.
+    """CNN scorer: convolutions of 3 x 3 cells, then max and mean pooling of each channel, then a small network.
 
     Cells of padding are zero before every convolution, as is what lies beyond the table.
     """
@@ -72,7 +72,7 @@ class MatrixScorer(nn.Module):
         self.head = nn.Sequential(nn.Linear(2 * channels, channels), nn.ReLU(), nn.Linear(channels, 1))
 
     def forward(self, table: Table, real: Bool[Tensor, "batch src tgt"]) -> PerPair:
-        """One number per table; of each at least one cell must be real."""
+        """Logit of each table; of each at least one cell must be real."""
         mask = real[:, None].to(table.dtype)
         cells = table[:, None] * mask
         for convolution in self.convolutions:
@@ -84,12 +84,12 @@ class MatrixScorer(nn.Module):
 def _pooled(
     cells: Float[Tensor, "batch channels src tgt"], mask: Float[Tensor, "batch 1 src tgt"]
 ) -> Float[Tensor, "batch both"]:
-    """Nothing is below zero, so the zeros of padding are never the only largest values."""
+    """Masked pooling: nothing is below zero, so the zeros of padding are never the only largest values."""
     return torch.cat([cells.amax((2, 3)), cells.sum((2, 3)) / mask.sum((2, 3))], dim=1)
 
 
 class SoftAlignment(NamedTuple):
-    """How similar the symbols of pairs are, how much of each goes to which, and where there is only padding.
+    """Soft alignment: similarities of the symbols of pairs, their transport plan, and the padding mask.
 
     The last symbol of each string is `</s>`: so even empty strings have something to align.
     """
@@ -100,7 +100,7 @@ class SoftAlignment(NamedTuple):
 
 
 class Stance(PairNetwork):
-    """Symbols in context, their similarities weighted by a transport plan, and a CNN over the weighted table.
+    """STANCE network: symbols in context, similarities weighted by a transport plan, and a CNN over the weighted table.
 
     Paper: section 4, "STANCE", following Tam et al. 2019. Similarity is the scaled product of normalised vectors. Ours
     multiplies the weighted table by sqrt(n m), so that its numbers do not shrink with the strings, and reads it with
@@ -132,7 +132,7 @@ class Stance(PairNetwork):
         return logits
 
     def soft_alignment(self, source: PaddedStrings, target: PaddedStrings) -> SoftAlignment:
-        """The tables that the CNN reads, and people may."""
+        """Soft alignment: the tables that the CNN reads, and people may."""
         of_source, of_target = read_both(self.source_encoder, self.target_encoder, source, target)
         of_source, of_target = self.source_norm(of_source), self.target_norm(of_target)
         similarity = of_source @ of_target.transpose(1, 2) * of_source.shape[2] ** -0.5

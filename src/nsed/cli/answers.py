@@ -149,7 +149,7 @@ def _lines(path: Path) -> list[str]:
 
 
 class ScriptFormat(StrEnum):
-    """How scripts are written."""
+    """Output format of scripts."""
 
     TEXT = "text"
     TABLE = "table"

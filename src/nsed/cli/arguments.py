@@ -1,4 +1,4 @@
-"""Arguments that several commands share, and how they become pairs and output.
+"""Command line arguments that several commands share, and how they become pairs and output.
 
 This file and those of the commands import what they work with when they work: help is there at once.
 """
@@ -51,14 +51,14 @@ SymbolKind = Literal["graphemes", "tokens", "letters"]
 
 
 def load_model(path: Path) -> Model:
-    """The model in a folder, of whatever kind."""
+    """Load the model in a folder, of whatever kind."""
     from nsed.models.persistence import load
 
     return load(path)
 
 
 def pairs_from(path: Path | None, columns: str | None, pair: tuple[str, str] | None) -> Pairs:
-    """The pairs that the user means: a file, or a single one."""
+    """Pairs that the user means: a file, or a single one."""
     from nsed.text import Pairs, read_pairs
 
     if (path is None) == (pair is None):
@@ -73,13 +73,13 @@ def pairs_from(path: Path | None, columns: str | None, pair: tuple[str, str] | N
 
 
 def split_columns(columns: str | None) -> list[str] | None:
-    """Names between commas."""
+    """Column names between commas."""
     return None if columns is None else [name.strip() for name in columns.split(",")]
 
 
 @contextmanager
 def open_output(path: Path | None) -> Iterator[TextIO]:
-    """A file, or standard output."""
+    """Output stream: a file, or standard output."""
     if path is None:
         yield sys.stdout
         return
@@ -91,7 +91,7 @@ def open_output(path: Path | None) -> Iterator[TextIO]:
 
 
 def write_tsv(stream: TextIO, rows: Iterable[Iterable[object]], *, otherwise: str = "") -> None:
-    """Tab-separated lines; `otherwise` is advice for text that cannot be written so."""
+    """Write TSV, tab-separated lines; `otherwise` is advice for text that cannot be written so."""
     for row in rows:
         cells = [str(cell) for cell in row]
         for cell in cells:
@@ -105,7 +105,7 @@ _FORBIDDEN = frozenset("\t\n\r")
 
 
 class RowFormat(StrEnum):
-    """How rows are written."""
+    """Output format of rows."""
 
     TSV = "tsv"
     JSON = "json"
@@ -124,14 +124,14 @@ def write_rows(output: Path | None, form: RowFormat, rows: Iterable[Mapping[str,
 
 
 def plain(row: Mapping[str, object]) -> dict[str, object]:
-    """A row as JSON can have it: infinity, say the log-probability of what cannot be, is null."""
+    """JSON-safe row: infinity, say the log-probability of what cannot be, is null."""
     return {
         name: None if isinstance(value, float) and not math.isfinite(value) else value for name, value in row.items()
     }
 
 
 def cell(value: object) -> str:
-    """A value of a row as TSV has it: truth is 1 or 0, numbers have six digits."""
+    """TSV cell of a value: truth is 1 or 0, numbers have six digits."""
     if isinstance(value, bool):
         return str(int(value))
     return f"{value:.6f}" if isinstance(value, float) else str(value)

@@ -64,7 +64,7 @@ def bench(
 
 
 def _package(module: str) -> Any:
-    """A module of the benchmarks, which are beside the source or in the current folder."""
+    """Benchmark module, of those that are beside the source or in the current folder."""
     for folder in (SOURCE, Path.cwd()):
         if (folder / "benchmarks" / "registry.py").is_file():
             if str(folder) not in sys.path:
@@ -82,7 +82,7 @@ def _show_list(benchmarks: Any) -> None:
 
 
 def _measured(name: str, benchmark: Any, setting: Any, folder: Path) -> dict[str, Any]:
-    """The report, saved; nothing if the benchmark failed, which must not cost the others their figures."""
+    """Benchmark report, saved; nothing if the benchmark failed, which must not cost the others their figures."""
     start = time.perf_counter()
     try:
         with err.status(f"measuring {name} on {setting.device}"):

@@ -75,7 +75,7 @@ def check(
 
 
 def _read(paths: list[Path], columns: str | None) -> dict[str, Pairs]:
-    """The pairs of each file, by its name, or by its path where names are not different."""
+    """Read the pairs of each file, by its name, or by its path where names are not different."""
     from nsed.text import read_pairs
 
     if len(set(paths)) < len(paths):
@@ -85,7 +85,7 @@ def _read(paths: list[Path], columns: str | None) -> dict[str, Pairs]:
 
 
 def _words(words: str | None, training: Path, others: list[Path] | None) -> list[Word]:
-    """The list that is named, or that of the data set; nothing where there is none."""
+    """Word list that is named, or that of the data set; nothing where there is none."""
     from nsed.datasets import load_words, names
     from nsed.datasets.catalogue import DATASETS
     from nsed.datasets.word_list import read_word_list
@@ -160,7 +160,7 @@ def _controls_table(report: LeakReport) -> Table:
 
 
 def _turned(what: str, heads: list[str], rows: dict[str, str], records: list[Any]) -> Table:
-    """A row for each figure that there is, a column for each record."""
+    """Transposed table: a row for each figure that there is, a column for each record."""
     table = _table(what, *heads)
     for field, name in rows.items():
         values = [getattr(record, field) for record in records]

@@ -23,17 +23,17 @@ if TYPE_CHECKING:
     from nsed.jobs import ClusterScore
 
 METHODS = ("average", "components", "infomap", "labels")
-"""Names of `nsed.jobs.CLUSTERERS`."""
+"""Clustering methods: names of `nsed.jobs.CLUSTERERS`."""
 CLASSES = "COGID"
-"""That of `nsed.datasets.word_list`."""
+"""Cognate class column, that of `nsed.datasets.word_list`."""
 PROBABLE = 0.5
-"""That of `nsed.jobs.similarity`."""
+"""Default threshold, that of `nsed.jobs.similarity`."""
 CONTROL = Path("levenshtein")
 COLUMN = "CLUSTER"
 
 
 class Concepts(StrEnum):
-    """Which concepts of a list."""
+    """Concept split: which concepts of a list."""
 
     ALL = "all"
     TRAINING = "training"
@@ -121,28 +121,28 @@ def cluster(
 
 
 class Threshold(NamedTuple):
-    """A threshold and where it comes from."""
+    """Clustering threshold and where it comes from."""
 
     threshold: float
     origin: str
 
 
 class Tuning(NamedTuple):
-    """Words to tune a threshold on, and what to call them."""
+    """Tuning data: words to tune a threshold on, and what to call them."""
 
     words: list[Word]
     name: str
 
 
 class Job(NamedTuple):
-    """Words are compared in the same way to tune the threshold and to use it."""
+    """Clustering job: words are compared in the same way to tune the threshold and to use it."""
 
     scorer: object
     method: str
     same_language: bool
 
     def tuned(self, tuning: Tuning | None) -> Threshold | None:
-        """The best threshold for these words, or none without words."""
+        """Tuned threshold for these words, or none without words."""
         from nsed.jobs import tune_threshold
 
         if tuning is None:
@@ -158,7 +158,7 @@ class Job(NamedTuple):
         return Threshold(tuned.threshold, f"tuned on {tuning.name} (B-cubed F {tuned.b_cubed.f1:.1%})")
 
     def clusters(self, words: list[Word], limit: Threshold) -> np.ndarray:
-        """The cluster of each word."""
+        """Cluster of each word."""
         from nsed.jobs import cluster_words
 
         with self._bar("scoring", words) as bar:
@@ -178,7 +178,7 @@ class Job(NamedTuple):
 
 
 def _table(path: Path) -> WordTable:
-    """The word list; its clusters will have a column of their own."""
+    """Word list; its clusters will have a column of their own."""
     from nsed.datasets.word_list import read_word_table
 
     table = read_word_table(path)
@@ -189,7 +189,7 @@ def _table(path: Path) -> WordTable:
 
 
 def _class_column(table: WordTable, classes: str | None) -> str | None:
-    """What the user says, even if it is not there; else the usual one, if it is."""
+    """Cognate class column: what the user says, even if it is not there; else the usual one, if it is."""
     return classes or (CLASSES if table.has_column(CLASSES) else None)
 
 
@@ -204,7 +204,7 @@ def _places(words: list[Word], concepts: Concepts, seed: int) -> list[int]:
 
 
 def _other_concepts(words: list[Word], concepts: Concepts, seed: int) -> Tuning | None:
-    """Validation concepts, or training concepts where it is the former that are clustered; none without classes."""
+    """Tuning concepts: validation, or training where it is the former that are clustered; none without classes."""
     if concepts is Concepts.ALL or not any(word.cognate_class for word in words):
         return None
     part = Concepts.TRAINING if concepts is Concepts.VALIDATION else Concepts.VALIDATION
@@ -212,7 +212,7 @@ def _other_concepts(words: list[Word], concepts: Concepts, seed: int) -> Tuning 
 
 
 def _tuning(path: Path, classes: str | None, clustered: list[Word]) -> Tuning:
-    """Another list, which has none of the concepts' words that are clustered: figures would be too good."""
+    """Tuning list: another one, with none of the concepts' words that are clustered: figures would be too good."""
     from nsed.datasets.word_list import read_word_table
 
     words = read_word_table(path).words(classes or CLASSES)
@@ -233,7 +233,7 @@ def _given(threshold: float | None, tune: Path | None) -> Threshold | None:
 
 
 def _even_chance(scorer: object) -> Threshold:
-    """Of calibrated probabilities one can say beforehand which are probable."""
+    """Default threshold, even odds: of calibrated probabilities one can say beforehand which are probable."""
     from nsed.models.pair_model import PairModel
 
     if isinstance(scorer, PairModel):
@@ -243,7 +243,7 @@ def _even_chance(scorer: object) -> Threshold:
 
 
 def _write(output: Path | None, table: WordTable, places: list[int], found: np.ndarray) -> None:
-    """All columns as they were, and the cluster."""
+    """Write all columns as they were, and the cluster."""
     numbered = ([*table.rows[place].cells, number] for place, number in zip(places, found.tolist(), strict=True))
     with open_output(output) as stream:
         write_tsv(stream, chain([[*table.header.cells, COLUMN]], numbered))

@@ -1,4 +1,4 @@
-"""The commands by name: where each of them is, to be imported when it is called, and the first line of its help."""
+"""Command registry: where each command is, to be imported when it is called, and the first line of its help."""
 
 from collections.abc import Mapping
 from pkgutil import resolve_name
@@ -118,13 +118,13 @@ DATA_COMMANDS: Commands = {
 
 
 def add_commands(group: typer.Typer, commands: Commands) -> None:
-    """List commands in a group; what they need is imported when one is called, or asked for its own help."""
+    """Register commands in a group; what they need is imported when one is called, or asked for its own help."""
     for name, (target, first_line) in commands.items():
         group.command(name, cls=_on_demand(name, target), help=first_line)(lambda: None)
 
 
 def _on_demand(name: str, target: str) -> type[TyperCommand]:
-    """A command that is only listed: typer makes the real one of the function, which then reads the arguments."""
+    """Lazy command, which is only listed: typer makes the real one of the function, which then reads the arguments."""
 
     class OnDemand(TyperCommand):
         def make_context(self, *arguments: Any, **options: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Standard output for answers, standard error for progress and complaints."""
+"""Console streams: standard output for answers, standard error for progress and complaints."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -24,13 +24,13 @@ err = Console(stderr=True, highlight=False, soft_wrap=True)
 
 
 def complain(message: str) -> None:
-    """An error, on standard error."""
+    """Print an error, on standard error."""
     err.print(f"[bold red]error:[/] {escape(message)}")
 
 
 @cache
 def warn(message: str) -> None:
-    """A warning, on standard error; the same one is said once."""
+    """Print a warning, on standard error; the same one is said once."""
     err.print(f"[yellow]warning:[/] {escape(message)}")
 
 
@@ -42,24 +42,24 @@ def show_warning(
     file: TextIO | None = None,
     line: str | None = None,
 ) -> None:
-    """What Python's `warnings` has to say, without the line of code that said it."""
+    """Show what Python's `warnings` has to say, without the line of code that said it."""
     warn(str(message))
 
 
 class ProgressBar:
-    """A progress bar with a word of comment; without a terminal, nothing."""
+    """Progress bar with a word of comment; without a terminal, nothing."""
 
     def __init__(self, shown: tuple[Progress, TaskID] | None = None) -> None:
         self._shown = shown
 
     def advance(self, count: int) -> None:
-        """So many more are done."""
+        """Advance: so many more are done."""
         if self._shown:
             progress, task = self._shown
             progress.advance(task, count)
 
     def reach(self, count: int, total: int | None = None) -> None:
-        """So many are done in all, perhaps of so many as only turned out now."""
+        """Set progress: so many are done in all, perhaps of so many as only turned out now."""
         if self._shown:
             progress, task = self._shown
             progress.update(task, completed=count, total=total)
@@ -72,7 +72,7 @@ class ProgressBar:
 
 
 class SpeedColumn(ProgressColumn):
-    """How many are done in a second."""
+    """Throughput column: how many are done in a second."""
 
     def __init__(self, unit: str) -> None:
         super().__init__()
@@ -85,7 +85,7 @@ class SpeedColumn(ProgressColumn):
 
 @contextmanager
 def progress_bar(what: str, total: int | None, *, unit: str = "pairs") -> Iterator[ProgressBar]:
-    """A bar on standard error that goes away when the work is done, perhaps earlier than planned."""
+    """Progress bar on standard error that goes away when the work is done, perhaps earlier than planned."""
     if not err.is_terminal:
         yield ProgressBar()
         return

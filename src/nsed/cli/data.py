@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 PROTOCOLS = ("concepts", "families", "languages", "published", "published-fixed", "published-same-sources")
 """Names of `nsed.datasets.protocols.PROTOCOLS`."""
 HELD_OUT = 20_000
-"""That of `nsed.datasets.protocols`."""
+"""Held-out pairs, that of `nsed.datasets.protocols`."""
 CLASSES = "COGID"
 """That of `nsed.datasets.word_list`."""
 ClassColumn = Annotated[

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from nsed.text import Pairs
 
 HEURISTICS = ("grow-diag", "grow-diag-final-and", "intersection", "union")
-"""Names of `nsed.evaluate.alignment.HEURISTICS`."""
+"""Symmetrisation heuristics: names of `nsed.evaluate.alignment.HEURISTICS`."""
 SetName = Annotated[str, typer.Argument(help="See nsed data list.", show_default=False)]
 
 
@@ -87,7 +87,7 @@ def export(
 
 
 def write_parts(folder: Path, splits: Splits) -> None:
-    """A file with a header for each part."""
+    """Write the split as TSV: a file with a header for each part."""
     from nsed.text.pairs import COLUMNS
 
     try:
@@ -102,12 +102,12 @@ def write_parts(folder: Path, splits: Splits) -> None:
 
 
 def pair_rows(pairs: Pairs) -> Iterator[tuple[object, ...]]:
-    """All columns that there are, labels as 1 and 0."""
+    """TSV rows of pairs: all columns that there are, labels as 1 and 0."""
     return zip(*(column for column in _columns(pairs) if column is not None), strict=True)
 
 
 def _columns(pairs: Pairs) -> tuple[Sequence[object] | None, ...]:
-    """In the order of `COLUMNS`."""
+    """Columns in the order of `COLUMNS`."""
     labels = None if pairs.labels is None else [int(label) for label in pairs.labels]
     return pairs.sources, pairs.targets, labels, pairs.source_languages, pairs.target_languages
 
@@ -192,5 +192,5 @@ def _positives(data: list[Pairs]) -> Pairs:
 
 
 def _line_by_line(pairs: Pairs, lines: Iterator[str]) -> Iterator[str]:
-    """The lines of the positives, in the places of these."""
+    """Pharaoh lines of the positives, in the places of these."""
     return (next(lines) if positive else "" for positive in pairs.labels or [True] * len(pairs))

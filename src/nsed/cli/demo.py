@@ -73,12 +73,12 @@ def _show_answer(transducer: Transducer, source: str) -> None:
 
 
 def _drawn(values: list[float]) -> str:
-    """The curve of a validation, with where it begins and ends."""
+    """Sparkline of a validation, with where it begins and ends."""
     return f"{values[0]:>4.0%} {curve(values)} {values[-1]:>4.0%}"
 
 
 def curve(values: Sequence[float]) -> str:
-    """One block per value, from the lowest to the highest.
+    """Sparkline: one block per value, from the lowest to the highest.
 
     >>> curve([0.5, 0.75, 1.0])
     '▁▅█'
@@ -104,7 +104,7 @@ def _fit_transducer(training: Pairs, seed: int) -> tuple[Transducer, list[float]
 def _watched(
     fit: Callable[..., Network], training: Pairs, config: MatcherConfig | TransducerConfig, metric: str
 ) -> tuple[Network, list[float]]:
-    """Learn under a progress bar; the model and its curve."""
+    """Train under a progress bar; the model and its learning curve."""
     values: list[float] = []
     with progress_bar("   learning", config.train.steps, unit="steps") as bar:
         model = fit(
@@ -122,7 +122,7 @@ def _unseen(test: Pairs, training: Pairs) -> Pairs:
 
 
 def _minimal_pairs(matcher: Matcher, test: Pairs) -> tuple[float, int]:
-    """Sources with a run of As: how often the right target is accepted and the one with two as is not."""
+    """Minimal pairs, sources with a run of As: how often the right target is accepted and that with two as is not."""
     sources = [source for source in test.sources if "AA" in source.removeprefix("B")]
     doubled = [re.sub("A+", lambda run: run[0][:2], source.removeprefix("B")).lower() for source in sources]
     right, wrong = (matcher.match(Pairs(sources, targets)) for targets in (list(map(transcribe, sources)), doubled))

@@ -33,7 +33,7 @@ MANY = 50
 
 
 class ExplainFormat(StrEnum):
-    """How explanations are written."""
+    """Output format of explanations."""
 
     TEXT = "text"
     JSON = "json"
@@ -43,7 +43,7 @@ class ExplainFormat(StrEnum):
 
 
 class Picture(StrEnum):
-    """Which picture is drawn."""
+    """Picture name: which one is drawn."""
 
     ALPHA = "alpha"
     POSTERIORS = "posteriors"
@@ -146,7 +146,7 @@ def _data(
 
 
 def _written(made: Iterator[Explanation], format_: ExplainFormat, picture: Picture) -> Iterator[str]:
-    """Parts of the output, one per pair, and what a page has around them."""
+    """Output chunks, one per pair, and what a page has around them."""
     from nsed.explain.render.html import page
 
     if format_ is ExplainFormat.HTML:

@@ -1,4 +1,4 @@
-"""A report's figures on a terminal."""
+"""Terminal report: metrics with their confidence intervals."""
 
 from rich.markup import escape
 from rich.table import Table
@@ -8,11 +8,11 @@ from nsed.evaluate.report import Caution, Figure, Report
 from nsed.evaluate.report.records import in_words
 
 WIDTH = 140
-"""Room for the widest table: where the terminal has less, lines go on below."""
+"""Console width, room for the widest table: where the terminal has less, lines go on below."""
 
 
 def show_report(report: Report) -> None:
-    """What makes the figures worth less, the figures, and how they differ from another model's."""
+    """Show cautions, metrics, and how they differ from another model's."""
     for caution in report.cautions:
         show_caution(caution)
     out.print(_figures_table(report), width=max(out.width, WIDTH))
@@ -38,7 +38,7 @@ def _cells(figure: Figure | None) -> list[str]:
 
 
 def show_caution(caution: Caution) -> None:
-    """Before anything that it makes worth less."""
+    """Show a data caution (leakage, controls) before the metrics that it makes worth less."""
     out.print(f"[bold yellow]caution:[/] {escape(caution.message)}")
     for figure in caution.figures:
         out.print(f"  {escape(figure.title)} {figure} [dim]{escape(figure.note)}[/]")

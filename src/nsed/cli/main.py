@@ -1,4 +1,4 @@
-"""`nsed` itself: its groups of commands, and what happens when one of them fails."""
+"""Entry point of `nsed`: its groups of commands, and error handling, what happens when one of them fails."""
 
 import io
 import os

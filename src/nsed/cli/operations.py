@@ -21,7 +21,7 @@ _COLOURS = {"delete": "red", "insert": "green", "substitute": "yellow"}
 
 
 def operation_table(chosen: Sequence[LearnedOperation]) -> Table:
-    """Operations with their probability and cost, in the order given."""
+    """Operation table with probability and cost, in the order given."""
     table = Table("operation", "probability", "cost (nats)", title="strongest operations")
     for one in chosen:
         table.add_row(f"[{_COLOURS[one.kind]}]{escape(str(one))}[/]", f"{one.probability:.4f}", f"{one.cost:.2f}")
@@ -29,7 +29,7 @@ def operation_table(chosen: Sequence[LearnedOperation]) -> Table:
 
 
 class Kind(StrEnum):
-    """Which operations."""
+    """Operation kind filter."""
 
     DELETE = "delete"
     INSERT = "insert"

@@ -1,4 +1,4 @@
-"""How models are trained from the command line: by steps under a progress bar, by EM, or at once."""
+"""Training recipes of the command line: by steps under a progress bar, by EM, or at once."""
 
 import shutil
 from collections.abc import Callable, Mapping
@@ -19,13 +19,13 @@ from nsed.train.run_folder import RunFolder
 from nsed.train.saved_model import DESCRIPTION
 
 KINDS: Registry[str] = Registry("--model")
-"""Every kind of model by the name that users choose it by."""
+"""Model kinds by the name that users choose them by."""
 for _kind in MODEL_KINDS:
     KINDS.register(_kind, _kind)
 
 
 class TrainingRequest(NamedTuple):
-    """What the user wants trained."""
+    """Training request: what the user wants trained."""
 
     pairs: Pairs
     validation: Pairs | None
@@ -33,11 +33,11 @@ class TrainingRequest(NamedTuple):
     output: Path
     resume: bool
     start: Any = None
-    """The model that learns more, of the kind that the settings are for; None for a new one."""
+    """Starting model for fine-tuning, of the kind that the settings are for; None for a new one."""
 
 
 def config_of(kind: str) -> type[StringConfig]:
-    """The settings of a kind of model. Raises `UnknownNameError` for one that there is not."""
+    """Config class of a kind of model. Raises `UnknownNameError` for one that there is not."""
     config: type[StringConfig] = model_class(KINDS[kind]).configs[kind]
     return config
 
@@ -57,7 +57,7 @@ def train_model(request: TrainingRequest) -> str:
 
 
 def train_edit_distance(request: TrainingRequest) -> str:
-    """EM; the model is saved after every iteration."""
+    """Train by EM; the model is saved after every iteration."""
     if request.validation is not None:
         raise ArgumentError("--validation", got="a file", expected="none: EM needs no validation")
     resumes = request.resume and (request.output / DESCRIPTION).exists()
@@ -77,7 +77,7 @@ def fit_edit_distance(
     start: LearnableEditDistance | None = None,
     output: Path | None = None,
 ) -> LearnableEditDistance:
-    """EM under a progress bar, saving after every iteration if there is a folder to save to."""
+    """Train by EM under a progress bar, saving after every iteration if there is a folder to save to."""
     count = len(pairs.positives())
     with progress_bar("training", count * settings.iterations) as bar:
         if start is not None:
@@ -92,7 +92,7 @@ def fit_edit_distance(
 
 
 def summary(model: LearnableEditDistance, pairs: int) -> str:
-    """What EM did, in a line."""
+    """EM summary in a line."""
     first, last = model.history[0], model.history[-1]
     ended = "converged" if model.converged else "stopped"
     steps = f"{ended} after {_many(len(model.history), 'iteration')} over {_many(pairs, 'pair')}"
@@ -100,7 +100,7 @@ def summary(model: LearnableEditDistance, pairs: int) -> str:
 
 
 def _train_network(request: TrainingRequest, fit: Callable[..., NetworkModel], metric: str) -> NetworkModel:
-    """Train under a progress bar; the state is saved at every validation, and dropped when all is done."""
+    """Train a network under a progress bar; a checkpoint is saved at every validation, and dropped when all is done."""
     run = RunFolder(request.output)
     if not request.resume:
         shutil.rmtree(run.checkpoint, ignore_errors=True)
@@ -128,7 +128,7 @@ def _many(count: int, thing: str) -> str:
 
 
 def train_lexstat(request: TrainingRequest) -> str:
-    """LexStat learns from a word list beside the pairs."""
+    """Train LexStat from a word list beside the pairs."""
     if not request.settings.word_list:
         raise ArgumentError("word_list", got="nothing", expected="a word list to learn from: --set word_list=FILE")
     words = [Entry(word.language, word.concept, word.tokens) for word in read_word_list(request.settings.word_list)]

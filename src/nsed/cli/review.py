@@ -33,11 +33,11 @@ if TYPE_CHECKING:
     from nsed.text import Pairs
 
 LINES = (".tsv", ".txt")
-"""Endings of files that may have words or pairs, like those of no known ending."""
+"""Text file endings, of files that may have words or pairs, like those of no known ending."""
 
 
 class ReviewFormat(StrEnum):
-    """How the review is written."""
+    """Output format of the review."""
 
     TSV = "tsv"
     JSON = "json"
@@ -45,7 +45,7 @@ class ReviewFormat(StrEnum):
 
 
 class ReviewOrder(StrEnum):
-    """What comes first: `nsed.jobs.review.Order`."""
+    """Review order: `nsed.jobs.review.Order`."""
 
     CONFIDENCE = "confidence"
     MARGIN = "margin"
@@ -117,7 +117,7 @@ def _rows(
 
 
 def words_or_pairs(path: Path, columns: list[str] | None) -> list[str] | Pairs:
-    """What a file has: pairs, if it is of a kind that has columns, or if its first line has a tab."""
+    """Input type detection: pairs, if the file is of a kind that has columns, or if its first line has a tab."""
     from nsed.text import read_pairs
     from nsed.text.readers import READERS
     from nsed.text.readers.delimited import TAB, Row, parse_rows

@@ -31,14 +31,14 @@ if TYPE_CHECKING:
 
 
 class By(StrEnum):
-    """What comes first."""
+    """Sort order: what comes first."""
 
     SUPPORT = "support"
     SURPRISE = "surprise"
 
 
 class RulesFormat(StrEnum):
-    """How rules are written."""
+    """Output format of rules."""
 
     TABLE = "table"
     TSV = "tsv"
@@ -47,7 +47,7 @@ class RulesFormat(StrEnum):
 
 
 class _Wanted(NamedTuple):
-    """How the answer is to be written."""
+    """Output options: how the answer is to be written."""
 
     form: RulesFormat
     output: Path | None
@@ -130,7 +130,7 @@ def rules(
 
 
 def _check(pairs: Path | None, against: Path | None, against_data: Path | None, by: By) -> None:
-    """Raise for options that do not go together."""
+    """Option check: raise for options that do not go together."""
     if against is not None and against_data is not None:
         raise ArgumentError("--against, --against-data", got="both", expected="one of them")
     if against_data is not None and pairs is None:
@@ -140,7 +140,7 @@ def _check(pairs: Path | None, against: Path | None, against_data: Path | None, 
 
 
 def _data(path: Path | None, columns: str | None) -> Pairs | None:
-    """The pairs of a file that match; None without a file."""
+    """Positive pairs of a file; None without a file."""
     from nsed.text import read_pairs
 
     if path is None:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from nsed.config import Config
 
 INTERRUPTED = 130
-"""Exit status after Ctrl-C, as shells have it."""
+"""SIGINT exit status, after Ctrl-C, as shells have it."""
 
 
 TrainingPairs = Annotated[
@@ -139,7 +139,7 @@ def _start(path: Path) -> Model:
 
 
 def _kind(values: dict[Any, Any], start: Model | None) -> str:
-    """The kind of model that is wanted; that of the model to start from, if there is one."""
+    """Model kind that is wanted; that of the model to start from, if there is one."""
     kind = str(values.get("model", "edit-distance"))
     if start is not None and kind != start.config.model:
         raise ArgumentError("--model", got=kind, expected=f"{start.config.model}, as the model to start from is one")
@@ -147,7 +147,7 @@ def _kind(values: dict[Any, Any], start: Model | None) -> str:
 
 
 def _suggested(pairs: Path | None, start: Model | None) -> dict[str, Any]:
-    """Settings that nobody has to give: those of the model to start from, or what the data suggests."""
+    """Default settings that nobody has to give: those of the model to start from, or what the data suggests."""
     from nsed.text import reader_for
 
     if start is not None:
@@ -158,7 +158,7 @@ def _suggested(pairs: Path | None, start: Model | None) -> dict[str, Any]:
 def _values(
     before: Path | None, suggested: dict[str, Any], config: Path | None, given: dict[str, Any]
 ) -> dict[Any, Any]:
-    """Options go over the file, the file over what was there: the training to resume, or what suggests itself."""
+    """Config precedence: options over the file, the file over the training to resume, or over what suggests itself."""
     from nsed.config import flat, merged, read_yaml
 
     values: dict[Any, Any] = read_yaml(before) if before is not None and before.exists() else suggested
@@ -168,7 +168,7 @@ def _values(
 
 
 def _prepare(output: Path, settings: Config, *, keep: bool) -> None:
-    """Make the folder and write the settings; what is there already is not overwritten by accident."""
+    """Prepare the run folder and write the settings; what is there already is not overwritten by accident."""
     from nsed.train.run_folder import CHECKPOINT
     from nsed.train.saved_model import DESCRIPTION
 

@@ -1,4 +1,4 @@
-"""What a split scores without a model: written beside the files of a split, and shown beside every score on them."""
+"""Data leakage controls: what a split scores without a model, written beside its files and shown beside every score."""
 
 import json
 from pathlib import Path
@@ -18,7 +18,7 @@ CONTROLS = {
 
 
 def write_controls(folder: Path, splits: Splits, *, protocol: str) -> None:
-    """Write what the controls score on each part, and how many of its pairs the training part has too."""
+    """Write control scores on each part, and how many of its pairs the training part has too."""
     report = check_leaks(splits._asdict(), symbols="tokens")
     leaks = {overlap.later: overlap.leaks for overlap in report.overlaps if overlap.earlier == report.parts[0].part}
     parts = {each.part: {"leaks": leaks[each.part], **_scores(each)} for each in report.controls}
@@ -27,7 +27,7 @@ def write_controls(folder: Path, splits: Splits, *, protocol: str) -> None:
 
 
 def cautions_of(pairs: Path) -> tuple[Caution, ...]:
-    """What to know before one believes a score on this file; nothing where no controls are written beside it."""
+    """Data cautions, what to know before one believes a score on this file; nothing where no controls are beside it."""
     part = _parts_beside(pairs).get(pairs.stem)
     if part is None:
         return ()

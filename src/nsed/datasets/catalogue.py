@@ -1,4 +1,4 @@
-"""The data sets that have names: where they are published, what is in them, and what is known before they are read."""
+"""Data set catalogue by name: where they are published, what is in them, and what is known before they are read."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -13,45 +13,45 @@ from nsed.text import Pairs, SymbolKind
 
 @dataclass(frozen=True)
 class DataFile:
-    """A file that can be had from a public address."""
+    """Downloadable file, which can be had from a public address."""
 
     name: str
-    """Its place below the cache or `NSED_DATA`, with slashes."""
+    """Relative path below the cache or `NSED_DATA`, with slashes."""
     url: str
     sha256: str
     size: int
-    """In bytes."""
+    """File size in bytes."""
     member: str | None = None
-    """Where the address is that of a ZIP archive: the file's name in it."""
+    """ZIP member, where the address is that of an archive: the file's name in it."""
 
     @property
     def public_name(self) -> str:
-        """What the file is called where it comes from, without its folder."""
+        """File name where the file comes from, without its folder."""
         return (self.member or self.url).rsplit("/", 1)[-1]
 
 
 Reading = Callable[[Sequence[Path]], Splits]
-"""From the data set's files, in their order, to its parts."""
+"""Split reader: from the data set's files, in their order, to its parts."""
 
 
 @dataclass(frozen=True)
 class DataSet:
-    """A data set that has a name."""
+    """Catalogue entry of a data set that has a name."""
 
     what: str
     size: str
-    """How many words or pairs there are, for people."""
+    """Size in words or pairs, for people."""
     columns: str
-    """What sources and targets, or the columns of a word list, are."""
+    """Column description: what sources and targets, or the columns of a word list, are."""
     licence: str
     citation: str
     parts: Reading | None
-    """None for a word list: its protocol makes the parts."""
+    """Reader of the split from the files; None for a word list: its protocol makes the parts."""
     files: tuple[DataFile, ...] = ()
     package: str | None = None
-    """The Python package that carries the data."""
+    """Python package that carries the data."""
     symbols: tuple[SymbolKind, SymbolKind] = ("graphemes", "graphemes")
-    """What sources and targets are made of."""
+    """Symbol kinds: what sources and targets are made of."""
 
 
 _CNTK = "https://raw.githubusercontent.com/microsoft/CNTK"

@@ -1,4 +1,4 @@
-"""Word lists in CLDF, the Cross-Linguistic Data Formats: forms in one table, their cognate sets in another.
+"""CLDF word lists (Cross-Linguistic Data Formats): forms in one table, their cognate sets in another.
 
 `pycldf` (extra `cognates`) reads the metadata, which say which files and columns there are; the rows are read here, as
 strictly as those of any other file.
@@ -19,14 +19,14 @@ FORM_COLUMNS = ("id", "languageReference", "parameterReference", "segments", "fo
 
 
 class CldfColumn(NamedTuple):
-    """A column's name in its file, and what stands between the parts of its cells."""
+    """CLDF column: its name in its file, and what stands between the parts of its cells."""
 
     name: str
     separator: str | None
 
 
 def read_cldf(path: str | Path) -> list[Word]:
-    """The words of a CLDF Wordlist that are in a cognate set, in the order of the sets' table.
+    """Read a CLDF Wordlist: the words that are in a cognate set, in the order of the sets' table.
 
     `path` is the metadata file (`...-metadata.json`), or a folder with one. Languages and concepts are called by their
     identifiers. A form in several cognate sets is as many words; a form in none is left out. Without segments, the
@@ -42,7 +42,7 @@ def read_cldf(path: str | Path) -> list[Word]:
 
 
 def is_cldf(path: str | Path) -> bool:
-    """Whether a path looks like a CLDF data set: a folder, or a metadata file."""
+    """CLDF detection: whether a path looks like a data set of it, a folder or a metadata file."""
     return Path(path).is_dir() or Path(path).name.endswith("-metadata.json")
 
 
@@ -70,7 +70,7 @@ def _metadata(path: Path) -> Path:
 
 
 def _words_of_forms(dataset: Any) -> Iterator[Word]:
-    """Where the forms themselves have a column of cognate sets."""
+    """Words where the forms themselves have a column of cognate sets."""
     if _column(dataset, FORMS, "cognatesetReference") is None:
         message = f"neither a {COGNATES} nor cognate sets in the {FORMS}: there are no classes to learn from"
         raise DataError(dataset.directory, message)
@@ -89,7 +89,7 @@ def _words_of_sets(dataset: Any, forms: dict[str, list[str]]) -> Iterator[Word]:
 
 
 def _forms(dataset: Any) -> dict[str, list[str]]:
-    """Language, concept, segments and form of each form's identifier."""
+    """Form table: language, concept, segments and form of each form's identifier."""
     forms: dict[str, list[str]] = {}
     for path, row in _rows(dataset, FORMS, *FORM_COLUMNS):
         identifier, *rest = row.cells
@@ -109,7 +109,7 @@ def _word(dataset: Any, path: Path, row: Row) -> Word:
 
 
 def _rows(dataset: Any, table: str, *terms: str) -> Iterator[tuple[Path, Row]]:
-    """The cells of these columns, empty for one that the table need not have and has not."""
+    """Table rows: the cells of these columns, empty for one that the table need not have and has not."""
     path = Path(dataset.directory) / str(dataset[table].url)
     columns = [_column(dataset, table, term) for term in terms]
     if missing := [term for term, column in zip(terms, columns, strict=True) if not column and term != "segments"]:

@@ -1,4 +1,4 @@
-"""What no model is needed for: scores that labelled pairs give away. Report them beside every score of a model."""
+"""Data leakage controls: scores that need no model. Report them beside every score of a model."""
 
 from collections import Counter
 
@@ -12,7 +12,7 @@ from nsed.text import Pairs, SymbolKind
 
 
 def lookup_score(training: Pairs, test: Pairs) -> MatchingScore:
-    """Of a table that calls a match whatever is, either way round, a positive pair of the training data.
+    """Lookup control score: a table calls a match whatever is, either way round, a positive training pair.
 
     >>> training = Pairs(["hand", "foot"], ["Hand", "Hand"], [True, False])
     >>> lookup_score(training, Pairs(["Hand", "foot"], ["hand", "Fuß"], [True, True])).recall
@@ -22,7 +22,7 @@ def lookup_score(training: Pairs, test: Pairs) -> MatchingScore:
 
 
 def chain_score(training: Pairs, test: Pairs) -> MatchingScore:
-    """Of a table that calls a match whatever two words a chain of positive training pairs connects.
+    """Transitive lookup control score: it calls a match any two words that a chain of positive training pairs connects.
 
     So much can be had by remembering classes of words, without a look at what they are made of.
 
@@ -34,7 +34,7 @@ def chain_score(training: Pairs, test: Pairs) -> MatchingScore:
 
 
 def levenshtein_score(tuning: Pairs, test: Pairs, *, symbols: SymbolKind = "graphemes") -> MatchingScore:
-    """Of 1 - edits / symbols of the longer string, with the threshold that gives the best F1 on the tuning pairs."""
+    """Levenshtein control score: 1 - edits / symbols of the longer string, at the tuning pairs' best F1 threshold."""
     config = LevenshteinConfig(source_symbols=symbols, target_symbols=symbols)
     model = Levenshtein.fit(tuning, config=config)
     return matching_score(model.score(test), labels_of(test), model.threshold)

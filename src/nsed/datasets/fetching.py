@@ -1,4 +1,4 @@
-"""Data sets from their public addresses into the cache, or from the folder that `NSED_DATA` names."""
+"""Data set download, from public addresses into the cache; or the folder that `NSED_DATA` names."""
 
 import hashlib
 import os
@@ -21,33 +21,33 @@ READ_AT_ONCE = 1 << 20
 
 
 class Place(Enum):
-    """Where a file was found."""
+    """File origin: where a file was found."""
 
     OWN_FOLDER = "in NSED_DATA"
     CACHE = "cached"
 
 
 class FoundFile(NamedTuple):
-    """A file, and where it was found."""
+    """Located file, and where it was found."""
 
     path: Path
     place: Place
 
 
 def cache_folder() -> Path:
-    """Where fetched files go."""
+    """Cache folder, where fetched files go."""
     if own := os.environ.get("NSED_CACHE"):
         return Path(own).expanduser()
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache").expanduser() / "nsed"
 
 
 def cache_path(file: DataFile) -> Path:
-    """Where the file is put, or has to be put by hand."""
+    """Cache path, where the file is put, or has to be put by hand."""
     return cache_folder() / file.name
 
 
 def find(file: DataFile) -> FoundFile | None:
-    """The file in `NSED_DATA`, else in the cache; None where neither has it. Its content is not looked at."""
+    """Locate the file in `NSED_DATA`, else in the cache; None where neither has it. Its content is not looked at."""
     own = os.environ.get("NSED_DATA")
     if own and (path := Path(own).expanduser() / file.name).is_file():
         return FoundFile(path, Place.OWN_FOLDER)
@@ -64,7 +64,7 @@ def digest(path: Path) -> str:
 
 
 def verify(path: Path, file: DataFile) -> Path:
-    """The path, if its content is that of the file. Raises `DataError` with both hashes if not."""
+    """Verify the SHA-256 of the file and return its path. Raises `DataError` with both hashes if it differs."""
     try:
         got = digest(path)
     except OSError as error:
@@ -79,11 +79,11 @@ DOWNLOADED_AT_ONCE, TIMEOUT = 1 << 16, 30.0
 PARTIAL, NOTHING_LEFT = 206, 416
 
 OnBytes = Callable[[int, int | None], None]
-"""Told how many bytes are there, and how many there will be if that is known."""
+"""Download progress callback: told how many bytes are there, and how many there will be if that is known."""
 
 
 def download(url: str, part: Path, *, on_bytes: OnBytes) -> None:
-    """Go on with the file `part` until it is complete; after a fault it stays, so that the next call goes on.
+    """Resume the download of the file `part` until it is complete; after a fault it stays for the next call to go on.
 
     Raises `DownloadError`, which says why.
     """
@@ -101,7 +101,7 @@ def download(url: str, part: Path, *, on_bytes: OnBytes) -> None:
 
 
 def _append(answer: HTTPResponse, part: Path, start: int, on_bytes: OnBytes) -> None:
-    """Write what comes after the first `start` bytes; a server that knows no ranges starts at 0."""
+    """Append what comes after the first `start` bytes (HTTP range); a server that knows no ranges starts at 0."""
     length = answer.headers.get("Content-Length")
     total = start + int(length) if length else None
     done = start
@@ -119,7 +119,7 @@ PART = ".part"
 
 
 def fetch(name: str, *, folder: str | Path | None = None) -> list[Path]:
-    """Where the files of a data set are, after those that are missing have been fetched.
+    """Download what is missing of a data set; the paths of its files.
 
     With `folder` they are copied from there: a folder with the layout of the cache, or with the files under the names
     they were published with. Raises `DownloadError` where that does not work, and says what to put where.
@@ -140,7 +140,7 @@ def files_of(name: str) -> tuple[DataFile, ...]:
 def fetch_file(
     file: DataFile, name: str, *, folder: str | Path | None = None, on_bytes: OnBytes = lambda done, total: None
 ) -> Path:
-    """Where the file is. What is there already stays, unless it is in the cache and its content is wrong."""
+    """Download a file; its path. What is there already stays, unless it is in the cache and its content is wrong."""
     found = find(file)
     if found and not (found.place is Place.CACHE and _is_wrong(found.path, file)):
         return verify(found.path, file)
@@ -163,7 +163,7 @@ def _is_wrong(path: Path, file: DataFile) -> bool:
 
 @contextmanager
 def _writing(file: DataFile) -> Iterator[None]:
-    """What the disk complains of becomes our complaint."""
+    """Disk errors as `DataError`: what the disk complains of becomes our complaint."""
     try:
         yield
     except OSError as error:
@@ -194,7 +194,7 @@ def _download(file: DataFile, name: str, on_bytes: OnBytes) -> None:
 
 
 def _part(file: DataFile) -> Path:
-    """Beside the file, with the name of what is downloaded, so that both sets of one archive can go on with it."""
+    """Partial download path: beside the file, named after the download, so that both sets of one archive share it."""
     return cache_path(file).with_name(urlsplit(file.url).path.rsplit("/", 1)[-1] + PART)
 
 
@@ -218,7 +218,7 @@ def _check(file: DataFile, content: bytes) -> None:
 
 
 def by_hand(name: str) -> str:
-    """What to put where for the files of a data set that are missing."""
+    """Manual download instructions: what to put where for the files of a data set that are missing."""
     lines = ["Without a network, put these files there:"]
     for file in DATASETS[name].files:
         if find(file) is None:

@@ -1,4 +1,4 @@
-"""What the parts of a data set have in common, and what a test score is worth without a model.
+"""Data leakage between the parts of a data set, and what a test score is worth without a model.
 
 A pair of the training data that stands in the test data too, perhaps the other way round, is a leak: a table finds it.
 So is, where there are no labels, a source of the training data, even where it has another target. Strings that both
@@ -20,34 +20,34 @@ from nsed.text import Pairs, SymbolKind
 
 @dataclass(frozen=True)
 class PartFacts:
-    """A part by itself; what needs labels is None without."""
+    """Split statistics of a part by itself; what needs labels is None without."""
 
     part: str
     pairs: int
     positives: int | None
     negatives: int | None
     duplicates: int
-    """Pairs that stood earlier in the part, the same way round."""
+    """Duplicate pairs that stood earlier in the part, the same way round."""
     both_labels: int | None
-    """Different pairs, whichever way round, that are called a match and also none."""
+    """Contradictory labels: different pairs, whichever way round, that are called a match and also none."""
     identical: int
-    """Positives (without labels: pairs) of a string with itself."""
+    """Identical pairs, of a string with itself: positives (without labels: pairs)."""
 
 
 @dataclass(frozen=True)
 class Overlap:
-    """What a later part has in common with an earlier one."""
+    """Overlap (leakage) of a later part with an earlier one."""
 
     earlier: str
     later: str
     same_pairs: int
-    """Pairs of the later part that the earlier one has too."""
+    """Leaked pairs of the later part that the earlier one has too."""
     reversed_pairs: int
-    """Pairs of the later part that the earlier one has the other way round only."""
+    """Reversed leaked pairs of the later part, which the earlier one has the other way round only."""
     other_label: int | None
-    """Pairs of the later part that the earlier one has, whichever way round, with the other label; None without."""
+    """Conflicting pairs, which the earlier part has, whichever way round, with the other label; None without labels."""
     strings: int
-    """Different strings of the later part that the earlier one has too."""
+    """Shared strings: different ones of the later part that the earlier one has too."""
     share_of_strings: float
     same_source: int | None
     """Different sources of the later part that the earlier one has too, at least once with the same target; None with
@@ -58,19 +58,19 @@ class Overlap:
 
     @property
     def leaks(self) -> int:
-        """How many pairs, or without labels how many pairs and sources, are known from the earlier part."""
+        """Leak count: how many pairs, or without labels how many pairs and sources, are known from the earlier part."""
         return self.same_pairs + self.reversed_pairs + (self.source_only or 0)
 
 
 @dataclass(frozen=True)
 class Controls:
-    """What labelled pairs score without a model."""
+    """Control scores: what labelled pairs score without a model."""
 
     part: str
     lookup: MatchingScore
-    """A table of the training positives, either way round."""
+    """Lookup control: a table of the training positives, either way round."""
     chains: MatchingScore
-    """A table of the words that chains of training positives connect."""
+    """Transitive lookup control: a table of the words that chains of training positives connect."""
     levenshtein: MatchingScore
     frequency: MatchingScore
     """How many training positives have the rarer of the two words."""
@@ -80,7 +80,7 @@ class Controls:
 
 @dataclass(frozen=True)
 class LeakReport:
-    """All that was found; no controls where there are no labels."""
+    """Leak report; no controls where there are no labels."""
 
     parts: list[PartFacts]
     overlaps: list[Overlap]
@@ -88,12 +88,12 @@ class LeakReport:
 
     @property
     def leaks(self) -> int:
-        """How many pairs and sources an earlier part gives away."""
+        """Leak count: how many pairs and sources an earlier part gives away."""
         return sum(overlap.leaks for overlap in self.overlaps)
 
 
 def check_leaks(parts: Mapping[str, Pairs], *, symbols: SymbolKind = "graphemes") -> LeakReport:
-    """Compare the parts of a data set: the first is for training, the last for testing, one between for validation.
+    """Check the splits for leaks: the first part is for training, the last for testing, one between for validation.
 
     The threshold of the Levenshtein similarity is tuned on the validation part, without one on the training part.
     `symbols` says what that similarity counts.

@@ -1,4 +1,4 @@
-"""Data sets by their names."""
+"""Data set loading by name."""
 
 from pathlib import Path
 
@@ -10,11 +10,11 @@ from nsed.datasets.word_list import CLASSES, Word, read_word_list
 from nsed.errors import ArgumentError, DataError
 
 PROTOCOL = "concepts"
-"""How word lists are split unless somebody says otherwise: nothing of it leaks."""
+"""Default split protocol of word lists: nothing of it leaks."""
 
 
 def names() -> list[str]:
-    """The names of all data sets.
+    """Data set names.
 
     >>> [name for name in names() if name.startswith("cognates")]
     ['cognates-aa', 'cognates-ie']
@@ -23,7 +23,7 @@ def names() -> list[str]:
 
 
 def load(name: str, *, protocol: str | None = None, options: SplitOptions | None = None) -> Splits:
-    """Training, validation and test pairs of a data set; nothing is downloaded.
+    """Load training, validation and test pairs of a data set; nothing is downloaded.
 
     `g2p-cmudict`: as published, but validation without the words that training has. `translit-ar2en`: as published.
     Word lists (`cognates-ie`, `cognates-aa`): split by a protocol of `nsed.datasets.protocols`, by default `concepts`;
@@ -45,7 +45,7 @@ def load(name: str, *, protocol: str | None = None, options: SplitOptions | None
 
 
 def load_words(name: str, *, class_column: str = CLASSES) -> list[Word]:
-    """The words of a word list, for a protocol of `nsed.datasets.protocols`."""
+    """Load the words of a word list, for a protocol of `nsed.datasets.protocols`."""
     if DATASETS[name].parts is not None:
         lists = ", ".join(each for each in DATASETS if DATASETS[each].parts is None)
         raise ArgumentError("name", got=repr(name), expected=f"a word list: {lists}")
@@ -53,7 +53,7 @@ def load_words(name: str, *, class_column: str = CLASSES) -> list[Word]:
 
 
 def paths_of(name: str) -> list[Path]:
-    """Where the files of a data set are. Raises `DataError` where one is missing or is not as published."""
+    """File paths of a data set. Raises `DataError` where one is missing or is not as published."""
     return [_path(file, name) for file in DATASETS[name].files]
 
 

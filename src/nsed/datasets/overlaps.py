@@ -1,4 +1,4 @@
-"""What the parts of a data set have in common: pairs, concepts and cognate classes."""
+"""Split overlaps: pairs, concepts and cognate classes that the parts of a data set have in common."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -18,51 +18,51 @@ Flags = NDArray[np.bool_]
 
 @dataclass(frozen=True)
 class NumberedPairs:
-    """Rows of sources and targets; the same number is the same string, in all parts that were numbered together."""
+    """Integer-coded pairs; the same number is the same string, in all parts that were numbered together."""
 
     sources: Numbers
     targets: Numbers
     labels: Flags | None
     all_strings: int
-    """How many different strings there are in all parts."""
+    """Vocabulary size: how many different strings there are in all parts."""
 
     @cached_property
     def keys(self) -> Numbers:
-        """A number for each pair."""
+        """Pair keys, a number each."""
         return self.sources * self.all_strings + self.targets
 
     @cached_property
     def reversed_keys(self) -> Numbers:
-        """The number of each pair's reverse."""
+        """Reversed pair keys, the number of each pair's reverse."""
         return self.targets * self.all_strings + self.sources
 
     @cached_property
     def unordered_keys(self) -> Numbers:
-        """A number for each pair that is also its reverse's."""
+        """Unordered pair keys, a number for each pair that is also its reverse's."""
         return np.minimum(self.keys, self.reversed_keys)
 
     @cached_property
     def sorted_keys(self) -> Numbers:
-        """The pairs' numbers in order, where others are found quickly."""
+        """Sorted pair keys, where others are found quickly."""
         return np.sort(self.keys)
 
     @cached_property
     def has_source(self) -> Flags:
-        """For each string of all parts, whether it is a source here."""
+        """Source mask: for each string of all parts, whether it is a source here."""
         return _marked(self.sources, self.all_strings)
 
     @cached_property
     def has_string(self) -> Flags:
-        """For each string of all parts, whether it is here."""
+        """String mask: for each string of all parts, whether it is here."""
         return self.has_source | _marked(self.targets, self.all_strings)
 
     def sorted_with(self, label: bool) -> Numbers:
-        """The unordered keys of all pairs with this label, in order."""
+        """Sorted unordered keys of all pairs with this label."""
         return np.sort(self.unordered_keys[self.labels == label])
 
 
 def number_together(parts: Sequence[Pairs]) -> list[NumberedPairs]:
-    """The same numbers for the same strings in all parts.
+    """Encode parts together: the same numbers for the same strings in all of them.
 
     >>> one, other = number_together([Pairs(["a"], ["b"]), Pairs(["b"], ["a"])])
     >>> one.keys == other.reversed_keys
@@ -75,7 +75,7 @@ def number_together(parts: Sequence[Pairs]) -> list[NumberedPairs]:
 
 
 def among(keys: Numbers, ordered: Numbers) -> Flags:
-    """For each key whether it is one of those in order; much faster than `np.isin` where these are many.
+    """Membership test by binary search: for each key whether it is in sorted ones; faster than `np.isin` for many.
 
     >>> among(np.array([3, 1, 9]), np.array([1, 2, 3]))
     array([ True,  True, False])
@@ -99,7 +99,7 @@ def _marked(places: Numbers, size: int) -> Flags:
 
 @dataclass(frozen=True)
 class WordOverlap:
-    """Concepts and classes of a later part that an earlier one has too, and how many of its own these are.
+    """Word overlap: concepts and classes of a later part that an earlier one has too, and their share of its own.
 
     Whoever learns from words of a class has seen what other words of it look like, even where no pair is the same.
     """
@@ -113,14 +113,14 @@ class WordOverlap:
 
 
 class _Known(NamedTuple):
-    """What is known of a string, or of a part."""
+    """Known concepts and classes of a string, or of a part."""
 
     concepts: set[str]
     classes: set[str]
 
 
 def word_overlaps(parts: Mapping[str, Pairs], words: list[Word]) -> list[WordOverlap]:
-    """Compare the parts, the earlier ones first.
+    """Compare the concepts and classes of the parts, the earlier ones first.
 
     The concept of a pair is the one that both its strings are words for; its class, if it is a positive, the one that
     both are of. Pairs that have several, such as words for hand and arm in two languages, do not count.

@@ -16,7 +16,7 @@ TRAINING, VALIDATION, TEST = range(3)
 
 
 def within_concepts(words: list[Word], *, same_language: bool = False) -> np.ndarray:
-    """Places of all two words of one concept and of two languages, or of any, a row for each two.
+    """Within-concept pairs: places of all two words of one concept and of two languages, or of any, a row for each two.
 
     >>> words = [Word("L1", "hand", "a", "1"), Word("L2", "hand", "b", "1"), Word("L2", "foot", "c", "2")]
     >>> within_concepts(words).tolist()
@@ -31,7 +31,7 @@ def within_concepts(words: list[Word], *, same_language: bool = False) -> np.nda
 
 
 def concept_parts(words: list[Word], *, validation: float, test: float, seed: int) -> np.ndarray:
-    """The part of each word, where shares of the concepts are held out, at random but at least one concept each.
+    """Concept split: the part of each word, where shares of the concepts are held out, at random but at least one each.
 
     Nothing is held out for testing where that share is 0.
     """
@@ -48,7 +48,7 @@ def concept_parts(words: list[Word], *, validation: float, test: float, seed: in
 
 
 def split_pairs(words: list[Word], rows: np.ndarray, parts: np.ndarray) -> Splits:
-    """Labelled pairs in their parts; words of one class match.
+    """Labelled pairs in their parts; words of one cognate class match.
 
     Two concepts may have the same words (one Slavic word is both hand and arm). So that still no pair of strings
     stands in two parts, training gives up those of validation and test, and validation those of test.
@@ -67,12 +67,12 @@ def split_pairs(words: list[Word], rows: np.ndarray, parts: np.ndarray) -> Split
 
 
 def numbers(texts: list[str]) -> np.ndarray:
-    """A number for each text, the same for the same text."""
+    """Integer codes: a number for each text, the same for the same text."""
     return np.unique(np.array(texts, dtype=object), return_inverse=True)[1]
 
 
 def unordered(pairs: np.ndarray) -> np.ndarray:
-    """A key for each pair of numbers that is the same when the pair is the other way round.
+    """Unordered pair key, which is the same when the pair of numbers is the other way round.
 
     >>> unordered(np.array([[2, 5], [5, 2], [2, 2]])).tolist()
     [17, 17, 14]
@@ -85,19 +85,19 @@ VALIDATION_SHARE, TEST_SHARE = 0.1, 0.2
 
 
 def hold_out_concepts(words: list[Word], *, seed: int = 0) -> Splits:
-    """All pairs within a concept; 70, 10 and 20 % of the concepts are for training, validation and test."""
+    """Concept-held-out split, pairs within a concept: 70, 10 and 20 % of the concepts to train, validate and test."""
     words = list(dict.fromkeys(words))
     rows = within_concepts(words)
     return split_pairs(words, rows, parts_of_concepts(words, seed=seed)[rows[:, 0]])
 
 
 def parts_of_concepts(words: list[Word], *, seed: int = 0) -> np.ndarray:
-    """The part of each word by `hold_out_concepts`: TRAINING, VALIDATION or TEST of `concept_pairs`."""
+    """Concept split: the part of each word by `hold_out_concepts`: TRAINING, VALIDATION or TEST of `concept_pairs`."""
     return concept_parts(words, validation=VALIDATION_SHARE, test=TEST_SHARE, seed=seed)
 
 
 def hold_out_languages(words: list[Word], languages: Sequence[str], *, seed: int = 0) -> Splits:
-    """All pairs within a concept; those with one of the languages are for testing.
+    """Language-held-out split of the pairs within a concept: those with one of the languages are for testing.
 
     A tenth of the concepts, of the other languages, is for validation.
     """
@@ -110,7 +110,7 @@ def hold_out_languages(words: list[Word], languages: Sequence[str], *, seed: int
 
 
 def hold_out_family(words: list[Word], test_words: list[Word], *, seed: int = 0) -> Splits:
-    """All pairs within a concept of each list; those of the second list are for testing.
+    """Family-held-out split of the pairs within a concept of each list: those of the second list are for testing.
 
     A tenth of the first list's concepts is for validation.
     """
@@ -133,19 +133,19 @@ def _check_languages(words: list[Word], languages: Sequence[str]) -> None:
 
 @dataclass(frozen=True)
 class SplitOptions:
-    """What a user may say of a split; which of it a protocol takes is written beside the protocol."""
+    """Split options, what a user may say; which of it a protocol takes is written beside the protocol."""
 
     seed: int = 0
     held_out: int | None = None
-    """How many pairs are held out for validation, and as many for testing."""
+    """Held-out pairs for validation, and as many for testing."""
     languages: tuple[str, ...] = ()
-    """Languages that are held out."""
+    """Held-out languages."""
     test_words: list[Word] | None = None
-    """The other word list."""
+    """Test word list, the other one."""
 
 
 class Protocol(NamedTuple):
-    """A way to split, which of the options beside the seed it takes, and whether it cannot do without.
+    """Split protocol, which of the options beside the seed it takes, and whether it cannot do without.
 
     >>> PROTOCOLS["concept"]
     Traceback (most recent call last):

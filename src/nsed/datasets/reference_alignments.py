@@ -1,4 +1,4 @@
-"""Alignments to compare a model's with, by the statistical word aligner `eflomal` (extra `align`).
+"""Reference alignments to compare a model's with, by the statistical word aligner `eflomal` (extra `align`).
 
 Paper: section 4, alignment of pronunciations. Ours is eflomal where theirs is efmaral, its predecessor by the same
 author. It draws samples without a seed: two runs differ in a few links.
@@ -17,23 +17,23 @@ from nsed.text import Links, Pairs, SymbolSplitter
 
 
 class BothWays(NamedTuple):
-    """The links of each pair in both directions: from source to target, and back."""
+    """Bidirectional links of each pair: from source to target, and back."""
 
     forward: list[Links]
     reverse: list[Links]
 
     def symmetrised(self, heuristic: Callable[[Links, Links], Links]) -> list[Links]:
-        """One alignment of each pair, see `nsed.evaluate.alignment`."""
+        """Symmetrised alignment of each pair, see `nsed.evaluate.alignment`."""
         return [heuristic(*links) for links in zip(*self, strict=True)]
 
 
 def has_eflomal() -> bool:
-    """Whether the `eflomal` package is installed."""
+    """Availability of the `eflomal` package: whether it is installed."""
     return find_spec("eflomal") is not None
 
 
 def statistical_links(pairs: Pairs, *, source: SymbolSplitter, target: SymbolSplitter) -> BothWays:
-    """Which symbols belong together, learned from nothing but these pairs; the more of them, the better.
+    """Statistical word alignment of symbols, learned from nothing but these pairs; the more of them, the better.
 
     A pair with an empty string has no links, nor has one of more than a thousand symbols. Raises `NsedError` where
     eflomal is not installed.
@@ -51,7 +51,7 @@ def statistical_links(pairs: Pairs, *, source: SymbolSplitter, target: SymbolSpl
 
 
 def to_pharaoh(links: Links) -> str:
-    """A line of a Pharaoh file.
+    """Pharaoh format of links, a line of a file.
 
     >>> to_pharaoh(frozenset({(1, 2), (0, 0)}))
     '0-0 1-2'
@@ -60,6 +60,6 @@ def to_pharaoh(links: Links) -> str:
 
 
 def _numbered(strings: Iterable[Sequence[str]]) -> list[str]:
-    """Symbols as numbers between spaces: eflomal would split at spaces within symbols, and make capitals small."""
+    """Integer-coded symbols between spaces: eflomal would split at spaces within symbols, and make capitals small."""
     numbers: dict[str, int] = {}
     return [" ".join(str(numbers.setdefault(symbol, len(numbers))) for symbol in symbols) for symbols in strings]

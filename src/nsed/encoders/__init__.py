@@ -1,4 +1,4 @@
-"""Encoders: how much of its string a symbol knows, from nothing (unigram) to everything (rnn, transformer)."""
+"""Encoders: embeddings and context networks, from no context (unigram) to the whole string (rnn, transformer)."""
 
 from nsed.encoders.base import Attended, AttendingEncoder, Encoder, EncoderConfig, TransformerConfig
 from nsed.encoders.registry import ENCODERS, attending_kinds

@@ -1,4 +1,4 @@
-"""The interface of an encoder: vectors of symbols in, vectors of symbols in context out."""
+"""Encoder interface and settings: embeddings of symbols in, contextual vectors of symbols out."""
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
@@ -15,16 +15,16 @@ from nsed.types import Lengths
 
 Vectors = Float[Tensor, "batch length dim"]
 Attention = Float[Tensor, "batch length seen"]
-"""Shares that sum to one over the symbols that are seen."""
+"""Attention weights: shares that sum to one over the symbols that are seen."""
 State = tuple[Tensor, ...]
-"""What a left-to-right encoder remembers of a prefix: tensors whose first axis is the batch."""
+"""Recurrent state: what a left-to-right encoder remembers of a prefix, tensors whose first axis is the batch."""
 
 ENCODERS: "Registry[type[Encoder]]" = Registry("encoder.kind")
-"""All encoders by name; `registry.py` fills it."""
+"""Encoder registry by name; `registry.py` fills it."""
 
 
 class Attended(NamedTuple):
-    """Another string that a string may look at: its symbols in context, and where there is only padding."""
+    """Attention context: another string that a string may look at, as contextual vectors, with its padding mask."""
 
     vectors: Float[Tensor, "batch seen dim"]
     padding: Bool[Tensor, "batch seen"]
@@ -32,30 +32,30 @@ class Attended(NamedTuple):
 
 @dataclass(frozen=True)
 class EncoderConfig(Config):
-    """Which encoder, and how large. Paper: appendix "Model Hyperparameters"."""
+    """Encoder hyperparameters: which encoder, and how large. Paper: appendix "Model Hyperparameters"."""
 
     kind: str = named("rnn", ENCODERS)
-    """unigram (no context), cnn (neighbours), rnn or transformer (whole string)."""
+    """Encoder architecture: unigram (no context), cnn (neighbours), rnn or transformer (whole string)."""
     dim: int = bounded(256, low=1)
-    """Size of all vectors."""
+    """Hidden dimension: size of all vectors."""
     layers: int = bounded(2, low=1)
     """Layers of cnn, rnn and transformer; the paper's CNN has 1, a deep one more."""
     kernel: int = bounded(3, low=1)
-    """Symbols that a cnn layer sees at once."""
+    """Kernel width of a cnn layer: symbols that it sees at once."""
     heads: int = bounded(4, low=1)
-    """Attention heads of the transformer, and where the target or a cell looks at the source."""
+    """Attention heads: of the transformer, and where the target or a cell looks at the source."""
     feed_forward: int = bounded(4, low=1)
-    """Width of the transformer's feed-forward networks, as a multiple of `dim`."""
+    """Feed-forward width of the transformer, as a multiple of `dim`."""
     norm: Literal["pre", "post"] = "pre"
     """Layer normalisation of the transformer: before its blocks, or after them as in BERT."""
     dropout: float = bounded(0.1, low=0, high=1)
-    """Share of the numbers that are dropped in training."""
+    """Dropout rate: share of the numbers that are dropped in training."""
     hidden: float = bounded(0.0, low=0, high=1)
-    """Share of the symbols that are hidden, seen as unknown, in training."""
+    """Symbol dropout rate: share of the symbols that are hidden, seen as unknown, in training."""
     positions: bool = True
-    """Whether unigram and cnn know where a symbol stands; without, a unigram is a table of symbols and no more."""
+    """Position embeddings of unigram and cnn: where a symbol stands; without, a unigram is a table of symbols only."""
     max_length: int = bounded(128, low=1)
-    """Symbols of a string at most, where positions are learned: unigram, cnn and transformer."""
+    """Maximum length: symbols of a string at most, where positions are learned: unigram, cnn and transformer."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -70,54 +70,54 @@ class EncoderConfig(Config):
 
 @dataclass(frozen=True)
 class TransformerConfig(EncoderConfig):
-    """How large a transformer is, where nothing else will do."""
+    """Transformer hyperparameters, for models that take no other encoder."""
 
     kind: Literal["transformer"] = "transformer"
-    """transformer: the one that looks everywhere at once."""
+    """Encoder architecture: transformer, whose symbols attend to all others at once."""
 
 
 class Encoder(nn.Module, ABC):
-    """Puts each symbol's vector into context; padding after a string never changes it.
+    """Encoder base class: puts each symbol's vector into context; padding after a string never changes it.
 
     A `causal` encoder sees only what stands to the left, and can go symbol by symbol: `begin` and then `step` give, one
     by one, the vectors that `forward` gives for the whole string. What is `attended` only an `AttendingEncoder` sees.
     """
 
     needs_positions: bool
-    """Whether the symbols' vectors tell where they stand, if the settings do not say otherwise."""
+    """Position embeddings by default: whether vectors tell where symbols stand, if the settings say nothing else."""
     sees_context: bool = True
-    """Whether a symbol's vector depends on other symbols."""
+    """Context dependence: whether a symbol's vector depends on other symbols."""
     wants_kinds: bool = False
-    """Whether `forward` and `step` also take the `Kinds` of their vectors, and save work by them."""
+    """Deduplicated input: whether `forward` and `step` also take the `Kinds` of their vectors, to save work."""
 
     @abstractmethod
     def forward(self, vectors: Vectors, lengths: Lengths, attended: Attended | None = None) -> Vectors:
-        """The vectors of whole strings."""
+        """Contextual vectors of whole strings."""
 
     @abstractmethod
     def begin(self, like: Float[Tensor, "batch dim"]) -> State:
-        """What is known before the first symbol."""
+        """Initial state: what is known before the first symbol."""
 
     @abstractmethod
     def step(
         self, vector: Float[Tensor, "batch dim"], state: State, attended: Attended | None = None
     ) -> tuple[Float[Tensor, "batch dim"], State]:
-        """The next symbol's vector in context, and what to remember."""
+        """Incremental step: the next symbol's contextual vector, and the new state."""
 
 
 class AttendingEncoder(Encoder):
-    """One that, if causal and made with `attends=True`, also looks at another string, the same in every call."""
+    """Encoder with cross-attention: if causal and made with `attends=True`, it also looks at another, fixed string."""
 
     @abstractmethod
     def attention(self, vectors: Vectors, lengths: Lengths, attended: Attended) -> Attention:
-        """How much each symbol looks at each symbol of the other string, in the last layer, on average over heads."""
+        """Cross-attention weights of the last layer, over the other string's symbols, on average over heads."""
 
 
 def inside(lengths: Lengths, width: int) -> Bool[Tensor, "batch width"]:
-    """True for a string's own symbols, False for padding."""
+    """Length mask: True for a string's own symbols, False for padding."""
     return torch.arange(width, device=lengths.device) < lengths[:, None]
 
 
 def reordered(state: State, rows: Int[Tensor, " chosen"]) -> State:
-    """The states of chosen members of the batch."""
+    """States reordered along the batch, for beam search: those of the chosen members."""
     return tuple(part.index_select(0, rows) for part in state)

@@ -1,4 +1,4 @@
-"""Neighbours: convolutions with gated linear units."""
+"""CNN encoder: convolutions with gated linear units over neighbouring symbols."""
 
 import torch
 from jaxtyping import Float
@@ -10,7 +10,7 @@ from nsed.types import Lengths
 
 
 class CnnEncoder(Encoder):
-    """A stack of gated convolutions, residual and normalised. Paper: appendix, following Gehring et al. 2017."""
+    """CNN encoder: gated convolutions, residual and normalised. Paper: appendix, following Gehring et al. 2017."""
 
     needs_positions = True
 
@@ -46,7 +46,7 @@ class CnnEncoder(Encoder):
 
 
 class GatedConvolution(nn.Module):
-    """Convolution, gated linear unit, residual, layer normalisation."""
+    """Gated convolution layer: convolution, gated linear unit, residual connection, layer normalisation."""
 
     def __init__(self, config: EncoderConfig, *, causal: bool) -> None:
         super().__init__()
@@ -57,13 +57,13 @@ class GatedConvolution(nn.Module):
         self.dropout = nn.Dropout(config.dropout)
 
     def forward(self, vectors: Vectors) -> Vectors:
-        """Each symbol with its neighbours; outside the string stand zeros."""
+        """Convolution over whole strings: each symbol with its neighbours; outside the string stand zeros."""
         bordered = functional.pad(vectors, (0, 0, self.left, self.kernel - 1 - self.left))
         normed: Tensor = self.norm(self.gated(bordered) + vectors)
         return normed
 
     def gated(self, bordered: Float[Tensor, "batch wider dim"]) -> Vectors:
-        """One vector per window of `kernel` symbols."""
+        """Gated linear unit over windows: one vector per window of `kernel` symbols."""
         convolved = self.convolution(bordered.transpose(1, 2)).transpose(1, 2)
         dropped: Tensor = self.dropout(functional.glu(convolved, dim=-1))
         return dropped

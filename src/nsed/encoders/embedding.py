@@ -1,4 +1,4 @@
-"""Symbols as vectors: one per symbol, plus one per position and one per category where these matter."""
+"""Embeddings of symbols: a vector per symbol, plus one per position and one per category where these matter."""
 
 from typing import Any
 
@@ -12,11 +12,11 @@ from nsed.errors import TooLongError
 from nsed.types import END, PAD, UNKNOWN
 
 MOST_ROWS = 1024
-"""Tables up to this size have the product; larger ones would waste more than a sort costs."""
+"""Largest embedding table whose gradient is a matrix product; larger ones would waste more than a sort costs."""
 
 
 def looked_up(table: nn.Embedding, symbols: Int[Tensor, "batch length"]) -> Float[Tensor, "batch length dim"]:
-    """The vectors of symbols. Those of padding get no gradient."""
+    """Embedding lookup: the vectors of symbols. Those of padding get no gradient."""
     if not symbols.is_cuda or table.num_embeddings > MOST_ROWS:
         found: Tensor = table(symbols)
         return found
@@ -25,7 +25,7 @@ def looked_up(table: nn.Embedding, symbols: Int[Tensor, "batch length"]) -> Floa
 
 
 class _Lookup(torch.autograd.Function):
-    """`weight[symbols]`."""
+    """Embedding lookup `weight[symbols]` whose gradient is a matrix product, faster for small tables on a GPU."""
 
     @staticmethod
     def forward(ctx: Any, weight: Tensor, symbols: Tensor, padding: int | None) -> Tensor:
@@ -43,7 +43,7 @@ class _Lookup(torch.autograd.Function):
 
 
 class SymbolEmbedding(nn.Module):
-    """Symbol numbers to vectors. Paper: section 4, symbol embeddings summed with learned position embeddings.
+    """Embedding layer, symbol numbers to vectors. Paper: section 4, symbol embeddings plus learned position embeddings.
 
     `positions` is how many positions can be told apart, 0 for none; `categories` how many kinds of strings (languages,
     data sources), 0 for none. In training, `hidden` is the share of symbols that are seen as unknown: so the network
@@ -73,7 +73,7 @@ class SymbolEmbedding(nn.Module):
             nn.init.zeros_(self.categories.weight[UNKNOWN])
 
     def forward(self, symbols: Int[Tensor, "batch length"], category: Int[Tensor, " batch"] | None = None) -> Vectors:
-        """Vectors of whole strings. Raises `TooLongError` beyond the last position."""
+        """Embeddings of whole strings. Raises `TooLongError` beyond the last position."""
         vectors = looked_up(self.symbols, self._partly_hidden(symbols))
         if self.positions is not None:
             self.check(symbols.shape[1])
@@ -84,11 +84,11 @@ class SymbolEmbedding(nn.Module):
 
     @property
     def table(self) -> Float[Tensor, "symbols dim"] | None:
-        """The vectors of all symbols where nothing else matters, neither position nor category; otherwise None."""
+        """Embedding table of all symbols where nothing else matters, neither position nor category; otherwise None."""
         return None if self.positions is not None or self.categories is not None else self.symbols.weight
 
     def at(self, symbols: Int[Tensor, " batch"], position: int) -> Float[Tensor, "batch dim"]:
-        """Vectors of single symbols that stand at the same position."""
+        """Embeddings of single symbols that all stand at the same position."""
         vectors: Tensor = self.symbols(symbols)
         if self.positions is not None:
             self.check(position + 1)
@@ -96,7 +96,7 @@ class SymbolEmbedding(nn.Module):
         return torch.as_tensor(self.dropout(vectors))
 
     def placed(self, symbols: Int[Tensor, " kinds"], positions: Int[Tensor, " kinds"]) -> Float[Tensor, "kinds dim"]:
-        """Vectors of single symbols, each at its own position."""
+        """Embeddings of single symbols, each at its own position."""
         vectors: Tensor = self.symbols(symbols)
         if self.positions is not None:
             self.check(int(positions.max()) + 1 if len(positions) else 0)
@@ -110,7 +110,7 @@ class SymbolEmbedding(nn.Module):
         return torch.where(chosen & (symbols > END), UNKNOWN, symbols)
 
     def check(self, length: int) -> None:
-        """A string must have as many positions as it has symbols."""
+        """Maximum length check: a string must not have more symbols than there are positions."""
         if self.positions is not None and length > self.positions.num_embeddings:
             limit = self.positions.num_embeddings - 1  # one position is for <s> or </s>
             advice = "Train with a larger encoder.max_length, or shorten the strings."

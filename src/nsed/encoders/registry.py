@@ -1,4 +1,4 @@
-"""All encoders by name. A new one is one file and one line here."""
+"""Registry of encoders by name. A new one is one file and one line here."""
 
 from nsed.encoders.base import ENCODERS, AttendingEncoder
 from nsed.encoders.cnn import CnnEncoder
@@ -15,5 +15,5 @@ __all__ = ["ENCODERS", "attending_kinds"]
 
 
 def attending_kinds() -> list[str]:
-    """The names of encoders that can look at another string."""
+    """Names of the encoders with cross-attention, those that can look at another string."""
     return [kind for kind in ENCODERS if issubclass(ENCODERS[kind], AttendingEncoder)]

@@ -1,4 +1,4 @@
-"""The whole string, read from one side or from both: gated recurrent units."""
+"""RNN encoder: gated recurrent units (GRU) over the whole string, read from one side or from both."""
 
 import torch
 from jaxtyping import Float, Int
@@ -67,7 +67,7 @@ class RnnEncoder(AttendingEncoder):
 
 
 class OneWayLayer(nn.Module):
-    """A GRU from left to right."""
+    """Unidirectional GRU layer, from left to right."""
 
     def __init__(self, config: EncoderConfig) -> None:
         super().__init__()
@@ -78,7 +78,7 @@ class OneWayLayer(nn.Module):
     def forward(
         self, vectors: Vectors, back: Int[Tensor, "batch length"], attended: Attended | None, kinds: Kinds | None
     ) -> Vectors:
-        """Each symbol with everything to its left."""
+        """GRU over whole strings: each symbol with everything to its left."""
         normed: Tensor = self.norm(
             vectors + self.dropout(GRU.choose(vectors, self.gru).code.read_onward(self.gru, vectors, kinds))
         )
@@ -91,13 +91,13 @@ class OneWayLayer(nn.Module):
         attended: Attended | None,
         kinds: Kinds | None,
     ) -> tuple[Float[Tensor, "batch dim"], Float[Tensor, "batch dim"]]:
-        """One more symbol."""
+        """GRU step: one more symbol."""
         after = GRU.choose(vector, self.gru).code.read_next(self.gru, vector, hidden, kinds)
         return self.norm(vector + self.dropout(after)), after
 
 
 class AttendingGruLayer(nn.Module):
-    """A GRU from left to right whose symbols then look at another string."""
+    """Unidirectional GRU layer with cross-attention: its symbols then look at another string."""
 
     def __init__(self, config: EncoderConfig) -> None:
         super().__init__()
@@ -107,7 +107,7 @@ class AttendingGruLayer(nn.Module):
     def forward(
         self, vectors: Vectors, back: Int[Tensor, "batch length"], attended: Attended | None, kinds: Kinds | None
     ) -> Vectors:
-        """Each symbol with everything to its left, and with the other string."""
+        """GRU, then cross-attention: each symbol with everything to its left, and with the other string."""
         assert attended is not None
         looked: Tensor = self.looking(self.reading(vectors, back, None, kinds), attended)
         return looked
@@ -119,14 +119,14 @@ class AttendingGruLayer(nn.Module):
         attended: Attended | None,
         kinds: Kinds | None,
     ) -> tuple[Float[Tensor, "batch dim"], Float[Tensor, "batch dim"]]:
-        """One more symbol."""
+        """GRU step with cross-attention: one more symbol."""
         assert attended is not None
         read, after = self.reading.step(vector, hidden, None, kinds)
         return self.looking(read[:, None], attended)[:, 0], after
 
 
 class TwoWayLayer(nn.Module):
-    """A GRU from either end, brought back to the vectors' size."""
+    """Bidirectional GRU layer: one from either end, projected back to the vectors' size."""
 
     def __init__(self, config: EncoderConfig) -> None:
         super().__init__()
@@ -139,7 +139,7 @@ class TwoWayLayer(nn.Module):
     def forward(
         self, vectors: Vectors, back: Int[Tensor, "batch length"], attended: Attended | None, kinds: Kinds | None
     ) -> Vectors:
-        """Each symbol with everything around it.
+        """Bidirectional GRU over whole strings: each symbol with everything around it.
 
         The string is turned round by its own length, so that the second GRU begins at the last symbol, not at padding.
         """
@@ -150,7 +150,7 @@ class TwoWayLayer(nn.Module):
 
 
 def _reversal(lengths: Lengths, width: int) -> Int[Tensor, "batch width"]:
-    """Where each symbol goes when its string is read backwards; padding stays in place."""
+    """Reversal index: where each symbol goes when its string is read backwards; padding stays in place."""
     places = torch.arange(width, device=lengths.device)
     turned = lengths[:, None] - 1 - places
     return torch.where(turned >= 0, turned, places)

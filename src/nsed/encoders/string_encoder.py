@@ -1,4 +1,4 @@
-"""From symbol numbers to symbols in context: an embedding and an encoder, and how they read both strings of pairs."""
+"""String encoder: embedding plus encoder, from symbol numbers to contextual vectors; how both strings are read."""
 
 from typing import NamedTuple
 
@@ -16,18 +16,18 @@ from nsed.types import END, PAD, START, Lengths
 
 
 class Prefix(NamedTuple):
-    """Where a left-to-right encoder stands: how many symbols it has read, and what it remembers of them."""
+    """Incremental encoder state: how many symbols a left-to-right encoder has read, and what it remembers of them."""
 
     position: int
     state: State
 
     def reordered(self, rows: Int[Tensor, " chosen"]) -> "Prefix":
-        """The same for chosen members of the batch."""
+        """State reordered along the batch, for beam search: that of the chosen members."""
         return Prefix(self.position, reordered(self.state, rows))
 
 
 class StringEncoder(nn.Module):
-    """One side of a model; `causal` reads from left to right only, and can go symbol by symbol.
+    """Embedding and encoder of one side of a model; `causal` reads left to right only, and can go symbol by symbol.
 
     With `attends` it looks at another string, which `forward` and `step` then must be given.
     """
@@ -57,20 +57,20 @@ class StringEncoder(nn.Module):
         *,
         attended: Attended | None = None,
     ) -> Vectors:
-        """The vectors of whole strings."""
+        """Contextual vectors of whole strings."""
         vectors = self.embedding(symbols, category)
         encoded: Tensor = self.encoder(vectors, lengths, attended, **self._kinds(symbols))
         return encoded
 
     def _kinds(self, symbols: Int[Tensor, "batch length"]) -> dict[str, Kinds]:
-        """For an encoder that wants them, where symbols are more than there are kinds of them."""
+        """Deduplicated embeddings for an encoder that wants them, where there are more symbols than kinds of them."""
         if not self.encoder.wants_kinds or self.training or symbols.numel() <= self.embedding.symbols.num_embeddings:
             return {}
         table = self.embedding.table
         return {} if table is None else {"kinds": Kinds(table, symbols)}
 
     def attention(self, symbols: Int[Tensor, "batch length"], lengths: Lengths, attended: Attended) -> Attention:
-        """How much each symbol looks at each symbol of the other string; only for an encoder that attends."""
+        """Cross-attention weights over the other string; only for an encoder that attends."""
         assert self.attends
         assert isinstance(self.encoder, AttendingEncoder)
         return self.encoder.attention(self.embedding(symbols), lengths, attended)
@@ -78,7 +78,7 @@ class StringEncoder(nn.Module):
     def without_context(
         self, symbols: Int[Tensor, " kinds"], positions: Int[Tensor, " kinds"]
     ) -> Float[Tensor, "kinds dim"]:
-        """The vectors of single symbols at given positions; only for an encoder that sees no context."""
+        """Context-free vectors of single symbols at given positions; only for an encoder that sees no context."""
         assert not self.encoder.sees_context
         vectors = self.embedding.placed(symbols, positions)
         encoded: Tensor = self.encoder(vectors[:, None], torch.ones_like(symbols))
@@ -86,37 +86,37 @@ class StringEncoder(nn.Module):
 
     @property
     def longest(self) -> int | None:
-        """Symbols of a string at most, beside `<s>` or `</s>`; None for any number."""
+        """Maximum length: symbols of a string at most, beside `<s>` or `</s>`; None for any number."""
         positions = self.embedding.positions
         return None if positions is None else positions.num_embeddings - 1
 
     def begin(self, batch: int) -> Prefix:
-        """Before the first symbol."""
+        """Initial state, before the first symbol."""
         weight = self.embedding.symbols.weight
         return Prefix(0, self.encoder.begin(weight.new_zeros(batch, weight.shape[1])))
 
     def step(
         self, symbols: Int[Tensor, " batch"], prefix: Prefix, attended: Attended | None = None
     ) -> tuple[Float[Tensor, "batch dim"], Prefix]:
-        """One more symbol of each string, all at the same position."""
+        """Incremental step: one more symbol of each string, all at the same position."""
         vector = self.embedding.at(symbols, prefix.position)
         encoded, state = self.encoder.step(vector, prefix.state, attended, **self._kinds(symbols[:, None]))
         return torch.as_tensor(encoded), Prefix(prefix.position + 1, state)
 
 
 def with_end(symbols: Int[Tensor, "batch n"], lengths: Lengths) -> Int[Tensor, "batch n+1"]:
-    """Each string followed by `</s>`: vector i is the next symbol after i consumed ones."""
+    """End symbol appended to each string: vector i is then the next symbol after i consumed ones."""
     places = torch.arange(symbols.shape[1] + 1, device=symbols.device)
     return torch.where(places == lengths[:, None], END, functional.pad(symbols, (0, 1)))
 
 
 def with_start(symbols: Int[Tensor, "batch m"]) -> Int[Tensor, "batch m+1"]:
-    """Each string after `<s>`: vector j is the last symbol of j produced ones."""
+    """Start symbol prepended to each string: vector j is then the last symbol of j produced ones."""
     return functional.pad(symbols, (1, 0), value=START)
 
 
 def read_by(encoder: StringEncoder, side: PaddedStrings) -> Vectors:
-    """The vectors of a side's symbols, `</s>` included."""
+    """Encoder output for one side: the contextual vectors of its symbols, `</s>` included."""
     vectors: Tensor = encoder(with_end(side.symbols, side.lengths), side.lengths + 1, side.category)
     return vectors
 
@@ -124,7 +124,7 @@ def read_by(encoder: StringEncoder, side: PaddedStrings) -> Vectors:
 def read_both(
     source_encoder: StringEncoder, target_encoder: StringEncoder, source: PaddedStrings, target: PaddedStrings
 ) -> tuple[Float[Tensor, "batch src dim"], Float[Tensor, "batch tgt dim"]]:
-    """The vectors of both sides, `</s>` included; where one encoder reads both, it does so at once."""
+    """Encoder output for both sides, `</s>` included; where one encoder reads both, it does so in one batch."""
     if target_encoder is source_encoder:
         of_source, of_target = read_by(source_encoder, concatenated(source, target)).chunk(2)
         return of_source[:, : source.symbols.shape[1] + 1], of_target[:, : target.symbols.shape[1] + 1]
@@ -132,7 +132,7 @@ def read_both(
 
 
 def concatenated(source: PaddedStrings, target: PaddedStrings) -> PaddedStrings:
-    """Both sides as one, the sources first."""
+    """Concatenated batch: both sides as one, the sources first."""
     width = max(source.symbols.shape[1], target.symbols.shape[1])
     symbols = [functional.pad(side.symbols, (0, width - side.symbols.shape[1]), value=PAD) for side in (source, target)]
     category = None

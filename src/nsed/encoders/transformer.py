@@ -1,4 +1,4 @@
-"""The whole string at once: self-attention."""
+"""Transformer encoder: self-attention over the whole string at once."""
 
 import torch
 from jaxtyping import Bool, Float
@@ -13,7 +13,7 @@ Mask = Bool[Tensor, "#batch 1 #length seen"]
 
 
 class TransformerEncoder(AttendingEncoder):
-    """Self-attention layers, masked to the left if causal. Paper: appendix, following BERT (with `norm: post`).
+    """Transformer encoder: self-attention, causal mask if causal. Paper: appendix, following BERT (with `norm: post`).
 
     With `attends`, every layer also looks at the other string, between self-attention and feed-forward network.
     """
@@ -64,14 +64,14 @@ class TransformerEncoder(AttendingEncoder):
         return self.final(vectors)[:, 0], tuple(remembered)
 
     def _mask(self, lengths: Lengths, width: int) -> Mask:
-        """Where a symbol may look at another of its string: to the left, or anywhere but at padding."""
+        """Attention mask: where a symbol may look at another, to the left (causal) or anywhere but at padding."""
         if self.causal:
             return torch.ones(width, width, dtype=torch.bool, device=lengths.device).tril()[None, None]
         return inside(lengths, width)[:, None, None, :]
 
 
 class SelfAttentionLayer(nn.Module):
-    """Attention and a feed-forward network, each residual, with layer normalisation before or after."""
+    """Transformer layer: self-attention and feed-forward network, each residual, normalised before or after."""
 
     def __init__(self, config: EncoderConfig) -> None:
         super().__init__()
@@ -85,7 +85,7 @@ class SelfAttentionLayer(nn.Module):
         self.dropout = nn.Dropout(config.dropout)
 
     def context(self, vectors: Vectors) -> Vectors:
-        """What other symbols see of these."""
+        """Input of keys and values: what other symbols see of these."""
         seen: Tensor = self.norms[0](vectors) if self.pre else vectors
         return seen
 
@@ -96,16 +96,16 @@ class SelfAttentionLayer(nn.Module):
         mask: Mask | None,
         attended: Attended | None = None,
     ) -> Vectors:
-        """Some symbols, looking at a context in which the mask is True."""
+        """Transformer layer over some symbols, which attend to a context where the mask is True."""
         return self.widened(self.mixed(vectors, context, mask))
 
     def mixed(self, vectors: Vectors, context: Float[Tensor, "batch seen dim"], mask: Mask | None) -> Vectors:
-        """The first half of the layer: attention."""
+        """Self-attention sublayer, the first half of the layer."""
         mixed: Tensor = vectors + self.dropout(self.attention(self.context(vectors), context, mask))
         return mixed if self.pre else torch.as_tensor(self.norms[0](mixed))
 
     def widened(self, vectors: Vectors) -> Vectors:
-        """The second half: the feed-forward network."""
+        """Feed-forward sublayer, the second half of the layer."""
         if self.pre:
             return vectors + torch.as_tensor(self.dropout(self.wide(self.norms[1](vectors))))
         return torch.as_tensor(self.norms[1](vectors + self.dropout(self.wide(vectors))))
@@ -124,7 +124,7 @@ class SelfAttentionLayer(nn.Module):
 
 
 class AttendingTransformerLayer(nn.Module):
-    """A self-attention layer whose symbols also look at another string before the feed-forward network."""
+    """Transformer layer with cross-attention to another string, between self-attention and feed-forward network."""
 
     def __init__(self, config: EncoderConfig) -> None:
         super().__init__()
@@ -132,7 +132,7 @@ class AttendingTransformerLayer(nn.Module):
         self.looking = CrossAttention(config, pre=config.norm == "pre")
 
     def context(self, vectors: Vectors) -> Vectors:
-        """What other symbols see of these."""
+        """Input of keys and values: what other symbols see of these."""
         return self.reading.context(vectors)
 
     def forward(
@@ -142,6 +142,6 @@ class AttendingTransformerLayer(nn.Module):
         mask: Mask | None,
         attended: Attended | None,
     ) -> Vectors:
-        """Some symbols, looking at a context in which the mask is True, and at the other string."""
+        """Transformer layer: some symbols attend to a context where the mask is True, and to the other string."""
         assert attended is not None
         return self.reading.widened(self.looking(self.reading.mixed(vectors, context, mask), attended))

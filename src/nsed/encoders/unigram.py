@@ -1,4 +1,4 @@
-"""No context at all: a symbol and its position, as readable as a table of operations."""
+"""Unigram encoder: no context, a symbol and its position only, as readable as a table of operations."""
 
 from jaxtyping import Float
 from torch import Tensor
@@ -8,7 +8,7 @@ from nsed.types import Lengths
 
 
 class UnigramEncoder(Encoder):
-    """Every symbol stays as it is. Paper: section 4, the context-free encoder."""
+    """Context-free encoder, the identity: every symbol stays as it is. Paper: section 4, the context-free encoder."""
 
     needs_positions, sees_context = True, False
 

@@ -1,4 +1,4 @@
-"""Evaluate: plain data in, numbers out."""
+"""Evaluation metrics: plain data in, numbers out."""
 
 from nsed.evaluate.alignment import alignment_score, links_in_proportion, read_pharaoh
 from nsed.evaluate.calibration import (

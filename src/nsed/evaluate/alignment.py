@@ -1,4 +1,4 @@
-"""Alignment: which source symbol became which target symbol, links of substitutions; and one alignment out of two."""
+"""Alignment links, which source symbol became which target symbol: their F1, and symmetrisation of two directions."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -15,13 +15,13 @@ _LINK = re.compile(r"(\d+)-(\d+)", flags=re.ASCII)
 
 
 def read_pharaoh(path: str | Path) -> list[Links]:
-    """The links of each line of a Pharaoh file, `0-0 1-2`; an empty line has none. Raises `DataError`."""
+    """Pharaoh-format links of each line of a file, `0-0 1-2`; an empty line has none. Raises `DataError`."""
     with open_text(Path(path)) as stream:
         return [_parse(line, path, number) for number, line in enumerate(stream, start=1)]
 
 
 def alignment_score(found: Sequence[Links], expected: Sequence[Links]) -> Agreement:
-    """Precision, recall and F1 of all links of all pairs together.
+    """Alignment precision, recall and F1 of all links of all pairs together.
 
     >>> alignment_score([frozenset({(0, 0), (1, 1)}), frozenset()], [frozenset({(0, 0)}), frozenset({(2, 1)})])
     Agreement(precision=0.5, recall=0.5, f1=0.5)
@@ -35,7 +35,7 @@ def alignment_score(found: Sequence[Links], expected: Sequence[Links]) -> Agreem
 
 
 def links_in_proportion(source: int, target: int) -> Links:
-    """A control that knows only how many symbols there are: each target symbol with the source symbol beside it.
+    """Diagonal alignment, a control that knows only lengths: each target symbol with the source symbol beside it.
 
     >>> sorted(links_in_proportion(3, 5))
     [(0, 0), (0, 1), (1, 2), (2, 3), (2, 4)]
@@ -59,17 +59,17 @@ _AROUND = [step for step in product((-1, 0, 1), repeat=2) if step != (0, 0)]
 
 
 def intersection(forward: Links, reverse: Links) -> Links:
-    """The links that both directions have."""
+    """Intersection symmetrisation: the links that both directions have."""
     return forward & reverse
 
 
 def union(forward: Links, reverse: Links) -> Links:
-    """The links that either direction has."""
+    """Union symmetrisation: the links that either direction has."""
     return forward | reverse
 
 
 def grow_diag(forward: Links, reverse: Links) -> Links:
-    """From the links of both to neighbours, diagonal ones too, that either has, where a symbol has no link yet.
+    """Grow-diag symmetrisation: from links of both to neighbours, diagonal too, of either, where a symbol has none.
 
     Links are gone through in order, those just added included, until there is nothing more to add.
 
@@ -85,7 +85,7 @@ def grow_diag(forward: Links, reverse: Links) -> Links:
 
 
 def grow_diag_final_and(forward: Links, reverse: Links) -> Links:
-    """Then also the links of either, forward ones first, between two symbols that both have none.
+    """Grow-diag-final-and: then also the links of either, forward ones first, between two symbols that both have none.
 
     >>> sorted(grow_diag_final_and(frozenset({(0, 0), (4, 3)}), frozenset({(0, 0), (4, 2)})))
     [(0, 0), (4, 3)]
@@ -97,22 +97,22 @@ def grow_diag_final_and(forward: Links, reverse: Links) -> Links:
 
 
 class _Grown:
-    """Links, and which symbols they touch."""
+    """Growing link set, and which symbols the links touch."""
 
     def __init__(self, links: Links) -> None:
         self.links = set(links)
         self.sources, self.targets = {i for i, _ in links}, {j for _, j in links}
 
     def has_room(self, link: tuple[int, int]) -> bool:
-        """Whether one of the two symbols, at least, has no link."""
+        """Room for a link: whether one of the two symbols, at least, has no link."""
         return link[0] not in self.sources or link[1] not in self.targets
 
     def is_free(self, link: tuple[int, int]) -> bool:
-        """Whether neither symbol has a link."""
+        """Both unaligned: whether neither symbol has a link."""
         return link[0] not in self.sources and link[1] not in self.targets
 
     def add_if(self, link: tuple[int, int], allowed: Callable[[tuple[int, int]], bool]) -> bool:
-        """Add the link if it may be added, and say whether it was."""
+        """Add a link if it may be added, and say whether it was."""
         if not allowed(link):
             return False
         self.links.add(link)

@@ -1,4 +1,4 @@
-"""Calibration: from scores to probabilities that keep their promise, and whether they do."""
+"""Calibration (Platt scaling): from scores to probabilities that keep their promise, and whether they do."""
 
 from typing import NamedTuple
 
@@ -9,7 +9,7 @@ from nsed.evaluate.matching import both_kinds, labelled
 
 
 class Calibration(NamedTuple):
-    """`probability = 1 / (1 + exp(-(slope * score + intercept)))`."""
+    """Platt scaling: `probability = 1 / (1 + exp(-(slope * score + intercept)))`."""
 
     slope: float
     intercept: float
@@ -22,7 +22,7 @@ class Calibration(NamedTuple):
 
 
 def fit_calibration(scores: np.ndarray, labels: np.ndarray) -> Calibration:
-    """Maximum likelihood on held-out scores, with Platt's smoothed targets, by Newton's method.
+    """Fit Platt scaling: maximum likelihood on held-out scores, with Platt's smoothed targets, by Newton's method.
 
     The slope is never negative: a higher score is never less probable.
     """
@@ -38,7 +38,7 @@ def fit_calibration(scores: np.ndarray, labels: np.ndarray) -> Calibration:
 
 
 def _newton(features: np.ndarray, targets: np.ndarray) -> np.ndarray:
-    """Logistic regression with a little ridge, so that separable data has an answer."""
+    """Newton's method for logistic regression with a little ridge, so that separable data has an answer."""
     weights, ridge = np.zeros(features.shape[1]), 1e-3
     for _ in range(100):
         predicted = 1 / (1 + np.exp(-np.clip(features @ weights, -700, 700)))
@@ -52,7 +52,7 @@ def _newton(features: np.ndarray, targets: np.ndarray) -> np.ndarray:
 
 
 class ReliabilityBins(NamedTuple):
-    """The points of a reliability plot, by rising probability; bins without pairs are left out.
+    """Reliability diagram points, by rising probability; bins without pairs are left out.
 
     `probability` is the mean of a bin's probabilities, `share` the share of its pairs that match, `pairs` their number.
     """
@@ -65,7 +65,7 @@ class ReliabilityBins(NamedTuple):
 def reliability_bins(
     probabilities: np.ndarray, labels: np.ndarray, *, bins: int = 10, equal_mass: bool = False
 ) -> ReliabilityBins:
-    """Pairs in bins of equal width, or with `equal_mass` of as many pairs each; equal probabilities share a bin.
+    """Reliability bins of equal width, or with `equal_mass` of as many pairs each; equal probabilities share a bin.
 
     >>> reliability_bins(np.array([0.1, 0.3, 0.9]), np.array([False, True, True]), bins=2)
     ReliabilityBins(probability=array([0.2, 0.9]), share=array([0.5, 1. ]), pairs=array([2, 1]))
@@ -83,7 +83,7 @@ def reliability_bins(
 def expected_calibration_error(
     probabilities: np.ndarray, labels: np.ndarray, *, bins: int = 10, equal_mass: bool = False
 ) -> float:
-    """The mean, over pairs, of the distance between promise and share in their bin.
+    """Expected calibration error (ECE): the mean, over pairs, of the distance between promise and share in their bin.
 
     >>> expected_calibration_error(np.array([0.1, 0.3, 0.9]), np.array([False, True, True]), bins=2)
     0.23...
@@ -93,7 +93,7 @@ def expected_calibration_error(
 
 
 def brier_score(probabilities: np.ndarray, labels: np.ndarray) -> float:
-    """The mean squared difference between probability and label: 0 is perfect, 0.25 what one half everywhere gives.
+    """Brier score, the mean squared difference between probability and label: 0 is perfect, 0.25 one half everywhere.
 
     >>> brier_score(np.array([0.5, 1.0]), np.array([True, True]))
     0.125

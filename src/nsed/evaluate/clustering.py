@@ -1,4 +1,4 @@
-"""Agreement of two ways to sort the same items into groups, from a table of how many items share a pair of groups."""
+"""Clustering metrics: agreement of two groupings of the same items, from their contingency table."""
 
 from collections.abc import Collection, Hashable
 from typing import NamedTuple
@@ -26,7 +26,7 @@ def b_cubed(found: Collection[Hashable], expected: Collection[Hashable]) -> Agre
 
 
 def adjusted_rand(found: Collection[Hashable], expected: Collection[Hashable]) -> float:
-    """The Rand index, adjusted for chance: 1 for the same groups, about 0 for groups that have nothing in common.
+    """Adjusted Rand index (chance-corrected): 1 for the same groups, about 0 for groups that have nothing in common.
 
     >>> adjusted_rand("aabb", "yyxx"), adjusted_rand("aabb", "xyxy")
     (1.0, -0.5)
@@ -39,7 +39,7 @@ def adjusted_rand(found: Collection[Hashable], expected: Collection[Hashable]) -
 
 
 def pairwise(found: Collection[Hashable], expected: Collection[Hashable]) -> Agreement:
-    """Precision and recall of the pairs of items that are in one group; 1 where there is no such pair.
+    """Pairwise precision and recall, of the pairs of items that are in one group; 1 where there is no such pair.
 
     >>> pairwise("aaab", "xxyy")
     Agreement(precision=0.33..., recall=0.5, f1=0.4)
@@ -50,7 +50,7 @@ def pairwise(found: Collection[Hashable], expected: Collection[Hashable]) -> Agr
 
 
 class _Overlaps(NamedTuple):
-    """The cells that are not empty: their found and expected group, and their items; and the size of each group."""
+    """Contingency table: of cells that are not empty, found and expected group and items; and each group's size."""
 
     found: np.ndarray
     expected: np.ndarray
@@ -70,7 +70,7 @@ def _overlaps(found: Collection[Hashable], expected: Collection[Hashable]) -> _O
 
 
 def numbered(groups: Collection[Hashable]) -> np.ndarray:
-    """Groups as numbers from 0, in the order in which they first occur.
+    """Group numbers from 0, in the order in which they first occur.
 
     >>> numbered("baab")
     array([0, 1, 1, 0])
@@ -80,5 +80,5 @@ def numbered(groups: Collection[Hashable]) -> np.ndarray:
 
 
 def _pairs(sizes: np.ndarray) -> int:
-    """Pairs of items within groups of these sizes, as a Python integer: products of two such counts are large."""
+    """Pair count within groups of these sizes, as a Python integer: products of two such counts are large."""
     return int((sizes * (sizes - 1) // 2).sum())

@@ -1,4 +1,4 @@
-"""Items in groups, so that a figure can be given for each: by length, by language."""
+"""Breakdown groups of items, so that a figure can be given for each: by length, by language."""
 
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
@@ -7,14 +7,14 @@ import numpy as np
 
 
 class Rows(NamedTuple):
-    """A group: what it is called, and the places of its items."""
+    """Item group: what it is called, and the places of its items."""
 
     name: str
     rows: np.ndarray
 
 
 def length_groups(lengths: np.ndarray, *, smallest: float = 0.04) -> list[Rows]:
-    """Items by length, shortest first; lengths next to each other share a group, so that it has a share of all items.
+    """Length groups, shortest first; lengths next to each other share a group, so that it has a share of all items.
 
     >>> [(group.name, len(group.rows)) for group in length_groups(np.array([3, 4, 4, 4, 5, 9]), smallest=0.3)]
     [('3–4', 4), ('5–9', 2)]
@@ -30,7 +30,7 @@ def length_groups(lengths: np.ndarray, *, smallest: float = 0.04) -> list[Rows]:
 
 
 def category_groups(categories: Sequence[Iterable[str]]) -> list[Rows]:
-    """Items by category, in alphabetical order; an item is in the group of each of its categories.
+    """Category groups, in alphabetical order; an item is in the group of each of its categories.
 
     >>> [(group.name, group.rows.tolist()) for group in category_groups([{"cs"}, {"de", "cs"}])]
     [('cs', [0, 1]), ('de', [1])]

@@ -1,4 +1,4 @@
-"""Precision, recall and F1 of decisions, and the threshold that makes them best."""
+"""Precision, recall and F1 of match decisions, and the threshold that maximises F1."""
 
 from typing import NamedTuple
 
@@ -9,7 +9,7 @@ from nsed.evaluate.significance import Interval, totals_interval
 
 
 def labelled(scores: np.ndarray, labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Scores as numbers and labels as truth values; as many of one as of the other, and at least one."""
+    """Score and label arrays, checked: as many of one as of the other, and at least one."""
     scores = np.asarray(scores, dtype=float)
     if scores.shape != np.shape(labels) or scores.ndim != 1 or not len(scores):
         raise ArgumentError("labels", got=np.shape(labels), expected=f"{scores.shape}, one per score, at least one")
@@ -17,7 +17,7 @@ def labelled(scores: np.ndarray, labels: np.ndarray) -> tuple[np.ndarray, np.nda
 
 
 def both_kinds(labels: np.ndarray) -> tuple[int, int]:
-    """How many labels are positive, and how many negative; neither may be missing."""
+    """Class counts: how many labels are positive, and how many negative; neither may be missing."""
     positives = int(np.count_nonzero(labels))
     negatives = len(labels) - positives
     if not positives or not negatives:
@@ -27,7 +27,7 @@ def both_kinds(labels: np.ndarray) -> tuple[int, int]:
 
 
 class Agreement(NamedTuple):
-    """How much of what was found was expected, how much of what was expected was found, and their harmonic mean."""
+    """Precision, recall and F1: how much found was expected, how much expected was found, their harmonic mean."""
 
     precision: float
     recall: float
@@ -35,7 +35,7 @@ class Agreement(NamedTuple):
 
     @classmethod
     def of(cls, precision: float, recall: float) -> "Agreement":
-        """With the harmonic mean of the two, which is 0 where both are.
+        """Precision and recall with their harmonic mean, which is 0 where both are.
 
         >>> Agreement.of(0.5, 1.0)
         Agreement(precision=0.5, recall=1.0, f1=0.66...)
@@ -44,7 +44,7 @@ class Agreement(NamedTuple):
 
 
 def tuned_threshold(scores: np.ndarray, labels: np.ndarray) -> float:
-    """The threshold with the highest F1, halfway to the next lower score. Paper: section 3.1, the dynamic threshold.
+    """Threshold tuning: highest F1, halfway to the next lower score. Paper: section 3.1, the dynamic threshold.
 
     >>> tuned_threshold(np.array([0.9, 0.5, 0.1]), np.array([True, True, False]))
     0.3
@@ -65,7 +65,7 @@ def _between(lower: float, upper: float) -> float:
 
 
 class MatchingScore(NamedTuple):
-    """Of pairs called a match at a threshold: how many are one, and how many of all matches they are."""
+    """Precision, recall and F1 of pairs called a match at a threshold."""
 
     precision: float
     recall: float
@@ -74,7 +74,7 @@ class MatchingScore(NamedTuple):
 
 
 def decisions(scores: np.ndarray, labels: np.ndarray, threshold: float) -> np.ndarray:
-    """Of each pair, as 0 or 1: whether it is called a match, rightly so, and whether it is one.
+    """Decision indicators of each pair, as 0 or 1: whether it is called a match, rightly so, and whether it is one.
 
     >>> decisions(np.array([0.9, 0.1]), np.array([False, True]), 0.5).tolist()
     [[1, 0, 0], [0, 0, 1]]
@@ -90,7 +90,7 @@ def f1_of_totals(totals: np.ndarray) -> float:
 
 
 def matching_score(scores: np.ndarray, labels: np.ndarray, threshold: float) -> MatchingScore:
-    """Pairs with a score of at least the threshold are called a match.
+    """Precision, recall and F1 at a threshold: pairs with a score of at least that are called a match.
 
     >>> matching_score(np.array([0.9, 0.8, 0.1]), np.array([True, False, True]), 0.5)
     MatchingScore(precision=0.5, recall=0.5, f1=0.5, threshold=0.5)
@@ -100,7 +100,7 @@ def matching_score(scores: np.ndarray, labels: np.ndarray, threshold: float) -> 
 
 
 def f1_interval(scores: np.ndarray, labels: np.ndarray, threshold: float, *, level: float = 0.95) -> Interval:
-    """Bootstrap interval of the F1 at a threshold that was not tuned on these pairs.
+    """Bootstrap confidence interval of the F1 at a threshold that was not tuned on these pairs.
 
     >>> f1_interval(np.array([0.9, 0.8, 0.1] * 30), np.array([True, False, True] * 30), 0.5)
     Interval(low=0.3..., high=0.6...)
@@ -109,5 +109,5 @@ def f1_interval(scores: np.ndarray, labels: np.ndarray, threshold: float, *, lev
 
 
 def best_threshold(scores: np.ndarray, labels: np.ndarray) -> MatchingScore:
-    """The decisions at the threshold with the highest F1."""
+    """Maximum F1: the decisions at the threshold with the highest."""
     return matching_score(scores, labels, tuned_threshold(scores, labels))

@@ -1,4 +1,4 @@
-"""How well scores put matches before the rest, whatever the threshold."""
+"""Ranking metrics: how well scores put matches before the rest, whatever the threshold."""
 
 from typing import NamedTuple
 
@@ -9,7 +9,7 @@ from nsed.evaluate.matching import both_kinds, labelled
 
 
 class RankingCurve(NamedTuple):
-    """What each threshold gives, highest first: pairs with equal scores share one.
+    """Precision-recall and ROC points: what each threshold gives, highest first; pairs with equal scores share one.
 
     `recall` is the share of the matches that are called one (in a ROC curve: the true positive rate), `precision` the
     share of those called one that are, `false_alarms` the share of the other pairs that are called a match.
@@ -21,7 +21,7 @@ class RankingCurve(NamedTuple):
 
 
 def ranking_curve(scores: np.ndarray, labels: np.ndarray) -> RankingCurve:
-    """The points of a precision-recall and of a ROC curve.
+    """Precision-recall and ROC curve.
 
     >>> curve = ranking_curve(np.array([0.9, 0.8, 0.1]), np.array([True, False, True]))
     >>> curve.recall.tolist(), curve.precision.round(2).tolist(), curve.false_alarms.tolist()
@@ -36,7 +36,7 @@ def ranking_curve(scores: np.ndarray, labels: np.ndarray) -> RankingCurve:
 
 
 def average_precision(scores: np.ndarray, labels: np.ndarray) -> float:
-    """The mean, over all matches, of the precision at the threshold that just calls them one.
+    """Average precision: the mean, over all matches, of the precision at the threshold that just calls them one.
 
     Equal scores share a threshold, so that the order of the pairs does not matter.
 
@@ -48,7 +48,7 @@ def average_precision(scores: np.ndarray, labels: np.ndarray) -> float:
 
 
 def roc_auc(scores: np.ndarray, labels: np.ndarray) -> float:
-    """The probability that a match has a higher score than a pair that is none; equal scores count one half.
+    """ROC AUC: the probability that a match has a higher score than a pair that is none; equal scores count one half.
 
     >>> roc_auc(np.array([0.9, 0.8, 0.8, 0.1]), np.array([True, False, True, False]))
     0.875

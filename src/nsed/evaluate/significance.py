@@ -1,4 +1,4 @@
-"""How sure a figure is, and whether two systems differ by more than chance: bootstrap and randomisation."""
+"""Confidence intervals and significance tests: bootstrap, and paired permutation (approximate randomisation) tests."""
 
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
@@ -11,7 +11,7 @@ Statistic = Callable[[np.ndarray], float]
 
 
 class Interval(NamedTuple):
-    """Where a figure lies with the confidence that was asked for."""
+    """Confidence interval: where a figure lies with the confidence that was asked for."""
 
     low: float
     high: float
@@ -20,7 +20,7 @@ class Interval(NamedTuple):
 def bootstrap_interval(
     rows: np.ndarray, statistic: Statistic, *, level: float = 0.95, resamples: int = 1000, seed: int = 0
 ) -> Interval:
-    """Percentile interval of any statistic: it is computed of as many rows, drawn with replacement, again and again.
+    """Bootstrap percentile interval of any statistic, computed of as many rows, drawn with replacement, many times.
 
     >>> bootstrap_interval(np.arange(100.0), np.median)
     Interval(low=40.0, high=58.5)
@@ -32,7 +32,7 @@ def bootstrap_interval(
 def totals_interval(
     rows: np.ndarray, statistic: Statistic, *, level: float = 0.95, resamples: int = 1000, seed: int = 0
 ) -> Interval:
-    """The same, faster, of a statistic that needs no more than the total of each column.
+    """Bootstrap interval, faster, of a statistic that needs no more than the total of each column.
 
     Rates over a corpus are such statistics: all edits over all symbols, or F1 from hits, calls and matches.
 
@@ -47,7 +47,7 @@ def totals_interval(
 
 
 def mean_interval(values: np.ndarray, *, level: float = 0.95, resamples: int = 1000, seed: int = 0) -> Interval:
-    """Percentile interval of the mean of one value per item, say of wrong words.
+    """Bootstrap percentile interval of the mean of one value per item, say of wrong words.
 
     >>> mean_interval(np.array([True, False] * 50))
     Interval(low=0.4, high=0.6)
@@ -71,7 +71,7 @@ def difference_interval(
     resamples: int = 1000,
     seed: int = 0,
 ) -> Interval:
-    """Percentile interval of how far the first system's statistic is above the second's; items are drawn for both.
+    """Paired bootstrap interval of how far the first system's statistic is above the second's; items drawn for both.
 
     >>> difference_interval(np.arange(1.0, 101.0), np.arange(100.0), statistic=np.mean)
     Interval(low=1.0, high=1.0)
@@ -83,7 +83,7 @@ def difference_interval(
 
 
 def _draws(items: int, resamples: int, seed: int) -> Iterator[np.ndarray]:
-    """Which items each resample has."""
+    """Bootstrap draws: which items each resample has."""
     random = np.random.default_rng(seed)
     return (random.integers(items, size=items) for _ in range(resamples))
 
@@ -100,13 +100,13 @@ def _check(rows: np.ndarray, resamples: int, level: float) -> None:
 
 
 def check_one_value_each(values: np.ndarray, name: str) -> None:
-    """Refuse what is not one number per item."""
+    """Shape check: refuse what is not one number per item."""
     if np.ndim(values) != 1:
         raise ArgumentError(name, got=np.shape(values), expected="one value per item")
 
 
 def check_resamples(rows: np.ndarray, resamples: int) -> None:
-    """Refuse to draw from nothing, or nothing."""
+    """Resample check: refuse to draw from nothing, or nothing."""
     if not len(rows):
         raise ArgumentError("rows", got="none", expected="at least one item")
     if resamples < 1:
@@ -114,24 +114,24 @@ def check_resamples(rows: np.ndarray, resamples: int) -> None:
 
 
 def check_same_items(first: np.ndarray, second: np.ndarray) -> None:
-    """Refuse systems whose rows cannot be those of the same items."""
+    """Pairing check: refuse systems whose rows cannot be those of the same items."""
     if np.shape(first) != np.shape(second):
         raise ArgumentError("second", got=np.shape(second), expected=f"{np.shape(first)}, the items of the first")
 
 
 _AT_ONCE = 4_000_000
-"""Random signs in memory at a time."""
+"""Chunk size: random signs in memory at a time."""
 
 
 class PairedTest(NamedTuple):
-    """What the first system's figure is above the second's, and how probable a difference as large is by chance."""
+    """Paired test result: what the first system's figure is above the second's, and the p-value."""
 
     difference: float
     p_value: float
 
 
 def paired_test(first: np.ndarray, second: np.ndarray, *, resamples: int = 10_000, seed: int = 0) -> PairedTest:
-    """Two-sided test of two systems' means over the same items, by approximate randomisation.
+    """Permutation test (approximate randomisation), two-sided, of two systems' means over the same items.
 
     If the systems were the same, each item's difference could as well have the other sign. The p-value is the share of
     random signs whose mean difference is at least as large, with the observed signs counted among them.
@@ -150,7 +150,7 @@ def paired_test(first: np.ndarray, second: np.ndarray, *, resamples: int = 10_00
 def paired_statistic_test(
     first: np.ndarray, second: np.ndarray, *, statistic: Statistic, resamples: int = 1000, seed: int = 0
 ) -> PairedTest:
-    """The same of any statistic of rows, say a rate over a corpus: random items swap the systems' rows.
+    """Permutation test of any statistic of rows, say a rate over a corpus: random items swap the systems' rows.
 
     >>> edits_and_symbols = np.array([[1, 4], [0, 3], [2, 5]] * 20), np.array([[1, 4], [1, 3], [2, 5]] * 20)
     >>> paired_statistic_test(*edits_and_symbols, statistic=lambda rows: rows[:, 0].sum() / rows[:, 1].sum())
@@ -173,7 +173,7 @@ def _swapped_difference(
 
 
 def _with_random_signs(differences: np.ndarray, resamples: int, seed: int) -> np.ndarray:
-    """Sums of the differences, each with a random sign; one sum per resample."""
+    """Sign flips: sums of the differences, each with a random sign; one sum per resample."""
     random, at_once = np.random.default_rng(seed), max(_AT_ONCE // max(len(differences), 1), 1)
     sizes = [min(at_once, resamples - done) for done in range(0, resamples, at_once)]
     flipped = [random.integers(2, size=(size, len(differences)), dtype=np.int8) @ differences for size in sizes]
@@ -181,5 +181,5 @@ def _with_random_signs(differences: np.ndarray, resamples: int, seed: int) -> np
 
 
 def _p_value(chance: np.ndarray, observed: float, scale: float) -> float:
-    """With what was observed as one of the resamples; sums in another order differ in their last digits."""
+    """P-value with what was observed as one of the resamples; sums in another order differ in their last digits."""
     return float((1 + np.count_nonzero(chance >= observed - 1e-12 * scale)) / (1 + len(chance)))

@@ -1,4 +1,4 @@
-"""Error rates of transduction, and what a list of answers is good for."""
+"""Error rates of transduction (WER, CER), n-best accuracy and oracle error rates."""
 
 from collections.abc import Hashable, Sequence
 from typing import NamedTuple
@@ -12,7 +12,7 @@ Symbols = Sequence[Hashable]
 
 
 class TransductionScore(NamedTuple):
-    """Shares between 0 and 1 (rates of edits can exceed 1).
+    """Error rates: shares between 0 and 1 (rates of edits can exceed 1).
 
     `cer` is the mean over words of edits / reference length, as in the paper; `corpus_cer` all edits over all reference
     symbols; `wer` the share of words that are not exactly right.
@@ -25,29 +25,29 @@ class TransductionScore(NamedTuple):
 
 
 class WordErrors(NamedTuple):
-    """Of each word: the edits between its output and its nearest reference, and the length of that reference."""
+    """Edit counts of each word, between its output and its nearest reference, and the length of that reference."""
 
     edits: np.ndarray
     lengths: np.ndarray
 
     @property
     def rates(self) -> np.ndarray:
-        """Edits per symbol of the reference; an empty one counts as one symbol."""
+        """Symbol error rates: edits per symbol of the reference; an empty one counts as one symbol."""
         return np.asarray(self.edits / np.maximum(self.lengths, 1))
 
     @property
     def wrong(self) -> np.ndarray:
-        """Whether each word differs from all its references."""
+        """Word errors: whether each word differs from all its references."""
         return np.asarray(self.edits > 0)
 
     def score(self) -> TransductionScore:
-        """The rates over all words."""
+        """Error rates over all words."""
         corpus_cer = self.edits.sum() / max(self.lengths.sum(), 1)
         return TransductionScore(float(self.rates.mean()), float(corpus_cer), float(self.wrong.mean()), len(self.edits))
 
 
 def transduction_score(outputs: Sequence[Symbols], references: Sequence[Sequence[Symbols]]) -> TransductionScore:
-    """Compare each word's output with its references; the nearest of them counts.
+    """Error rates of each word's output against its references; the nearest of them counts.
 
     >>> transduction_score([list("cat"), list("dog")], [[list("cat")], [list("dig"), list("hog"), list("do")]])
     TransductionScore(cer=0.166..., corpus_cer=0.166..., wer=0.5, words=2)
@@ -56,7 +56,7 @@ def transduction_score(outputs: Sequence[Symbols], references: Sequence[Sequence
 
 
 def word_errors(outputs: Sequence[Symbols], references: Sequence[Sequence[Symbols]]) -> WordErrors:
-    """The errors of each word, for rates, their intervals, and comparisons of two models.
+    """Edit counts of each word, for rates, their intervals, and comparisons of two models.
 
     >>> word_errors(["dog", "cat"], [["dig", "hound"], ["cat"]]).edits
     array([1, 0])
@@ -65,14 +65,14 @@ def word_errors(outputs: Sequence[Symbols], references: Sequence[Sequence[Symbol
 
 
 def nearest_errors(outputs: Sequence[Sequence[Symbols]], references: Sequence[Sequence[Symbols]]) -> WordErrors:
-    """The errors of each word's best output, of one or several, against its nearest reference."""
+    """Edit counts of each word's best output, of one or several, against its nearest reference."""
     check_words(outputs, references)
     nearest = [_nearest(given, accepted) for given, accepted in zip(outputs, references, strict=True)]
     return WordErrors(*np.array(nearest).T)
 
 
 def check_words(outputs: Sequence[object], references: Sequence[Sequence[Symbols]]) -> None:
-    """Refuse outputs without references, and no outputs at all."""
+    """Input check: refuse outputs without references, and no outputs at all."""
     if len(outputs) != len(references) or not all(references):
         got = f"{len(references)} rows"
         raise ArgumentError("references", got=got, expected=f"{len(outputs)} with at least one reference each")
@@ -81,7 +81,7 @@ def check_words(outputs: Sequence[object], references: Sequence[Sequence[Symbols
 
 
 def _nearest(outputs: Sequence[Symbols], references: Sequence[Symbols]) -> tuple[int, int]:
-    """Edits between, and length of the reference of, the output and reference with the lowest rate of edits."""
+    """Nearest reference: edits to, and length of, the one with the lowest rate of edits to any output."""
     found = [
         (Levenshtein.distance(output, reference), len(reference)) for output in outputs for reference in references
     ]
@@ -96,7 +96,7 @@ _NOWHERE = int(np.iinfo(np.int64).max)
 def nbest_accuracy(
     outputs: NBest, references: Sequence[Sequence[Symbols]], *, ks: Sequence[int] = (1, 5, 10)
 ) -> dict[int, float]:
-    """For each k, the share of words with one of their references among their first k outputs, best first.
+    """N-best accuracy: for each k, the share of words with one of their references among their first k outputs.
 
     >>> nbest_accuracy([["cat", "cut"], ["dig", "dog"]], [["cat"], ["dog", "hound"]], ks=(1, 2))
     {1: 0.5, 2: 1.0}
@@ -109,7 +109,7 @@ def nbest_accuracy(
 
 
 def oracle_score(outputs: NBest, references: Sequence[Sequence[Symbols]]) -> TransductionScore:
-    """Error rates if the best of each word's outputs were always chosen; a word without outputs answers nothing.
+    """Oracle error rates: if the best of each word's outputs were always chosen; without outputs, nothing is.
 
     >>> oracle_score([["cat", "cut"], ["dig", "dug"]], [["cut"], ["dog"]])
     TransductionScore(cer=0.166..., corpus_cer=0.166..., wer=0.5, words=2)
@@ -118,6 +118,6 @@ def oracle_score(outputs: NBest, references: Sequence[Sequence[Symbols]]) -> Tra
 
 
 def _place(outputs: Sequence[Symbols], references: Sequence[Symbols]) -> int:
-    """The place of the first right output, from 0; beyond any k if there is none."""
+    """Rank of the first right output, from 0; beyond any k if there is none."""
     accepted = {tuple(reference) for reference in references}
     return next((place for place, output in enumerate(outputs) if tuple(output) in accepted), _NOWHERE)

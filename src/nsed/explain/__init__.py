@@ -1,4 +1,4 @@
-"""Explain: what models say about pairs and have learned from them, as text, JSON, HTML, SVG and LaTeX."""
+"""Explanations: evidence for a pair's score, and learned rules, as text, JSON, HTML, SVG and LaTeX."""
 
 from nsed.explain.decision import Contribution, Decision, Output
 from nsed.explain.explanation import Explanation, Origin

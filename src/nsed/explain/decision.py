@@ -1,4 +1,4 @@
-"""Decisions and scores, and where they come from: parts that add up to them, one per operation."""
+"""Additive contributions to decisions and scores: parts that add up to them, one per operation."""
 
 from math import exp, fsum
 from typing import Any, NamedTuple
@@ -8,7 +8,7 @@ from nsed.text.visible import visible
 
 
 class Decision(NamedTuple):
-    """Whether a pair matches, and how far from the border it is.
+    """Match decision: whether a pair matches, and how far from the threshold it is.
 
     `log_odds = slope * score + offset` are those of `probability`; `match` says whether the score reaches `threshold`.
     """
@@ -22,7 +22,7 @@ class Decision(NamedTuple):
 
     @classmethod
     def of(cls, score: float, *, threshold: float, slope: float, offset: float) -> "Decision":
-        """The decision about a score.
+        """Decision about a score.
 
         >>> Decision.of(-0.1, threshold=-0.7, slope=2.0, offset=1.4).match
         True
@@ -33,29 +33,29 @@ class Decision(NamedTuple):
 
     @property
     def needed(self) -> float:
-        """The log-odds from which on pairs count as matches."""
+        """Decision threshold in log-odds, from which on pairs count as matches."""
         return self.slope * self.threshold + self.offset
 
     @property
     def word(self) -> str:
-        """`match` or `no match`."""
+        """Decision as a word: `match` or `no match`."""
         return "match" if self.match else "no match"
 
 
 class Output(NamedTuple):
-    """One target that a Transducer might write."""
+    """N-best entry: one target that a Transducer might write."""
 
     symbols: tuple[str, ...]
     log_prob: float
 
     @property
     def probability(self) -> float:
-        """Its probability, given the source."""
+        """Conditional probability of the target, given the source."""
         return exp(min(0.0, self.log_prob))
 
 
 def read_decision(read: dict[str, Any] | None) -> Decision | None:
-    """The decision whose plain values are given."""
+    """Decision whose plain values are given."""
     return None if read is None else Decision(**read)
 
 
@@ -64,11 +64,11 @@ REMAINDERS = {
     "end": "that the target ends here",
     "threshold": "what a pair must bring to be more likely than not",
 }
-"""Parts of a score that belong to no operation."""
+"""Remainders: parts of a score that belong to no operation."""
 
 
 class Contribution(NamedTuple):
-    """A part of a score: of an operation, or (`edit` is None) a remainder with a name."""
+    """Additive contribution to a score: of an operation, or (`edit` is None) a remainder with a name."""
 
     name: str
     value: float
@@ -76,16 +76,16 @@ class Contribution(NamedTuple):
 
     @property
     def kind(self) -> str:
-        """As the pictures have colours for it: delete, insert, replace, equal, or remainder."""
+        """Operation kind, as the pictures have colours for it: delete, insert, replace, equal, or remainder."""
         return "remainder" if self.edit is None else self.edit.tag
 
     def to_dict(self) -> dict[str, object]:
-        """Plain values, ready for JSON."""
+        """JSON-ready dictionary of plain values."""
         return {"name": self.name, "kind": self.kind, "value": self.value}
 
     @property
     def meaning(self) -> str:
-        """In words."""
+        """Meaning of the contribution, in words."""
         if self.edit is None:
             return REMAINDERS[self.name]
         source, target = visible(self.edit.source), visible(self.edit.target)
@@ -94,14 +94,14 @@ class Contribution(NamedTuple):
 
 
 def contributions_to_decision(script: EditScript, score: float, decision: Decision) -> tuple[Contribution, ...]:
-    """Parts that add up to the log-odds of a decision."""
+    """Contributions that add up to the log-odds of a decision."""
     parts = [Contribution(str(edit), decision.slope * edit.log_weight, edit) for edit in script]
     ambiguity = decision.slope * (score - _weight(script))
     return (*parts, Contribution("ambiguity", ambiguity), Contribution("threshold", decision.offset))
 
 
 def contributions_to_score(script: EditScript, score: float, log_alpha: float) -> tuple[Contribution, ...]:
-    """Parts that add up to a log-probability; `log_alpha` is that of all derivations, before the target ends."""
+    """Contributions that add up to a log-probability; `log_alpha` is all derivations', before the target ends."""
     parts = [Contribution(str(edit), edit.log_weight, edit) for edit in script]
     ambiguity, end = log_alpha - _weight(script), score - log_alpha
     return (*parts, Contribution("ambiguity", ambiguity), Contribution("end", end))

@@ -1,4 +1,4 @@
-"""The explanation: all that a model knows about one pair, as plain data, and its renderings."""
+"""Explanation of a pair: all that a model knows about it, as plain data, and its renderings."""
 
 import json
 from collections.abc import Callable
@@ -22,7 +22,7 @@ from nsed.text import EditScript
 
 
 class Origin(NamedTuple):
-    """How probably a target symbol was inserted, and how probably it stands for each source symbol; all sum to 1."""
+    """Posterior origins of a target symbol: that it was inserted, that it stands for each source symbol; sum is 1."""
 
     symbol: str
     inserted: float
@@ -30,7 +30,7 @@ class Origin(NamedTuple):
 
     @property
     def best(self) -> int | None:
-        """The source symbol (from 0) that it most probably stands for; None if it was rather inserted."""
+        """Most probable source symbol (from 0) that it stands for; None if it was rather inserted."""
         place = max(range(len(self.sources)), key=self.sources.__getitem__, default=None)
         return None if place is None or self.sources[place] < self.inserted else place
 
@@ -38,7 +38,7 @@ class Origin(NamedTuple):
 def origins_of(
     target: tuple[str, ...], insert: Float[np.ndarray, "src tgt"], substitute: Float[np.ndarray, "src tgt"]
 ) -> tuple[Origin, ...]:
-    """The origin of each target symbol, from the posteriors of insertions and substitutions."""
+    """Posterior origins of the target symbols, from the posteriors of insertions and substitutions."""
     inserted = insert.sum(0)
     return tuple(
         Origin(symbol, float(inserted[j]), tuple(substitute[1:, j].tolist())) for j, symbol in enumerate(target, 1)
@@ -50,7 +50,7 @@ TABLES = ("log_alpha", "log_beta", "delete", "insert", "substitute")
 
 @dataclass(frozen=True, eq=False)
 class Evidence:
-    """Why a model gave a pair its score: the best scripts and, in tables, all of them.
+    """Evidence for a pair's score: the best scripts (n-best) and, in tables of posteriors, all of them.
 
     `log_alpha[i, j]` is the log-probability of the first i source and j target symbols, `log_beta[i, j]` that of the
     rest; -1e30 where there is no way. `delete`, `insert` and `substitute` hold, at the cell an operation leads to, the
@@ -73,33 +73,33 @@ class Evidence:
 
     @property
     def script(self) -> EditScript:
-        """The most probable script."""
+        """Viterbi script, the most probable one."""
         return self.scripts[0]
 
     @property
     def contributions(self) -> tuple[Contribution, ...]:
-        """Parts that add up to `total`: one per operation of the best script, then the remainders, by name."""
+        """Additive contributions to `total`: one per operation of the best script, then the remainders, by name."""
         if self.decision is not None:
             return contributions_to_decision(self.script, self.log_prob, self.decision)
         return contributions_to_score(self.script, self.log_prob, float(self.log_alpha[-1, -1]))
 
     @property
     def total(self) -> float:
-        """What is explained: the log-odds of a Matcher's decision, otherwise the log-probability."""
+        """Explained quantity: the log-odds of a Matcher's decision, otherwise the log-probability."""
         return self.log_prob if self.decision is None else self.decision.log_odds
 
     @property
     def total_name(self) -> str:
-        """What `total` is, in words."""
+        """Name of `total`, in words."""
         return "log-probability" if self.decision is None else "log-odds"
 
     @property
     def origins(self) -> tuple[Origin, ...]:
-        """Per target symbol, the source symbols it came from, with probabilities."""
+        """Posterior origins: per target symbol, the source symbols it came from, with probabilities."""
         return origins_of(self.target, self.insert, self.substitute)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values, ready for JSON; what follows from the rest (contributions, origins) too."""
+        """JSON-ready dictionary of plain values; what follows from the rest (contributions, origins) too."""
         return {
             "source": list(self.source),
             "target": list(self.target),
@@ -116,7 +116,7 @@ class Evidence:
 
 
 def fields_from(read: dict[str, Any]) -> dict[str, Any]:
-    """The fields of an `Evidence` from what its `to_dict` gave."""
+    """Evidence fields from what its `to_dict` gave."""
     return {
         "source": tuple(read["source"]),
         "target": tuple(read["target"]),
@@ -130,40 +130,40 @@ def fields_from(read: dict[str, Any]) -> dict[str, Any]:
 
 
 RENDERINGS: Registry[Callable[..., str]] = Registry("rendering")
-"""How explanations are shown, by name; the room `explain` fills it."""
+"""Renderer registry, how explanations are shown, by name; the room `explain` fills it."""
 
 
 @final
 class Explanation(Evidence):
-    """Why a model gave a pair its score, for people and for programs; shows itself in notebooks.
+    """Explanation: why a model gave a pair its score, for people and for programs; shows itself in notebooks.
 
     All renderings tell the same: the best script with the probability of each operation, what each contributes to the
     score, and what else might have been.
     """
 
     def to_text(self) -> str:
-        """For terminals."""
+        """Text rendering, for terminals."""
         return RENDERINGS["text"](self)
 
     def to_json(self) -> str:
-        """One line of JSON."""
+        """JSON rendering, in one line."""
         return json.dumps(self.to_dict(), ensure_ascii=False)
 
     @classmethod
     def from_json(cls, text: str) -> "Explanation":
-        """The explanation that `to_json` wrote."""
+        """Explanation parsed from what `to_json` wrote."""
         return cls(**fields_from(json.loads(text)))
 
     def to_html(self, *, style: bool = True) -> str:
-        """A fragment of a page that needs nothing else; without `style` the page brings `explain.html_style.STYLE`."""
+        """HTML fragment that needs nothing else; without `style` the page brings `explain.html_style.STYLE`."""
         return RENDERINGS["html"](self, style=style)
 
     def to_svg(self, picture: str = "alpha") -> str:
-        """One picture: `alpha`, `posteriors`, `lattice` or `waterfall`; a file of its own, or part of a page."""
+        """SVG picture: `alpha`, `posteriors`, `lattice` or `waterfall`; a file of its own, or part of a page."""
         return RENDERINGS["svg"](self, picture)
 
     def to_latex(self, *, standalone: bool = False) -> str:
-        """Coloured boxes, as in the paper; `standalone` makes it a whole document (for XeLaTeX or LuaLaTeX).
+        """LaTeX rendering: coloured boxes, as in the paper; `standalone` makes it a document (for XeLaTeX or LuaLaTeX).
 
         Letters that the document's font lacks need another one (`fontspec`). Without `standalone` it needs the packages
         `tikz` and `xcolor`, the latter with the option `dvipsnames`.
@@ -178,7 +178,7 @@ class Explanation(Evidence):
 
 
 class ExplanationSummary(NamedTuple):
-    """The best script, the score and how uncertain the derivation is: an `Explanation` without its tables."""
+    """Explanation without its tables: the best script, the score and the entropy, how uncertain the derivation is."""
 
     source: str
     target: str
@@ -189,10 +189,10 @@ class ExplanationSummary(NamedTuple):
 
     @property
     def probability(self) -> float:
-        """That the pair matches, of a model that decides; otherwise that of the target, given the source."""
+        """Match probability, of a model that decides; otherwise that of the target, given the source."""
         return exp(min(0.0, self.log_prob)) if self.decision is None else self.decision.probability
 
     @property
     def alternatives(self) -> float:
-        """How many equally probable scripts would leave as much doubt: 1 where there is only one."""
+        """Perplexity of the derivation: how many equally probable scripts would leave as much doubt; 1 for only one."""
         return exp(min(700.0, self.entropy))

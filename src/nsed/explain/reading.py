@@ -1,4 +1,4 @@
-"""From a lattice and the symbols of its strings to the answers people read: edit scripts and explanations."""
+"""Reading lattices: from a lattice and the symbols of its strings to edit scripts and explanations."""
 
 from collections.abc import Iterable, Sequence
 from math import exp
@@ -21,7 +21,7 @@ _KINDS: dict[int, EditKind] = {1: "delete", 2: "insert", 3: "substitute"}
 def read_scripts(
     lattice: EditLattice, sources: Sequence[Sequence[str]], targets: Sequence[Sequence[str]]
 ) -> list[EditScript]:
-    """The best script of every pair of a lattice, with the symbols that the pairs are made of.
+    """Viterbi script of every pair of a lattice, with the symbols that the pairs are made of.
 
     Raises `NotExplainableError` for a pair that no derivation makes.
     """
@@ -41,7 +41,7 @@ def read_scripts(
 def read_best_scripts(
     lattice: EditLattice, source: Sequence[str], target: Sequence[str], *, count: int
 ) -> tuple[EditScript, ...]:
-    """Up to `count` scripts of the single pair of a lattice, best first."""
+    """N-best scripts of the single pair of a lattice, best first."""
     (best,) = read_scripts(lattice, [source], [target])
     if count == 1:
         return (best,)
@@ -65,7 +65,7 @@ def read_explanation(
     decision: Decision | None = None,
     outputs: Iterable[Output] = (),
 ) -> Explanation:
-    """All that the lattice of a single pair has to say, and what the model says beside it."""
+    """Explanation from the lattice of a single pair, and what the model says beside it."""
     return Explanation(
         tuple(source),
         tuple(target),
@@ -105,7 +105,7 @@ def _edit(
 
 
 def _arrays(arcs: Arcs) -> np.ndarray:
-    """The three tables in one array: operation, pair, i, j."""
+    """Arc tables in one array: operation, pair, i, j."""
     return np.stack([table.detach().cpu().numpy() for table in arcs])
 
 

@@ -1,4 +1,4 @@
-"""Statistics of rules: sums by key, the best examples, and whether two shares differ by more than chance."""
+"""Statistics of rules: sums by key, the best examples, and G² tests, whether two shares differ by more than chance."""
 
 from math import erfc, sqrt
 from typing import NamedTuple
@@ -7,50 +7,50 @@ import numpy as np
 from jaxtyping import Float
 
 MOST_PENDING = 2**22
-"""Keys that may wait to be added up."""
+"""Buffer size: keys that may wait to be added up."""
 
 
 class Sums(NamedTuple):
-    """Different keys in ascending order, and the sum of each."""
+    """Grouped sums: different keys in ascending order, and the sum of each."""
 
     keys: np.ndarray
     values: np.ndarray
 
     def of(self, keys: np.ndarray) -> np.ndarray:
-        """The sums of chosen keys, 0 for those that never came."""
+        """Sums of chosen keys, 0 for those that never came."""
         if not len(self.keys):
             return np.zeros(len(keys))
         places = np.searchsorted(self.keys, keys).clip(max=len(self.keys) - 1)
         return np.where(self.keys[places] == keys, self.values[places], 0.0)
 
     def grouped(self, keys: np.ndarray) -> "Sums":
-        """The same sums under coarser keys."""
+        """Sums regrouped under coarser keys."""
         return summed(keys, self.values)
 
 
 class KeyedSums:
-    """Adds weights to whole arrays of keys at a time."""
+    """Sum accumulator: adds weights to whole arrays of keys at a time."""
 
     def __init__(self) -> None:
         self._parts: list[Sums] = []
         self._pending = 0
 
     def add(self, keys: np.ndarray, weights: np.ndarray) -> None:
-        """A weight to each key; the same key may come several times."""
+        """Add a weight to each key; the same key may come several times."""
         self._parts.append(summed(keys, weights))
         self._pending += len(self._parts[-1].keys)
         if self._pending > MOST_PENDING:
             self._parts, self._pending = [self.total()], 0
 
     def total(self) -> Sums:
-        """What has been added so far."""
+        """Sums of what has been added so far."""
         if not self._parts:
             return Sums(np.zeros(0, dtype=np.int64), np.zeros(0))
         return summed(*(np.concatenate(columns) for columns in zip(*self._parts, strict=True)))
 
 
 def summed(keys: np.ndarray, weights: np.ndarray) -> Sums:
-    """The sum of each different key.
+    """Group-by sum of each different key.
 
     >>> summed(np.array([7, 3, 7]), np.array([0.5, 1.0, 0.25]))
     Sums(keys=array([3, 7]), values=array([1.  , 0.75]))
@@ -60,16 +60,16 @@ def summed(keys: np.ndarray, weights: np.ndarray) -> Sums:
 
 
 CLEAR = 0.05
-"""An operation of lower posterior is no example of itself."""
+"""Minimum posterior of an example: an operation of a lower one is no example of itself."""
 DIGITS = 2
-"""Posteriors that differ less are alike: then a source of usual length is the better example, else any one."""
+"""Rounding digits: posteriors that differ less are alike; then a source of usual length is the better example."""
 MIXER = 2654435761
-"""Odd, so that pairs keep different numbers: examples come from all over the data and not from its beginning."""
+"""Hash multiplier, odd, so that pairs keep different numbers: examples come from all over the data."""
 MOST_PENDING_EXAMPLES = 2**20
 
 
 class Shown(NamedTuple):
-    """Columns of equal length: numbers of operation and word, how unusual its length is, pair, place, posterior."""
+    """Example columns of equal length: operation, word, how unusual its length is, pair, place, posterior."""
 
     operation: np.ndarray
     word: np.ndarray
@@ -80,12 +80,12 @@ class Shown(NamedTuple):
     weight: np.ndarray
 
     def where(self, chosen: np.ndarray) -> "Shown":
-        """Some of the rows: a mask, or their places in a new order."""
+        """Row selection: a mask, or their places in a new order."""
         return Shown(*(column[chosen] for column in self))
 
 
 class BestExamples:
-    """Keeps, of each operation, the `most` best examples of different words."""
+    """Top-k examples: of each operation, the `most` best ones of different words."""
 
     def __init__(self, most: int) -> None:
         self._most = most
@@ -93,14 +93,14 @@ class BestExamples:
         self._pending = 0
 
     def add(self, shown: Shown) -> None:
-        """More candidates."""
+        """Add candidates."""
         self._parts.append(best_of(shown.where(shown.weight >= CLEAR), self._most))
         self._pending += len(self._parts[-1].pair)
         if self._pending > MOST_PENDING_EXAMPLES:
             self._parts, self._pending = [self.best()], 0
 
     def best(self) -> Shown:
-        """The best so far, operation by operation, best first."""
+        """Top-k examples so far, operation by operation, best first."""
         if not self._parts:
             nothing = np.zeros(0, dtype=np.int64)
             return Shown(nothing, nothing, nothing, nothing, nothing, nothing, np.zeros(0))
@@ -108,7 +108,7 @@ class BestExamples:
 
 
 def best_of(shown: Shown, most: int) -> Shown:
-    """The `most` best rows of each operation, one per word."""
+    """Top-k rows of each operation, one per word."""
     quality, anyhow = -shown.weight.round(DIGITS), shown.pair * MIXER % 2**32
     order = np.lexsort((shown.j, shown.i, anyhow, shown.unusual, quality, shown.operation))
     shown = shown.where(order)
@@ -122,7 +122,7 @@ Numbers = Float[np.ndarray, " n"]
 
 
 def g_squared(count: Numbers, tries: Numbers, other_count: Numbers, other_tries: Numbers) -> Numbers:
-    """G² of each `count` out of `tries` against the other; 0 where one side has no tries.
+    """G² (log-likelihood ratio) of each `count` out of `tries` against the other; 0 where one side has no tries.
 
     Twice the log-likelihood of two proportions above that of a single one; one degree of freedom. Counts may be
     expectations. Half of the tries against none of as many:
@@ -143,7 +143,7 @@ def g_squared(count: Numbers, tries: Numbers, other_count: Numbers, other_tries:
 
 
 def chance(g2: float) -> float:
-    """How probable so large a G² is by chance, one degree of freedom.
+    """P-value of a G², how probable so large a one is by chance; one degree of freedom.
 
     >>> round(chance(3.84), 3), round(chance(10.83), 4)
     (0.05, 0.001)
@@ -152,7 +152,7 @@ def chance(g2: float) -> float:
 
 
 def _part(observed: Numbers, expected: Numbers) -> Numbers:
-    """`observed * log(observed / expected)`, which is 0 where nothing was observed."""
+    """G² summand: `observed * log(observed / expected)`, which is 0 where nothing was observed."""
     positive = (observed > 0) & (expected > 0)
     ratio = np.divide(observed, expected, out=np.ones_like(observed), where=positive)
     return np.where(positive, observed * np.log(ratio), 0.0)

@@ -1,4 +1,4 @@
-"""Learned rules as plain data: what becomes of which symbol, how often, where; and how two tables differ."""
+"""Rule tables as plain data: what becomes of which symbol, how often, where; and how two tables differ."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
@@ -16,16 +16,16 @@ PaddedStrings = Literal["after", "before"]
 Ranking = Literal["support", "surprise"]
 
 SIGNIFICANT = 10.83
-"""G² with one degree of freedom that chance exceeds once in a thousand times."""
+"""Critical value of G², one degree of freedom, p = 0.001: chance exceeds it once in a thousand times."""
 MUCH = 1.25
-"""A context tells something if the operation is so many times as probable there as on average."""
+"""Minimum probability ratio: a context tells something if the operation is so many times as probable there."""
 MOST_TOLD, WEAKEST = 6, 0.05
 """Contexts at most that are told of a rule, and the part of the strongest one's G² that each must have."""
 
 
 @dataclass(frozen=True)
 class RuleContext:
-    """One neighbour in the source, `^` before the first symbol and `$` after the last, where `edge` is true.
+    """Rule context: a neighbour in the source, `^` before the first symbol and `$` after the last, if `edge` is true.
 
     Of `opportunities` places with this neighbour, the operation was used at `count`; that is `ratio` times its
     probability anywhere. `g2` is the log-likelihood ratio of the places with this neighbour against those without,
@@ -43,12 +43,12 @@ class RuleContext:
 
     @property
     def tells(self) -> bool:
-        """Whether the operation is much more probable here, and not by chance."""
+        """Significance of a context: whether the operation is much more probable here, and not by chance."""
         return self.g2 >= SIGNIFICANT and self.ratio >= MUCH and self.count >= 1
 
 
 class RuleExample(NamedTuple):
-    """A pair in which the operation is used, with its posterior probability there.
+    """Rule example: a pair in which the operation is used, with its posterior probability there.
 
     `i` and `j` are the symbols of source and target before the operation, as in `Edit`.
     """
@@ -62,7 +62,7 @@ class RuleExample(NamedTuple):
 
 @dataclass(frozen=True)
 class Rule:
-    """One operation and what is known of it.
+    """Learned rule: one operation and what is known of it.
 
     `count` is how often it is expected in the data, the sum of its posteriors; `opportunities` how often it could have
     been: occurrences of its source symbol, or for an insertion places between symbols, both ends included.
@@ -78,12 +78,12 @@ class Rule:
     probability: float
     share: float
     contexts: tuple[RuleContext, ...] = ()
-    """All neighbours that it was seen with, the most surprising first."""
+    """Contexts: all neighbours that it was seen with, the most surprising first."""
     examples: tuple[RuleExample, ...] = ()
 
     @property
     def name(self) -> tuple[str, str, str]:
-        """What it is called: kind, source and target."""
+        """Rule name: kind, source and target."""
         return self.kind, self.source, self.target
 
     @property
@@ -93,11 +93,11 @@ class Rule:
 
     @property
     def telling(self) -> tuple[RuleContext, ...]:
-        """The contexts in which it is much more probable than elsewhere, strongest first."""
+        """Significant contexts, in which it is much more probable than elsewhere, strongest first."""
         return tuple(one for one in self.contexts if one.tells and one.g2 >= WEAKEST * self.surprise)[:MOST_TOLD]
 
     def told(self) -> str:
-        """The telling contexts in words, say `before e i y, at the end`."""
+        """Significant contexts in words, say `before e i y, at the end`."""
         phrases: dict[str, list[str]] = {}
         for context in self.telling:
             edge = {"after": "at the beginning", "before": "at the end"}[context.side]
@@ -113,21 +113,21 @@ class Rule:
 
 @dataclass(frozen=True)
 class RuleTable:
-    """The rules of a model on some pairs, or of its weights alone (`pairs` is 0)."""
+    """Rule table of a model on some pairs, or of its weights alone (`pairs` is 0)."""
 
     rules: tuple[Rule, ...]
     pairs: int = 0
-    """Pairs that the rules were counted in."""
+    """Number of pairs that the rules were counted in."""
     underivable: int = 0
-    """Pairs left out because no operations of the model make them."""
+    """Underivable pairs, left out because no operations of the model make them."""
     separators: tuple[str, str] = ("", "")
-    """What stands between the symbols of a source and of a target."""
+    """Symbol separators of a source and of a target."""
 
     def __len__(self) -> int:
         return len(self.rules)
 
     def ranked(self, by: Ranking = "support", *, top: int | None = None, min_count: float = 0.0) -> list[Rule]:
-        """The first rules by support (count; of weights probability) or by surprise (see `Rule.surprise`)."""
+        """Top rules by support (count; of weights probability) or by surprise (see `Rule.surprise`)."""
         if by == "surprise" and not any(rule.contexts for rule in self.rules):
             raise ArgumentError("by", got="surprise", expected="support: these rules have no contexts")
         chosen = [rule for rule in self.rules if rule.count >= min_count]
@@ -138,7 +138,7 @@ class RuleTable:
         return chosen[:top]
 
     def find(self, kind: RuleKind, source: str = "", target: str = "") -> Rule | None:
-        """The rule of this operation; None if it never happens."""
+        """Rule of this operation; None if it never happens."""
         return self.by_name.get((kind, source, target))
 
     @cached_property
@@ -147,21 +147,21 @@ class RuleTable:
         return {rule.name: rule for rule in self.rules}
 
     def opportunities(self, rule: Rule) -> float:
-        """How often another table's rule could have been used here."""
+        """Opportunities: how often another table's rule could have been used here."""
         return self._opportunities.get(rule.source, 0.0)
 
     @cached_property
     def _opportunities(self) -> Mapping[str, float]:
-        """By source symbol; the empty one stands for places between symbols."""
+        """Opportunities by source symbol; the empty one stands for places between symbols."""
         return {rule.source: rule.opportunities for rule in self.rules}
 
     def joined(self, example: RuleExample) -> tuple[str, str]:
-        """The strings of an example."""
+        """Joined strings of an example."""
         return self.separators[0].join(example.source), self.separators[1].join(example.target)
 
 
 def plain(rule: Rule) -> dict[str, Any]:
-    """A rule as values ready for JSON."""
+    """JSON-ready values of a rule."""
     return {
         **asdict(rule),
         "examples": [example._asdict() for example in rule.examples],
@@ -172,7 +172,7 @@ def plain(rule: Rule) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class RuleDifference:
-    """One operation on both sides: how often it was expected, out of how many opportunities, and how probable.
+    """Rule difference: one operation on both sides, its expected count, its opportunities and its probability.
 
     `g2` is the log-likelihood ratio of two probabilities against a single one, `p_value` how probable so large a G² is
     by chance if all opportunities were independent. Two models on the same data are not: there, G² is an order of
@@ -180,7 +180,7 @@ class RuleDifference:
     """
 
     rule: Rule
-    """The operation, with the contexts and examples of the side that uses it more."""
+    """Rule of the operation, with the contexts and examples of the side that uses it more."""
     counts: tuple[float, float]
     opportunities: tuple[float, float]
     probabilities: tuple[float, float]
@@ -189,18 +189,18 @@ class RuleDifference:
 
     @property
     def difference(self) -> float:
-        """The second probability minus the first."""
+        """Probability difference: the second minus the first."""
         return self.probabilities[1] - self.probabilities[0]
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values, ready for JSON."""
+        """JSON-ready dictionary of plain values."""
         names = {"kind": self.rule.kind, "source": self.rule.source, "target": self.rule.target}
         figures = {name: value for name, value in asdict(self).items() if name != "rule"}
         return {**names, **figures, "difference": self.difference}
 
 
 def compare(first: RuleTable, second: RuleTable, *, min_count: float = 0.0) -> list[RuleDifference]:
-    """All rules of both tables, those first that differ most (G², then the difference of probabilities).
+    """Compare two tables: all rules of both, those first that differ most (G², then the difference of probabilities).
 
     `min_count` leaves out rules that neither side uses so often.
     """

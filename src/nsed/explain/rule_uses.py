@@ -1,4 +1,4 @@
-"""From a batch of lattices to flat arrays: which operation, between which neighbours, how probably, in which pair."""
+"""Operation posteriors of a batch of lattices, as flat arrays: operation, neighbours, how probable, in which pair."""
 
 from typing import NamedTuple
 
@@ -8,11 +8,11 @@ from nsed.lattice import EditLattice
 from nsed.types import END, PAD, REACHABLE, START
 
 LEAST = 1e-7
-"""Posteriors below this are rounding."""
+"""Minimum posterior: what is below is rounding."""
 
 
 class Uses(NamedTuple):
-    """Columns of equal length, a row per operation and place.
+    """Operation uses: columns of equal length, a row per operation and place.
 
     `source` is PAD for an insertion, `target` for a deletion; `left` and `right` are the neighbours in the source,
     START and END at its edges. `pair` is a row of the batch, `i` and `j` the symbols before the operation.
@@ -28,12 +28,12 @@ class Uses(NamedTuple):
     j: np.ndarray
 
     def where(self, chosen: np.ndarray) -> "Uses":
-        """Some of the rows: a mask, or their places in a new order."""
+        """Row selection: a mask, or their places in a new order."""
         return Uses(*(column[chosen] for column in self))
 
 
 def with_edges(source: np.ndarray, lengths: np.ndarray) -> np.ndarray:
-    """Each padded source between START and END: symbol i, from 1, stands in column i."""
+    """Edge symbols around each padded source, START and END: symbol i, from 1, stands in column i."""
     framed = np.pad(source, ((0, 0), (1, 1)), constant_values=PAD)
     framed[:, 0] = START
     framed[np.arange(len(framed)), lengths + 1] = END
@@ -41,7 +41,7 @@ def with_edges(source: np.ndarray, lengths: np.ndarray) -> np.ndarray:
 
 
 def uses_of(lattice: EditLattice, framed: np.ndarray, target: np.ndarray) -> Uses:
-    """All operations of a batch of lattices, with their posteriors."""
+    """Operation uses of a batch of lattices, with their posteriors."""
     tables = [table.detach().cpu().double().numpy() for table in lattice.posteriors]
     deleted, inserted, substituted = tables
     parts = [_deletions(deleted, framed), _insertions(inserted, framed, target)]
@@ -50,13 +50,13 @@ def uses_of(lattice: EditLattice, framed: np.ndarray, target: np.ndarray) -> Use
 
 
 def derivable(lattice: EditLattice) -> np.ndarray:
-    """Which pairs of the batch some operations make."""
+    """Derivability mask: which pairs of the batch some operations make."""
     reached: np.ndarray = (lattice.log_prob > REACHABLE).cpu().numpy()
     return reached
 
 
 def opportunities_of(framed: np.ndarray, lengths: np.ndarray) -> Uses:
-    """Every source symbol between its neighbours, and (with source PAD) every place between symbols, once each."""
+    """Opportunities: every source symbol between its neighbours and (source PAD) every place between symbols, once."""
     symbol_pair, i = np.nonzero(np.arange(1, framed.shape[1] - 1) <= lengths[:, None])
     symbols = framed[symbol_pair, i], framed[symbol_pair, i + 1], framed[symbol_pair, i + 2]
     gap_pair, gap = np.nonzero(np.arange(framed.shape[1] - 1) <= lengths[:, None])
@@ -75,7 +75,7 @@ def opportunities_of(framed: np.ndarray, lengths: np.ndarray) -> Uses:
 
 
 def _deletions(posteriors: np.ndarray, framed: np.ndarray) -> Uses:
-    """One row per source symbol, however much of the target is written: `j` is where that is most probable."""
+    """Deletions, a row per source symbol, however much of the target is written: `j` is the most probable place."""
     total = posteriors.sum(2)
     pair, i = np.nonzero(total > LEAST)
     j, nothing = posteriors[pair, i].argmax(1), np.full(len(pair), PAD)

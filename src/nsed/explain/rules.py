@@ -19,31 +19,31 @@ from nsed.types import END, PAD, START
 
 @runtime_checkable
 class HasLattices(Protocol):
-    """Whatever has lattices of pairs: a Matcher, a Transducer, a learnable edit distance."""
+    """Lattice protocol: whatever has lattices of pairs, a Matcher, a Transducer, a learnable edit distance."""
 
     @property
     def tokenizers(self) -> Tokenizers:
-        """How sources and targets become numbers."""
+        """Tokenizers: how sources and targets become numbers."""
 
     def lattices(self, pairs: Pairs) -> Iterator[tuple[PairBatch, EditLattice]]:
-        """The lattices of pairs, in batches of similar lengths."""
+        """Lattices of pairs, in batches of similar lengths."""
 
 
 class Numbered(NamedTuple):
-    """One side of the pairs under the numbers of its own symbols, those that the model does not know included."""
+    """Encoded side of the pairs under the numbers of its own symbols, those that the model does not know included."""
 
     vocabulary: Vocabulary
     strings: EncodedStrings
 
     @classmethod
     def of(cls, tokenizer: Tokenizer, texts: list[str]) -> "Numbered":
-        """Cut as the model cuts them."""
+        """Encoded strings, cut as the model cuts them."""
         vocabulary = Tokenizer.learned(tokenizer.side, tokenizer.splitter, texts).vocabulary
         return cls(vocabulary, EncodedStrings(vocabulary.encode(tokenizer.split(text)) for text in texts))
 
 
 class RuleCounts(NamedTuple):
-    """What was added up. An operation's number is `source * targets + target`, PAD (0) for what it does not have.
+    """Rule counts. An operation's number is `source * targets + target`, PAD (0) for what it does not have.
 
     `left` and `right` have the key `operation * sources + neighbour`, the opportunities `source * sources + neighbour`;
     without contexts the neighbour is always PAD, and nothing is to the right.
@@ -60,7 +60,7 @@ class RuleCounts(NamedTuple):
 
 
 class _Counter:
-    """Sums of one data set, filled batch by batch."""
+    """Rule counter: sums of one data set, filled batch by batch."""
 
     def __init__(self, source: Numbered, target: Numbered, *, contexts: bool, examples: int) -> None:
         self._source, self._target, self._contexts = source, target, contexts
@@ -70,7 +70,7 @@ class _Counter:
         self._underivable = 0
 
     def add(self, uses: Uses, opportunities: Uses, rows: np.ndarray, words: np.ndarray) -> None:
-        """The operations of a batch, whose pairs are these rows of the data and have these sources."""
+        """Add the operations of a batch, whose pairs are these rows of the data and have these sources."""
         operation = uses.source * len(self._target.vocabulary) + uses.target
         for place, (numbers, used) in enumerate([(operation, uses), (opportunities.source, opportunities)]):
             for sums, neighbour in zip(self._sums[2 * place :], (used.left, used.right), strict=False):
@@ -82,11 +82,11 @@ class _Counter:
         sums.add(numbers * len(self._source.vocabulary) + (neighbour if self._contexts else 0), weight)
 
     def leave_out(self, count: int) -> None:
-        """So many pairs cannot be derived."""
+        """Leave out so many pairs that cannot be derived."""
         self._underivable += count
 
     def counts(self) -> RuleCounts:
-        """All of it."""
+        """Rule counts of everything added."""
         left, right, left_opportunities, right_opportunities = (sums.total() for sums in self._sums)
         sums = left, right, left_opportunities, right_opportunities
         return RuleCounts(self._source, self._target, *sums, self._examples.best(), self._underivable)
@@ -94,7 +94,7 @@ class _Counter:
 
 @torch.no_grad()
 def count_rules(model: HasLattices, pairs: Pairs, *, contexts: bool, examples: int, on_batch: OnBatch) -> RuleCounts:
-    """Go through the lattices of all pairs and add their posteriors up."""
+    """Count rules: add up the posteriors of the lattices of all pairs."""
     sources, targets = list(pairs.sources), list(pairs.targets)
     source, target = Numbered.of(model.tokenizers.source, sources), Numbered.of(model.tokenizers.target, targets)
     counter = _Counter(source, target, contexts=contexts, examples=examples)
@@ -112,12 +112,12 @@ def count_rules(model: HasLattices, pairs: Pairs, *, contexts: bool, examples: i
 
 
 LEAST = 0.5
-"""Expected count from which a neighbour is listed."""
+"""Minimum expected count from which a neighbour is listed."""
 EDGES = {START: "^", END: "$"}
 
 
 def contexts_of(counts: RuleCounts) -> dict[int, tuple[RuleContext, ...]]:
-    """The contexts of each operation's number, the most surprising first."""
+    """Rule contexts of each operation's number, the most surprising first."""
     found: dict[int, list[RuleContext]] = {}
     for operation, context in (*_one_side(counts, "after"), *_one_side(counts, "before")):
         found.setdefault(operation, []).append(context)
@@ -144,7 +144,7 @@ def _one_side(counts: RuleCounts, side: PaddedStrings) -> Iterator[tuple[int, Ru
 def _compared(
     used: Sums, possible: Sums, operation: np.ndarray, sizes: tuple[int, int]
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Count, opportunities, probability, ratio and signed G² of each operation with each neighbour."""
+    """Context statistics: count, opportunities, probability, ratio and signed G² of each operation and neighbour."""
     sources, targets = sizes
     source, neighbour = operation // targets, used.keys % sources
     count, tries = used.values, possible.of(source * sources + neighbour)
@@ -158,7 +158,7 @@ def _compared(
 def rules(
     model: HasLattices, pairs: PairsLike, *, contexts: bool = True, examples: int = 4, on_batch: OnBatch = ignore
 ) -> RuleTable:
-    """The rules that a model applies to pairs; of labelled pairs, to those that match.
+    """Learned rules that a model applies to pairs; of labelled pairs, to those that match.
 
     Every source symbol is deleted or substituted once and every target symbol inserted or substituted once, in
     expectation, so the counts of a symbol's rules add up to its occurrences. `on_batch` gets the number of pairs just
@@ -175,13 +175,13 @@ def rules(
 
 
 def separators_of(tokenizers: Tokenizers) -> tuple[str, str]:
-    """What stands between symbols on both sides."""
+    """Symbol separators on both sides."""
     source, target = (tokenizer.splitter.join(("", "")) for tokenizer in (tokenizers.source, tokenizers.target))
     return source, target
 
 
 def kind_of(source: str, target: str) -> RuleKind:
-    """What an operation does with these symbols, empty where it has none."""
+    """Operation kind: what it does with these symbols, empty where it has none."""
     if not source:
         return "insert"
     if not target:

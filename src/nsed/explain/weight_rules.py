@@ -1,4 +1,4 @@
-"""Rules without data: of a table of operations, and of networks that see no context.
+"""Rules from weights, without data: of a table of operations, and of networks that see no context.
 
 In such a network a cell knows one source and one target symbol, so its scores for all pairs of symbols are a table.
 Probabilities mean what they mean in data: of a source symbol, what becomes of it; of an insertion, how many there are
@@ -30,11 +30,11 @@ Network: TypeAlias = MatcherNetwork | TransducerNetwork
 BySymbols = Float[Tensor, "sources targets"]
 
 POSITIONS = 10
-"""Of an encoder with positions, so many are averaged: both symbols at the first, both at the second, and so on."""
+"""Averaged positions, of an encoder with positions: both symbols at the first, both at the second, and so on."""
 
 
 class Weights(NamedTuple):
-    """Probabilities of operations on the symbols of two vocabularies, without the special ones."""
+    """Operation probabilities on the symbols of two vocabularies, without the special ones."""
 
     delete: Float[Tensor, " sources"]
     insert: Float[Tensor, " targets"]
@@ -42,7 +42,7 @@ class Weights(NamedTuple):
 
 
 def table_rules(table: OperationTable, tokenizers: Tokenizers) -> RuleTable:
-    """The operations of the table: their shares are its probabilities, without that of the end."""
+    """Rules of an operation table: their shares are its probabilities, without that of the end."""
     symbols = slice(len(SPECIALS), None)
     delete, insert, substitute = table.delete[symbols], table.insert[symbols], table.substitute[symbols, symbols]
     of_source = (delete + substitute.sum(1)).clamp(min=torch.finfo(delete.dtype).tiny)
@@ -52,7 +52,7 @@ def table_rules(table: OperationTable, tokenizers: Tokenizers) -> RuleTable:
 
 @torch.no_grad()
 def weight_rules(network: Network, tokenizers: Tokenizers) -> RuleTable:
-    """The operations of a network that sees no context, all symbols of the vocabularies taken as equally frequent.
+    """Rules of a context-free network, all symbols of the vocabularies taken as equally frequent.
 
     Of a Transducer: what becomes of the next source symbol, averaged over the target symbol that was written last.
     Of a Matcher: how probable each operation (or non-match) is in the cell where both symbols are next; a deletion is
@@ -68,7 +68,7 @@ def weight_rules(network: Network, tokenizers: Tokenizers) -> RuleTable:
 
 
 def check_no_context(network: Network) -> None:
-    """Raise `NotExplainableError` unless a cell knows its two symbols only."""
+    """Context-free check: raise `NotExplainableError` unless a cell knows its two symbols only."""
     encoders = network.source_encoder, network.target_encoder
     if network.features.attends or any(encoder.encoder.sees_context or encoder.attends for encoder in encoders):
         raise NotExplainableError("a network that sees context has no rules of its own: give pairs to count them in")
@@ -80,7 +80,7 @@ def _positions(network: Network) -> range:
 
 
 def _scores(network: Network, sizes: tuple[int, int], position: int) -> Scores:
-    """Scores of all classes in the cells of all source and target symbols, START among the latter."""
+    """Class scores in the cells of all source and target symbols, START among the latter."""
     device = network.projection.linear.weight.device
     sources = torch.arange(len(SPECIALS), sizes[0], device=device)
     targets = torch.arange(len(SPECIALS) - 1, sizes[1], device=device)
@@ -93,7 +93,7 @@ def _scores(network: Network, sizes: tuple[int, int], position: int) -> Scores:
 
 
 def _of_transducer(scores: Scores) -> Weights:
-    """The next source symbol waits while symbols are inserted, and is then deleted or substituted."""
+    """Transducer probabilities: the next source symbol waits during insertions, and is then deleted or substituted."""
     never = _beyond(scores)
     leaving = leaving_cells(TargetScores(scores), never)
     delete, insert, substitute = leaving.delete.exp(), leaving.insert.exp(), leaving.substitute.exp()
@@ -116,7 +116,7 @@ def _of_matcher(scores: Scores) -> Weights:
 
 
 def _table(given: Weights, joint: Weights, tokenizers: Tokenizers) -> RuleTable:
-    """Rules from probabilities given the source symbol, and from those that tell how large a share each has."""
+    """Rule table from probabilities given the source symbol, and from those that tell how large a share each has."""
     total = sum(part.sum().item() for part in joint)
     names = _operations(tokenizers.source.vocabulary, tokenizers.target.vocabulary)
     columns = (_flat(given), _flat(joint))
@@ -129,7 +129,7 @@ def _table(given: Weights, joint: Weights, tokenizers: Tokenizers) -> RuleTable:
 
 
 def _operations(source: Vocabulary, target: Vocabulary) -> Iterator[tuple[str, str]]:
-    """In the order of `_flat`."""
+    """Operations in the order of `_flat`."""
     yield from ((s, "") for s in source.symbols)
     yield from (("", t) for t in target.symbols)
     yield from ((s, t) for s in source.symbols for t in target.symbols)

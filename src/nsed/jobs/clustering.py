@@ -1,4 +1,4 @@
-"""From similarities of pairs to groups of items, by several methods. A new one is one function and one line below."""
+"""Clustering methods, from similarities of pairs to groups of items. A new one is one function and one line below."""
 
 import math
 from collections.abc import Callable
@@ -13,7 +13,7 @@ from nsed.registry import Registry
 
 
 def similarity_matrix(count: int, pairs: np.ndarray, scores: np.ndarray) -> np.ndarray:
-    """The symmetric matrix of a list of pairs of places with a score each; what is not in the list is not a number.
+    """Similarity matrix, symmetric, of a list of pairs of places with a score each; NaN for what is not in the list.
 
     >>> similarity_matrix(3, np.array([[0, 1], [2, 1]]), np.array([0.9, 0.2]))
     array([[nan, 0.9, nan],
@@ -29,7 +29,7 @@ def similarity_matrix(count: int, pairs: np.ndarray, scores: np.ndarray) -> np.n
 
 
 def checked_similarities(similarities: np.ndarray) -> np.ndarray:
-    """The matrix in double precision, where it is one of similarities: square, symmetric, without infinities."""
+    """Validated similarity matrix in double precision: square, symmetric, without infinities."""
     matrix = np.asarray(similarities, dtype=float)
     if matrix.ndim != 2 or len(set(matrix.shape)) != 1:
         raise ShapeError("similarities", got=matrix.shape, expected="a square matrix, a row and a column per item")
@@ -42,7 +42,7 @@ def checked_similarities(similarities: np.ndarray) -> np.ndarray:
 
 
 def links(similarities: np.ndarray, threshold: float) -> np.ndarray:
-    """Which two items are at least as similar as the threshold; none is linked with itself."""
+    """Adjacency matrix: which two items are at least as similar as the threshold; none is linked with itself."""
     linked: np.ndarray = similarities >= threshold  # what is not a number is not linked
     np.fill_diagonal(linked, False)
     return linked
@@ -56,7 +56,7 @@ CLUSTERERS: Registry[Clusterer] = Registry("method")
 
 
 def average_linkage(similarities: np.ndarray, threshold: float) -> np.ndarray:
-    """Clusters whose mean similarity is at least the threshold are joined, the most similar ones first (UPGMA).
+    """Average linkage (UPGMA): clusters of a mean similarity of at least the threshold are joined, most similar first.
 
     The mean is over the pairs of items that were compared; clusters without such a pair stay apart.
     """
@@ -76,7 +76,7 @@ def average_linkage(similarities: np.ndarray, threshold: float) -> np.ndarray:
 
 
 def _join(table: np.ndarray, kept: int, joined: int) -> None:
-    """Add up what two clusters have with others; nothing is left of the second, nor within the first."""
+    """Merge two clusters: add up what they have with others; nothing is left of the second, nor within the first."""
     table[kept] += table[joined]
     table[:, kept] = table[kept]
     table[joined] = table[:, joined] = table[kept, kept] = 0.0
@@ -87,7 +87,7 @@ def _mean(sums: np.ndarray, counts: np.ndarray) -> np.ndarray:
 
 
 def connected_components(similarities: np.ndarray, threshold: float) -> np.ndarray:
-    """Items are together where a chain of pairs, all at least as similar as the threshold, leads from one to another.
+    """Connected components: items are together where a chain of pairs at least as similar as the threshold leads.
 
     Union-find: each item points to one above it, the top of which stands for all of its cluster.
     """
@@ -98,7 +98,7 @@ def connected_components(similarities: np.ndarray, threshold: float) -> np.ndarr
 
 
 def _top(item: int, above: list[int]) -> int:
-    """The item that stands for all those connected with this one; the way there is halved for the next time."""
+    """Union-find root: the item that stands for all those connected with this one; path halving shortens the way."""
     while above[item] != item:
         above[item] = item = above[above[item]]
     return item
@@ -108,12 +108,12 @@ SEED, TRIALS = 1, 3
 
 
 def has_infomap() -> bool:
-    """Whether the `infomap` package is installed."""
+    """Availability of the `infomap` package: whether it is installed."""
     return find_spec("infomap") is not None
 
 
 def infomap_modules(similarities: np.ndarray, threshold: float) -> np.ndarray:
-    """The modules of a network that links what is at least as similar as the threshold, with the similarity as weight.
+    """Infomap modules of a network that links what is at least as similar as the threshold, weighted by similarity.
 
     A walker needs positive weights: similarities are probabilities, or at least not negative. Raises `ArgumentError`
     where one of them is, or where the package is not installed.
@@ -146,7 +146,7 @@ MOST_ROUNDS = 100
 
 
 def label_propagation(similarities: np.ndarray, threshold: float) -> np.ndarray:
-    """Items ask in a random order, always the same, until nobody moves; pairs below the threshold do not count.
+    """Label propagation: items ask in a random order, always the same, until nobody moves; only linked pairs count.
 
     What weighs is how far a pair is above the threshold. Of clusters of the same weight an item prefers its own.
     """
@@ -163,7 +163,7 @@ def label_propagation(similarities: np.ndarray, threshold: float) -> np.ndarray:
 
 
 def _preferred(weights: np.ndarray, groups: np.ndarray, item: int) -> int:
-    """The cluster with the largest weight for an item."""
+    """Majority label: the cluster with the largest weight for an item."""
     votes = np.bincount(groups, weights=weights, minlength=len(groups))
     best, own = int(votes.argmax()), int(groups[item])
     return best if votes[best] > votes[own] + 1e-12 else own
@@ -178,7 +178,7 @@ __all__ = ["CLUSTERERS"]
 
 
 def cluster(similarities: np.ndarray, *, threshold: float, method: str = "average") -> np.ndarray:
-    """The cluster of each item, as a number from 0 in the order in which clusters first occur.
+    """Cluster labels of each item, as a number from 0 in the order in which clusters first occur.
 
     `similarities` is a symmetric matrix; NaN stands for pairs that were not compared, and the diagonal for nothing.
     What the threshold means is the method's business; the higher, the more clusters.

@@ -1,4 +1,4 @@
-"""Review: which of a model's answers a person should look at first."""
+"""Review (active learning): which of a model's answers a person should look at first, by uncertainty."""
 
 import math
 from collections.abc import Sequence
@@ -15,11 +15,11 @@ from nsed.text import Pairs
 from nsed.text.pairs import PairsLike
 
 ALTERNATIVES = 5
-"""Answers per source, among which its probability is counted."""
+"""N-best size: answers per source, among which its probability is counted."""
 
 
 class Order(StrEnum):
-    """What comes first."""
+    """Review order: what comes first."""
 
     CONFIDENCE = "confidence"
     """The least probable best answer; of a Matcher, the probability nearest to one half."""
@@ -32,38 +32,38 @@ class Order(StrEnum):
 
 
 class ReviewedWord(NamedTuple):
-    """A source with its answers, and how sure the model is of them."""
+    """Reviewed transduction: a source with its answers, and how sure the model is of them."""
 
     source: str
     target: str
-    """The one of the data, if there is one; else the model's best."""
+    """Target of the data, if there is one; else the model's best."""
     probability: float
-    """Of the model's best answer."""
+    """Probability of the model's best answer."""
     margin: float
-    """Probability of the best answer less that of the second."""
+    """Margin: probability of the best answer less that of the second."""
     entropy: float
-    """Nats, over the answers found and, as one more, all others together: at most the true one."""
+    """Entropy in nats, over the answers found and, as one more, all others together: at most the true one."""
     disagreement: float | None
-    """Log-probability of the best answer less that of the data's target; 0 where they agree, None without data."""
+    """Disagreement: log-probability of the best answer less that of the data's target; 0 if the same, None without."""
     answers: tuple[Transduction, ...]
-    """The model's own, best first."""
+    """N-best list: the model's own answers, best first."""
 
 
 class ReviewedPair(NamedTuple):
-    """A pair with the calibrated probability that it matches."""
+    """Reviewed pair, with the calibrated probability that it matches."""
 
     source: str
     target: str
     label: bool
-    """The one of the data, if there is one; else the model's decision."""
+    """Label of the data, if there is one; else the model's decision."""
     languages: tuple[str, str] | None
     probability: float
     margin: float
-    """How far the probability of matching is from that of not matching."""
+    """Margin: how far the probability of matching is from that of not matching."""
     entropy: float
-    """Nats; 0.69 is a toss-up."""
+    """Entropy in nats; 0.69 is a toss-up."""
     disagreement: float | None
-    """Log-odds against the label of the data; 0 where the model agrees, None without labels."""
+    """Disagreement: log-odds against the label of the data; 0 where the model agrees, None without labels."""
 
 
 def review_words(
@@ -74,7 +74,7 @@ def review_words(
     by: Order | None = None,
     on_batch: OnBatch = ignore,
 ) -> list[ReviewedWord]:
-    """Each source with its answers, what most deserves a look first.
+    """Rank sources with their answers by uncertainty, what most deserves a look first.
 
     With the targets that some data gives, likely errors of the data come first; without, the least certain answers.
     """
@@ -89,7 +89,7 @@ def review_words(
 
 
 def review_pairs(matcher: Matcher, pairs: PairsLike, *, by: Order | None = None) -> list[ReviewedPair]:
-    """Each pair with its probability of matching, what most deserves a look first.
+    """Rank pairs with their probability of matching by uncertainty, what most deserves a look first.
 
     With labels, those that the model contradicts come first; without, the pairs nearest to a toss-up.
     """
@@ -108,7 +108,7 @@ def _order(by: Order | None, *, has_data: bool) -> Order:
 
 
 def _urgency(one: ReviewedWord | ReviewedPair, by: Order) -> tuple[float, float]:
-    """Smaller comes first; of equals, the less certain one."""
+    """Sort key: smaller comes first; of equals, the less certain one."""
     keys = {
         Order.CONFIDENCE: one.probability,
         Order.MARGIN: one.margin,

@@ -15,7 +15,7 @@ PROBABLE = 0.5
 
 
 class LevenshteinControl:
-    """The control without a model: 1 - edits / tokens of the longer string.
+    """Levenshtein control, without a model: 1 - edits / tokens of the longer string.
 
     >>> LevenshteinControl().probability(Pairs(["h a n d"], ["h o n d"]))
     array([0.75])
@@ -26,12 +26,12 @@ class LevenshteinControl:
         self._similarity = Levenshtein(config, Criterion(PROBABLE, UNCALIBRATED))
 
     def probability(self, pairs: Pairs, *, on_batch: OnBatch = ignore) -> np.ndarray:
-        """The normalised similarity of each pair; no probability, but as large as one."""
+        """Normalised similarity of each pair; no probability, but between the same bounds."""
         return self._similarity.score(pairs, on_batch=on_batch)
 
 
 def similarity(model: Any, pairs: Pairs, *, on_batch: OnBatch = ignore) -> np.ndarray:
-    """A number from 0 to 1 for each pair of strings of tokens.
+    """Similarity from 0 to 1 of each pair of strings of tokens.
 
     The probability of a match where the model gives one. Else the probability of the pair, but per token of both
     strings (its geometric mean), since long pairs are all improbable.
@@ -46,7 +46,7 @@ def similarity(model: Any, pairs: Pairs, *, on_batch: OnBatch = ignore) -> np.nd
 
 
 def both_ways(model: Any, pairs: Pairs, *, on_batch: OnBatch = ignore) -> np.ndarray:
-    """The mean similarity of a pair and of its reverse, which a model that reads from source to target tells apart."""
+    """Symmetrised similarity: the mean of a pair and its reverse, which a model from source to target tells apart."""
     languages = pairs.source_languages, pairs.target_languages
     one, other = ([*column] if column is not None else None for column in languages)
     both = Pairs(

@@ -1,4 +1,4 @@
-"""Cognate sets: the words of each concept in clusters, and how well these agree with cognate classes."""
+"""Cognate sets: word clusters of each concept, and how well these agree with cognate classes."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -17,7 +17,7 @@ from nsed.progress import OnBatch, ignore
 
 
 class ConceptWords(NamedTuple):
-    """The words of a concept by their places in a list, and the similarities of each two that were compared."""
+    """Concept's words by their places in a list, and the similarities of each two that were compared."""
 
     places: np.ndarray
     similarities: np.ndarray
@@ -26,7 +26,7 @@ class ConceptWords(NamedTuple):
 def compared_words(
     model: object, words: list[Word], *, same_language: bool = False, on_batch: OnBatch = ignore
 ) -> list[ConceptWords]:
-    """The words of each concept, all their pairs scored in one go, both ways round.
+    """Similarities of the words of each concept, all their pairs scored in one go, both ways round.
 
     Two words of one language are compared only if `same_language` says so: models seldom learn from such pairs.
     """
@@ -42,7 +42,7 @@ def compared_words(
 
 
 def compared_pairs(words: list[Word], *, same_language: bool = False) -> np.ndarray:
-    """The places of each two words that are compared; at least one row."""
+    """Compared pairs: the places of each two words that are compared; at least one row."""
     rows = within_concepts(words, same_language=same_language)
     if not len(rows):
         got = f"{len(words)} words of {len({word.concept for word in words})} concepts"
@@ -52,7 +52,7 @@ def compared_pairs(words: list[Word], *, same_language: bool = False) -> np.ndar
 
 
 class ClusterScore(NamedTuple):
-    """Clusters against classes, over all words that have one; a class that spans concepts is one per concept."""
+    """Clustering metrics against classes, over all words that have one; a class is one per concept that it spans."""
 
     words: int
     concepts: int
@@ -60,15 +60,15 @@ class ClusterScore(NamedTuple):
     classes: int
     b_cubed: Agreement
     pairwise: Agreement
-    """Of pairs of words that are in one cluster, or in one class."""
+    """Pairwise precision and recall, of pairs of words that are in one cluster, or in one class."""
     adjusted_rand: float
-    """Over all words. Two words of different concepts are apart in both, which is no chance: see the next."""
+    """Adjusted Rand index over all words. Words of two concepts are apart in both, which is no chance: see the next."""
     adjusted_rand_within: float
-    """Within each concept, the mean over concepts of at least two words."""
+    """Adjusted Rand index within each concept, the mean over concepts of at least two words."""
 
 
 def cluster_score(words: Sequence[Word], clusters: np.ndarray) -> ClusterScore:
-    """Figures of clusters that `cluster_words` found.
+    """Clustering metrics of clusters that `cluster_words` found.
 
     >>> words = [Word("A", "hand", "a", "1"), Word("B", "hand", "b", "1"), Word("A", "foot", "c", "2")]
     >>> cluster_score(words, np.array([0, 0, 1])).b_cubed.f1
@@ -93,7 +93,7 @@ def cluster_score(words: Sequence[Word], clusters: np.ndarray) -> ClusterScore:
 
 
 def _within(found: list[int], expected: list[tuple[str, str]]) -> list[float]:
-    """The adjusted Rand index of each concept that has at least two words."""
+    """Adjusted Rand index of each concept that has at least two words."""
     concepts: dict[str, list[int]] = {}
     for place, (concept, _) in enumerate(expected):
         concepts.setdefault(concept, []).append(place)
@@ -108,7 +108,7 @@ THRESHOLDS = 99
 
 
 class TunedThreshold(NamedTuple):
-    """The threshold that was best for the words it was tuned on, and how good it was there."""
+    """Tuned threshold, best for the words it was tuned on, and how good it was there."""
 
     threshold: float
     b_cubed: Agreement
@@ -123,7 +123,7 @@ def cluster_words(
     same_language: bool = False,
     on_batch: OnBatch = ignore,
 ) -> np.ndarray:
-    """The cluster of each word, numbered as they first occur; words of two concepts are never together.
+    """Cluster labels of each word, numbered as they first occur; words of two concepts are never together.
 
     The model is whatever scores pairs: a `Matcher`, whose calibrated probabilities the threshold then is for, another
     model (see `nsed.jobs.similarity`) or `LevenshteinControl()`. Pairs are scored both ways, as `on_batch` is told.
@@ -139,7 +139,7 @@ def cluster_words(
 
 
 def cluster_compared(compared: Sequence[ConceptWords], *, threshold: float, method: str) -> np.ndarray:
-    """The cluster of each word of all concepts; words and numbers in the order of the word list."""
+    """Cluster labels of each word of all concepts; words and numbers in the order of the word list."""
     clusters, count = np.empty(sum(len(each.places) for each in compared), dtype=np.int64), 0
     for concept in compared:
         found = cluster(concept.similarities, threshold=threshold, method=method)
@@ -156,7 +156,7 @@ def tune_threshold(
     same_language: bool = False,
     on_batch: OnBatch = ignore,
 ) -> TunedThreshold:
-    """The threshold with the highest B-cubed F on words of known classes.
+    """Tune the threshold: the highest B-cubed F on words of known classes.
 
     Give it words of concepts that are not tested with, and better not learned from: a model is too sure of those.
     """
@@ -167,7 +167,7 @@ def tune_threshold(
 
 
 def tune_compared(compared: Sequence[ConceptWords], words: list[Word], *, method: str) -> TunedThreshold:
-    """The best of the thresholds that cut the similarities into shares of equal size."""
+    """Threshold grid search: the best of those that cut the similarities into shares of equal size (quantiles)."""
     known = [each.similarities[np.isfinite(each.similarities)] for each in compared]
     cuts = np.unique(np.quantile(np.concatenate(known), np.linspace(0, 1, THRESHOLDS + 2)))
     tried = []

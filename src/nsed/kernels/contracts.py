@@ -1,4 +1,4 @@
-"""Contracts: what every implementation of the five kernels must do, and the records that they share.
+"""Kernel contracts: what every implementation of the five kernels must do, and the records that they share.
 
 A module in `torch/`, `numba/` or `triton/` is an implementation if it has the functions of the protocol of its kernel;
 that of the lattice is a class. Wherever cells are impossible, they hold NEG.
@@ -23,7 +23,7 @@ ClassScores = Float[Tensor, "batch src tgt classes"]
 
 
 class Features(NamedTuple):
-    """`x = dropout(relu(source[i] + target[j]))`, its sum and its sum of squares."""
+    """Pair features `x = dropout(relu(source[i] + target[j]))`, with sum and sum of squares."""
 
     x: Float[Tensor, "batch src tgt dim"]
     total: Table
@@ -32,7 +32,7 @@ class Features(NamedTuple):
 
 @runtime_checkable
 class PairScoresKernel(Protocol):
-    """Scores of the classes of operations in every cell, from what the two symbols contribute."""
+    """Pair-score kernel: scores of the classes of operations in every cell, from what the two symbols contribute."""
 
     def pair_scores(
         self,
@@ -50,31 +50,31 @@ class PairScoresKernel(Protocol):
         """
 
     def features(self, source: SourceVectors, target: TargetVectors, *, dropout: float = 0.0) -> Features:
-        """The table of x itself, for whoever reads it more than once."""
+        """Pair features: the table of x itself, for whoever reads it more than once."""
 
 
 @runtime_checkable
 class ArcsKernel(Protocol):
-    """Log-probabilities of the arcs that enter cells, from scores in the cells that they leave."""
+    """Arc kernel: log-probabilities of the arcs that enter cells, from scores in the cells that they leave."""
 
     def outgoing_arcs(
         self, scores: ClassScores, target: Int[Tensor, "batch m"], lengths: tuple[Lengths, Lengths]
     ) -> tuple[Table, Table, Table, PerPair]:
-        """The exact normalisation, over all that can happen in a cell: delete, each insert, each substitute.
+        """Outgoing (exact) normalisation, over all that can happen in a cell: delete, each insert, each substitute.
 
         Delete, insert and substitute arcs of the target's own symbols, and the log-probability of the target's end.
         What stands beyond a pair's own cells means nothing.
         """
 
     def match_arcs(self, scores: Float[Tensor, "batch src tgt 4"]) -> tuple[Table, Table, Table, Table]:
-        """The Matcher's normalisation, over what enters a cell: delete, insert, substitute and non-match.
+        """Incoming normalisation, the Matcher's, over what enters a cell: delete, insert, substitute and non-match.
 
         The non-match class of a cell is scored where its substitution starts, on the borders where its only arc starts.
         """
 
 
 class Backend(ABC):
-    """The lattice: two recursions over the cells of a batch of lattices, unknown to autograd, and what is made of them.
+    """Lattice kernel: two recursions over the cells of a batch of lattices, unknown to autograd, and their products.
 
     Callers pass arcs whose impossible places hold NEG (in `forward`) or 0 (in `sweep`), so a backend needs to know
     neither lengths nor masks.
@@ -82,14 +82,14 @@ class Backend(ABC):
 
     @abstractmethod
     def forward(self, weights: Stack, semiring: Semiring) -> Cells:
-        """`x[0,0] = 0`; `x[c]` = semiring sum over arcs a into c of `x[start of a] + weights[a]`."""
+        """Forward recursion: `x[0,0] = 0`; `x[c]` = semiring sum over arcs a into c of `x[start of a] + weights[a]`."""
 
     @abstractmethod
     def sweep(self, injection: Cells, ratios: Stack, reverse: bool) -> Cells:
         """`x[c] = injection[c]` + sum over arcs a into c (`reverse`: out of c) of `ratios[a] * x[other end of a]`."""
 
     def gradient(self, injection: Cells, weights: Stack, alpha: Cells, semiring: Semiring) -> Stack:
-        """What `injection`, the derivative by `alpha = forward(weights)`, means for the weights.
+        """Gradient by the weights, where `injection` is that by `alpha = forward(weights)`.
 
         A backend may do it in one go; this is what it must give.
         """
@@ -99,11 +99,11 @@ class Backend(ABC):
 
 Vectors = Float[Tensor, "batch length dim"]
 Order = Int[Tensor, "batch length"]
-"""At which place of its string the first, second, ... symbol to be read stands."""
+"""Reading order: at which place of its string the first, second, ... symbol to be read stands."""
 
 
 class Kinds(NamedTuple):
-    """What vectors are made of if each is one of a few: these, and which one stands where."""
+    """Deduplicated vectors: the few different ones there are, and which one stands where."""
 
     table: Float[Tensor, "kinds dim"]
     symbols: Int[Tensor, "batch length"]
@@ -111,15 +111,15 @@ class Kinds(NamedTuple):
 
 @runtime_checkable
 class GruKernel(Protocol):
-    """Gated recurrent units over strings. `kinds` may save work: one product per kind of symbol."""
+    """GRU kernel: gated recurrent units over strings. `kinds` may save work: one product per kind of symbol."""
 
     def read_onward(self, unit: nn.GRU, strings: Vectors, kinds: Kinds | None = None) -> Vectors:
-        """What a unit makes of strings, from left to right."""
+        """Unidirectional GRU: what a unit makes of strings, from left to right."""
 
     def read_both_ways(
         self, units: tuple[nn.GRU, nn.GRU], strings: Vectors, back: Order, kinds: Kinds | None = None
     ) -> Float[Tensor, "batch length both"]:
-        """What two units make of strings, side by side; the second reads in the order `back`, its own inverse."""
+        """Bidirectional GRU, two units side by side: the second reads in the order `back`, its own inverse."""
 
     def read_next(
         self,
@@ -128,11 +128,11 @@ class GruKernel(Protocol):
         hidden: Float[Tensor, "batch dim"],
         kinds: Kinds | None = None,
     ) -> Float[Tensor, "batch dim"]:
-        """The hidden state after one symbol more, which is also what the unit makes of it."""
+        """GRU step: the hidden state after one symbol more, which is also what the unit makes of it."""
 
 
 class StringVectors(NamedTuple):
-    """Many strings, by the vectors of their symbols: `flat[starts[s] : starts[s + 1]]` are the rows of string s.
+    """Ragged array of symbol vectors of many strings: `flat[starts[s] : starts[s + 1]]` are the rows of string s.
 
     The last row of each string is that of `</s>`.
     """
@@ -143,23 +143,23 @@ class StringVectors(NamedTuple):
 
     @property
     def lengths(self) -> Int[Tensor, " strings"]:
-        """Symbols of each string, `</s>` not counted."""
+        """Lengths: symbols of each string, `</s>` not counted."""
         return self.starts.diff() - 1
 
     def rows_of(self, strings: Int[Tensor, " pairs"], length: int) -> Int[Tensor, "pairs symbols"]:
-        """Which vectors are those of strings of one length, `</s>` included."""
+        """Row index: which vectors are those of strings of one length, `</s>` included."""
         places = torch.arange(length + 1, device=strings.device)
         return self.flat[self.starts[strings][:, None] + places]
 
 
 Rows = Int[Tensor, " pairs"]
 Score = Callable[[Rows, Rows], PerPair]
-"""Log alpha[n, m] of pairs (row of source, row of target)."""
+"""Scoring function: log alpha[n, m] of pairs (row of source, row of target)."""
 
 
 @runtime_checkable
 class MatchScoresKernel(Protocol):
-    """The Matcher's log alpha of many pairs: pair scores, arcs and lattice of each, with no table of all of them."""
+    """Match-score kernel: the Matcher's log alpha of many pairs, pair scores, arcs and lattice of each in one."""
 
     def scorer(
         self,
@@ -171,4 +171,4 @@ class MatchScoresKernel(Protocol):
         eps: float,
         pairs: int,
     ) -> Score:
-        """The faster way for these strings and so many pairs; below -660 it may give minus infinity."""
+        """Scorer for these strings and so many pairs, the faster way; below -660 it may give minus infinity."""

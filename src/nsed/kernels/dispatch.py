@@ -26,23 +26,23 @@ from nsed.kernels.torch.lattice import TorchBackend
 
 K = TypeVar("K")
 Refusal = Callable[..., str]
-"""Why an implementation cannot do what it is given; nothing where it can."""
+"""Refusal function: why an implementation cannot do what it is given; nothing where it can."""
 
 
 class Implementation(Generic[K]):
-    """One way to do a kernel: whose it is, what it is in words, when it cannot run, and how to get it."""
+    """Kernel implementation: whose it is, what it is in words, when it cannot run, and how to get it."""
 
     def __init__(self, backend: str, what: str, *, refusal: Refusal, load: Callable[[], K]) -> None:
         self.backend, self.what, self.refusal, self._load = backend, what, refusal, load
 
     @cached_property
     def code(self) -> K:
-        """The module (or the lattice's backend) that does it, imported when first asked for."""
+        """Module (or the lattice's backend) that implements it, imported when first asked for."""
         return self._load()
 
 
 class Choice(NamedTuple):
-    """Which implementation of a kernel runs, and why."""
+    """Dispatch result: which implementation of a kernel runs, and why."""
 
     kernel: str
     backend: str
@@ -50,7 +50,7 @@ class Choice(NamedTuple):
 
 
 class Kernel(Generic[K]):
-    """A kernel by name, with its implementations; `probe` makes what a device would typically be given."""
+    """Kernel by name, with its implementations; `probe` makes what a device would typically be given."""
 
     def __init__(
         self, name: str, *implementations: Implementation[K], probe: Callable[[torch.device], tuple[Any, ...]]
@@ -59,11 +59,11 @@ class Kernel(Generic[K]):
         self.implementations = {one.backend: one for one in implementations}
 
     def register(self, implementation: Implementation[K]) -> None:
-        """Add one, after the others."""
+        """Register an implementation, after the others."""
         self.implementations[implementation.backend] = implementation
 
     def choose(self, *given: Any) -> Implementation[K]:
-        """The implementation that runs for what is given: a tensor, and what else its refusal looks at."""
+        """Dispatch: the implementation that runs for what is given, a tensor and what else its refusal looks at."""
         wanted, device = switch.wanted(), given[0].device.type
         for one in self.implementations.values():
             if wanted in (AUTO, one.backend):
@@ -73,11 +73,11 @@ class Kernel(Generic[K]):
         return self.implementations[TORCH]
 
     def named(self, backend: str) -> K:
-        """That of a backend, whatever it is given. Raises `ArgumentError` if there is none, or it is not installed."""
+        """Implementation by a backend, whatever is given. Raises `ArgumentError` if there is none, or not installed."""
         return self.implementations[switch.checked(backend)].code
 
     def explain(self, device: torch.device) -> Choice:
-        """What runs on a device, and why not what is preferred to it."""
+        """Dispatch in words: what runs on a device, and why not what is preferred to it."""
         given, wanted = self.probe(device), switch.wanted()
         chosen = self.choose(*given)
         if wanted != AUTO:
@@ -95,13 +95,13 @@ class Kernel(Generic[K]):
 
 
 def report(device: torch.device) -> list[Choice]:
-    """Which implementation of each kernel runs on a device, and why."""
+    """Dispatch report: which implementation of each kernel runs on a device, and why."""
     kernels: tuple[Kernel[Any], ...] = (PAIR_SCORES, ARCS, LATTICE, GRU, MATCH_SCORES)
     return [kernel.explain(device) for kernel in kernels]
 
 
 def lattice_backend(name: str, like: Tensor) -> Backend:
-    """The lattice's backend of that name; `auto` is the one that is forced, or the fastest for tensors like this."""
+    """Lattice backend of that name; `auto` is the one that is forced, or the fastest for tensors like this."""
     return LATTICE.choose(like).code if name == AUTO else LATTICE.named(name)
 
 

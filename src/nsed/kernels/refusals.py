@@ -10,24 +10,24 @@ import torch
 from torch import Tensor, nn
 
 MOST_NUMBERS = 2**31
-"""Numbers of a table, at most: Triton's kernels count places in 32 bits."""
+"""Maximum table size in numbers: Triton's kernels count places in 32 bits."""
 LONGEST, MOST_SCORED, MOST_WEIGHED = 64, 256, 1024
 """What a program of Triton can hold: symbols of a string with its end, classes to be scored, classes to be weighed."""
 FLOATS = (torch.float32, torch.float64)
 
 
 def never(*_: Any) -> str:
-    """For what torch does: it can always run."""
+    """Refusal of torch's implementations: none, they can always run."""
     return ""
 
 
 def no_floats(tensor: Tensor, *_: Any) -> str:
-    """Of arcs and match scores by numba."""
+    """Refusal of arcs and match scores by numba."""
     return "" if tensor.dtype in FLOATS else "is compiled for float32 and float64"
 
 
 def no_triton_pair_scores(source: Tensor, target: Tensor, weight: Tensor, dropout: float) -> str:
-    """Of scores, and tables of features, that Triton would make."""
+    """Refusal of pair scores, and tables of features, by Triton."""
     if source.dtype not in (torch.float32, torch.bfloat16):
         return "is compiled for float32 and bfloat16"
     cells, classes = len(source) * source.shape[1] * target.shape[1], len(weight)
@@ -37,7 +37,7 @@ def no_triton_pair_scores(source: Tensor, target: Tensor, weight: Tensor, dropou
 
 
 def no_numba_pair_scores(source: Tensor, target: Tensor, weight: Tensor, dropout: float) -> str:
-    """Of those that numba would make; gradients are what makes tables of features worth their while."""
+    """Refusal of pair scores by numba; gradients are what makes tables of features worth their while."""
     if source.dtype not in FLOATS:
         return "is compiled for float32 and float64"
     if len(weight) != 4 and not torch.is_grad_enabled():
@@ -46,18 +46,18 @@ def no_numba_pair_scores(source: Tensor, target: Tensor, weight: Tensor, dropout
 
 
 def no_triton_arcs(scores: Tensor) -> str:
-    """Of arcs by Triton."""
+    """Refusal of arcs by Triton."""
     fits = scores.shape[-1] <= MOST_WEIGHED and 0 < scores.numel() < MOST_NUMBERS and scores.dtype == torch.float32
     return "" if fits else f"does float32 and {MOST_WEIGHED} classes at most"
 
 
 def no_triton_gru(vectors: Tensor, unit: nn.GRU) -> str:
-    """Of recurrent units by Triton: weights in float32, under autocast or not."""
+    """Refusal of GRUs by Triton: weights in float32, under autocast or not."""
     return "" if vectors.numel() and unit.weight_ih_l0.dtype == torch.float32 else "does weights in float32"
 
 
 def no_numba_gru(vectors: Tensor, unit: nn.GRU) -> str:
-    """Of recurrent units by numba, which are for decoding and scoring."""
+    """Refusal of GRUs by numba, which are for decoding and scoring."""
     if torch.is_autocast_enabled("cpu"):
         return "does not run under autocast"
     learns = torch.is_grad_enabled()
@@ -70,5 +70,5 @@ def no_numba_gru(vectors: Tensor, unit: nn.GRU) -> str:
 
 
 def no_triton_match_scores(vectors: Tensor, *_: Any) -> str:
-    """Of match scores by Triton."""
+    """Refusal of match scores by Triton."""
     return "" if vectors.dtype == torch.float32 else "is compiled for float32"

@@ -1,4 +1,4 @@
-"""What "sum over derivations" means: log-sum-exp for probabilities, maximum for the best path.
+"""Semirings: what "sum over derivations" means, log-sum-exp for probabilities, maximum (Viterbi) for the best path.
 
 Everything else (the recursion, its gradient, the backends) is written once for both.
 """
@@ -15,7 +15,7 @@ from nsed.types import NEG, REACHABLE, Cells, Stack
 
 @dataclass(frozen=True)
 class Semiring:
-    """A way to sum log-weights.
+    """Semiring addition of log-weights.
 
     `plus` sums two tensors (a torch function that takes `out=`). `shares` says how much each of the three arcs that
     enter a cell contributes to the cell's sum: the derivative of the sum, three numbers in [0, 1] that add up to one.
@@ -26,7 +26,7 @@ class Semiring:
     shares: Callable[[Stack], Stack]
 
     def ratios(self, incoming: Stack) -> Stack:
-        """Shares of the arcs in their cell; zero in cells that no derivation reaches, (0, 0) included."""
+        """Arc ratios: shares of the arcs in their cell; zero in cells that no derivation reaches, (0, 0) included."""
         reached = incoming.detach().amax(0) > REACHABLE
         return self.shares(incoming) * reached.to(incoming.dtype)
 
@@ -36,7 +36,7 @@ def _softmax(incoming: Stack) -> Stack:
 
 
 def _argmax(incoming: Stack) -> Stack:
-    """Ties go to substitute, then insert, then delete: fewer operations first."""
+    """Argmax with ties to substitute, then insert, then delete: fewer operations first."""
     winner = 2 - incoming.detach().flip(0).argmax(0)
     return torch.stack([winner == operation for operation in range(3)]).to(incoming.dtype)
 
@@ -46,11 +46,11 @@ MAX = Semiring("max", torch.maximum, _argmax)
 
 
 def starts(cells: Cells, fill: float) -> Stack:
-    """For each arc, the value at the cell where it starts; `fill` where there is no such cell."""
+    """Start-cell values of each arc: the value at the cell where it starts; `fill` where there is no such cell."""
     bordered = functional.pad(cells, (0, 0, 1, 0, 1, 0), value=fill)
     return torch.stack([bordered[:-1, 1:], bordered[1:, :-1], bordered[:-1, :-1]])
 
 
 def incoming(alpha: Cells, weights: Stack) -> Stack:
-    """Log-weight of the derivations that end with each arc: alpha at its start plus its weight."""
+    """Incoming log-weights: of the derivations that end with each arc, alpha at its start plus its weight."""
     return starts(alpha, NEG).add_(weights)

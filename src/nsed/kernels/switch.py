@@ -1,4 +1,4 @@
-"""The switch: which backend all kernels of this process shall use, and which ones are installed.
+"""Backend switch: which backend all kernels of this process shall use, and which ones are installed.
 
 Nothing heavy is imported here.
 """
@@ -11,25 +11,25 @@ from nsed.errors import ArgumentError
 from nsed.registry import Registry
 
 AUTO, TORCH = "auto", "torch"
-"""The name that lets nsed choose, and the backend that can do everything."""
+"""Automatic choice, the name that lets nsed choose, and the backend that can do everything."""
 BACKENDS = ("numba", "reference", TORCH, "triton")
-"""The names that can be forced; `reference` is scalar Python, of the lattice alone."""
+"""Backend names that can be forced; `reference` is scalar Python, of the lattice alone."""
 VARIABLE = "NSED_BACKEND"
-"""The environment variable that forces one."""
+"""Environment variable that forces a backend."""
 INSTALL = {
     "numba": "pip install 'neural-string-edit-distance[cpu]'",
     "triton": "it comes with torch for CUDA on Linux, else: pip install triton",
 }
-"""How to get what is not always there."""
+"""Install hints: how to get what is not always there."""
 
 
 class _Switch:
     backend: str | None = None
-    """None: nobody has asked yet, so the environment has not been looked at."""
+    """Forced backend; None: nobody has asked yet, so the environment has not been looked at."""
 
 
 def wanted() -> str:
-    """The backend that is forced, or `auto`. Raises `ArgumentError` if the environment asks for what is not there."""
+    """Forced backend, or `auto`. Raises `ArgumentError` if the environment asks for what is not there."""
     if _Switch.backend is None:
         _Switch.backend = checked(os.environ.get(VARIABLE) or AUTO, argument=VARIABLE)
     return _Switch.backend
@@ -51,14 +51,14 @@ class use_backend:  # noqa: N801  # called like a function; a class, because a `
         self._before, _Switch.backend = _Switch.backend, checked(name)
 
     def __enter__(self) -> None:
-        """It holds already."""
+        """No effect: the backend is in force already."""
 
     def __exit__(self, *_: object) -> None:
         _Switch.backend = self._before
 
 
 def checked(name: str, *, argument: str = "backend") -> str:
-    """The name, if there is such a backend and it is installed."""
+    """Backend name, checked: there is such a backend and it is installed."""
     if name != AUTO and name not in BACKENDS:
         known: Registry[str] = Registry(argument)
         for backend in BACKENDS:
@@ -72,19 +72,19 @@ def checked(name: str, *, argument: str = "backend") -> str:
 
 @cache
 def installed(backend: str) -> bool:
-    """Whether what the backend needs is there; nothing is imported."""
+    """Availability: whether what the backend needs is there; nothing is imported."""
     return backend not in INSTALL or find_spec(backend) is not None
 
 
 @cache
 def interprets_triton() -> bool:
-    """Whether Triton's kernels run without a GPU, interpreted and slowly, because the environment asks for it."""
+    """Triton interpreter mode: whether its kernels run without a GPU, slowly, because the environment asks for it."""
     return os.environ.get("TRITON_INTERPRET") == "1"
 
 
 @cache
 def devices_of(backend: str) -> frozenset[str] | None:
-    """Where a backend runs; None for anywhere. What is not installed runs nowhere."""
+    """Device types of a backend: where it runs; None for anywhere. What is not installed runs nowhere."""
     if backend not in INSTALL:
         return None
     there = {"cpu"} if backend == "numba" or interprets_triton() else set()
@@ -93,7 +93,7 @@ def devices_of(backend: str) -> frozenset[str] | None:
 
 
 def no_device(backend: str, device: str) -> str:
-    """Why a backend cannot run on a device, in words; nothing where it can."""
+    """Device refusal: why a backend cannot run on a device, in words; nothing where it can."""
     if not installed(backend):
         return "not installed" + (", extra cpu" if backend == "numba" else "")
     devices = devices_of(backend)

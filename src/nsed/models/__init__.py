@@ -1,4 +1,4 @@
-"""Models, what they answer with, and how they are kept."""
+"""Models, the answers they give, and their persistence."""
 
 from nsed.explain.explanation import Explanation
 from nsed.models.persistence import load

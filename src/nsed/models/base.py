@@ -1,4 +1,4 @@
-"""The base of all models, what a user holds: settings, fit, save, load, device, and what it can do."""
+"""Model base classes, what a user holds: settings, fit, save, load, device, and capabilities."""
 
 import warnings
 from abc import ABC, abstractmethod
@@ -35,31 +35,31 @@ SomeNetworkModel = TypeVar("SomeNetworkModel", bound="NetworkModel")
 
 
 class Contents(NamedTuple):
-    """What a model consists of beside its settings."""
+    """Model state: what a model consists of beside its settings."""
 
     vocabularies: Mapping[str, Vocabulary] = {}
     tensors: Mapping[str, Tensor] = {}
     record: Mapping[str, Any] = {}
-    """Plain values: thresholds, and what training has to tell."""
+    """Metadata as plain values: thresholds, and what training has to tell."""
 
 
 class Model(ABC):
-    """Strings in, answers out. A new kind of model is one file and one line in `models/persistence.py`.
+    """Model base class: strings in, answers out. A new kind is one file and one line in `models/persistence.py`.
 
     Verbs mean one thing: `score` a number, `match` a decision, `transduce` strings, `align` an edit script, `explain`
     the evidence. `capabilities` says which of them a model answers.
     """
 
     configs: ClassVar[Mapping[str, type[StringConfig]]]
-    """The settings of each kind of model that the class makes; the first kind is what it makes by default."""
+    """Config classes of each kind of model that the class makes; the first kind is what it makes by default."""
     capabilities: ClassVar[frozenset[Capability]] = frozenset()
     tokenizers: Tokenizers
-    """How sources and targets become symbols, and symbols numbers."""
+    """Tokenizers: how sources and targets become symbols, and symbols numbers."""
     config: StringConfig
 
     @property
     def kind(self) -> str:
-        """What the model is called in settings and on disk."""
+        """Model kind, its name in settings and on disk."""
         return self.config.model
 
     @property
@@ -71,18 +71,18 @@ class Model(ABC):
 
     @property
     def fine_tuning_settings(self) -> StringConfig:
-        """The settings with which the model learns more, unless others are given; raises where it cannot."""
+        """Fine-tuning settings, with which the model learns more unless others are given; raises where it cannot."""
         expected = "none: a model of this kind cannot learn more; a matcher or a transducer can"
         raise ArgumentError("start", got=f"a model of kind {self.kind!r}", expected=expected)
 
     @abstractmethod
     def contents(self, *, half: bool = False) -> Contents:
-        """All that is saved beside the settings; `half` is for models with a network."""
+        """Model state: all that is saved beside the settings; `half` (precision) is for models with a network."""
 
     @classmethod
     @abstractmethod
     def from_saved(cls: type[SomeModel], saved: SavedModel) -> SomeModel:
-        """The model again, from what is on disk."""
+        """Model restored from what is on disk."""
 
     def save(self, path: str | Path, *, half: bool = False) -> None:
         """Write the model to a folder; `half` precision takes half the space and changes scores a little."""
@@ -95,29 +95,29 @@ class Model(ABC):
 
     @classmethod
     def saved_config(cls, saved: SavedModel) -> StringConfig:
-        """The settings on disk, checked."""
+        """Config on disk, checked."""
         return from_mapping(cls.configs[saved.kind], saved.config, where="saved config")
 
     def align(self, source: str, target: str) -> EditScript:
-        """The most probable edit operations that turn the source into the target."""
+        """Alignment: the most probable edit operations (Viterbi path) that turn the source into the target."""
         return self.align_all([(source, target)])[0]
 
     def align_all(
         self, pairs: PairsLike, targets: Column | None = None, *, on_batch: OnBatch = ignore
     ) -> list[EditScript]:
-        """The edit script of each pair, in the order given. Raises `NotExplainableError` where there are none."""
+        """Alignments: the edit script of each pair, in order. Raises `NotExplainableError` where there are none."""
         self._refuse("edit operations")
 
     def links(self, pairs: PairsLike, targets: Column | None = None, *, on_batch: OnBatch = ignore) -> list[Links]:
-        """Which source symbol became which target symbol. Raises `NotExplainableError` where nothing tells."""
+        """Alignment links, which source symbol became which target symbol. Raises `NotExplainableError` without any."""
         self._refuse("alignments")
 
     def explain(self, source: str, target: str, *, scripts: int = 3) -> Explanation:
-        """The evidence for the answer to one pair. Raises `NotExplainableError` where there is none."""
+        """Explanation: the evidence for the answer to one pair. Raises `NotExplainableError` where there is none."""
         return next(self.explain_all([(source, target)], scripts=scripts))
 
     def explain_all(self, pairs: PairsLike, *, scripts: int = 3) -> Iterator[Explanation]:
-        """The same for each pair, with up to so many scripts, one after the other."""
+        """Explanations of each pair, with up to so many scripts, one after the other."""
         self._refuse("edit operations")
 
     def _refuse(self, what: str) -> NoReturn:
@@ -129,7 +129,7 @@ class NetworkModel(Model):
 
     config: NetworkConfig
     validation_metric: ClassVar[str]
-    """The number of a validation that decides which weights are best."""
+    """Model selection metric: the number of a validation that decides which weights are best."""
 
     def __init__(
         self,
@@ -148,16 +148,16 @@ class NetworkModel(Model):
     @staticmethod
     @abstractmethod
     def _network(config: Any, tokenizers: Tokenizers, languages: Vocabulary | None) -> nn.Module:
-        """The untrained network."""
+        """Untrained network."""
 
     @abstractmethod
     def _task(self, training: EncodedPairs, validation: EncodedPairs, device: torch.device) -> PairTask:
-        """What trains the network, which is on that device."""
+        """Training task of the network, which is on that device."""
 
     @classmethod
     @abstractmethod
     def _split(cls, pairs: Pairs, validation: PairsLike | None, *, seed: int) -> tuple[Pairs, Pairs]:
-        """Pairs to learn from and to validate with, held out where there are none; raises where they will not do."""
+        """Train/validation split, held out where there are no validation pairs; raises where they will not do."""
 
     @classmethod
     def fit(
@@ -173,7 +173,7 @@ class NetworkModel(Model):
         on_validation: OnValidation = ignore,
         **settings: Any,
     ) -> SomeNetworkModel:
-        """Learn from pairs; without validation pairs, a twentieth of the sources (at most 2,000) is held out for it.
+        """Train on pairs; without validation pairs, a twentieth of the sources (at most 2,000) is held out for it.
 
         The settings are a config, a mapping or the path of a YAML file, and keywords that go over it: `beam=10,
         encoder__dim=128, train__steps=2000`.
@@ -205,7 +205,7 @@ class NetworkModel(Model):
         return save_finished(model._finished(trainer, None if checked is known else task), folder, strategy)
 
     def encoded(self, pairs: Pairs) -> EncodedPairs:
-        """Pairs as numbers; one warning names all symbols that are new."""
+        """Encoded pairs, as symbol numbers; one warning names all symbols that are new (out of vocabulary)."""
         return EncodedPairs(*self.tokenizers.encode(pairs))
 
     @property
@@ -233,16 +233,16 @@ class NetworkModel(Model):
     def _restored(
         cls: type[SomeNetworkModel], network: nn.Module, tokenizers: Tokenizers, config: Any, **others: Any
     ) -> SomeNetworkModel:
-        """From its parts; `record` has everything that was saved in it."""
+        """Model from its parts; `record` has everything that was saved in it."""
         return cls(network, tokenizers, config, **others)
 
     @property
     def device(self) -> torch.device:
-        """Where the network lives."""
+        """Device where the network lives."""
         return next(self.network.parameters()).device
 
     def to(self: SomeNetworkModel, device: str | torch.device) -> SomeNetworkModel:
-        """The model itself, its network now on that device: cpu, cuda, cuda:1, ..."""
+        """Move the network to a device, cpu, cuda, cuda:1, ..., and return the model itself."""
         self.network.to(device)
         return self
 
@@ -263,15 +263,15 @@ class NetworkModel(Model):
 
     @classmethod
     def _alphabets(cls, pairs: Pairs, config: NetworkConfig) -> tuple[Tokenizers, Vocabulary | None]:
-        """What the symbols, and perhaps the languages, of the training pairs are."""
+        """Alphabets: the symbols, and perhaps the languages, of the training pairs."""
         return Tokenizers.learned(config, pairs, min_count=config.min_count), None
 
     def _more_alphabets(self, pairs: Pairs, config: NetworkConfig) -> tuple[Tokenizers, Vocabulary | None]:
-        """The same with those of more pairs; what has a number keeps it."""
+        """Alphabets extended by those of more pairs; what has a number keeps it."""
         return self.tokenizers.extended(pairs, min_count=config.min_count), None
 
     def _extended(self: SomeNetworkModel, pairs: Pairs, config: NetworkConfig) -> SomeNetworkModel:
-        """A copy that knows the symbols and languages of these pairs too, to be trained further."""
+        """Copy with an extended vocabulary: it knows the symbols and languages of these pairs too, to learn more."""
         check_unchanged(self.config, config)
         tokenizers, languages = self._more_alphabets(pairs, config)
         network = self._network(config, tokenizers, languages)
@@ -285,13 +285,13 @@ class NetworkModel(Model):
         config: NetworkConfig,
         languages: Vocabulary | None,
     ) -> SomeNetworkModel:
-        """A model that has these parts, and the rest from this one."""
+        """Copy that has these parts, and the rest from this model."""
         return type(self)(network, tokenizers, config, languages=languages)
 
     def _finished(self: SomeNetworkModel, trainer: Trainer, task: PairTask | None) -> SomeNetworkModel:
-        """After training; the task has held-out pairs, unless there were none."""
+        """Model after training; the task has held-out pairs, unless there were none."""
         return type(self)(self.network, self.tokenizers, self.config, languages=self.languages, record=trainer.record)
 
     def _identity(self) -> tuple[Vocabulary | None, ...]:
-        """What makes the model that model, beside its weights."""
+        """Model identity beside its weights, for checkpoints."""
         return tuple(self.tokenizers.vocabularies.values())

@@ -1,4 +1,4 @@
-"""Decoding: how networks that write one symbol at a time turn texts into texts, and their error rates meanwhile."""
+"""Decoding: beam search and sampling with networks that write symbol by symbol, and their error rates meanwhile."""
 
 import warnings
 from abc import abstractmethod
@@ -29,24 +29,24 @@ BATCH_WORDS, BATCH_PREFIXES, BATCH_SYMBOLS = 2**9, 2**15, 2**19
 """Words that are transduced at once, so that they fit the cache of a CPU; on a GPU, prefixes of all words together and
 symbols of their sources."""
 VALIDATED_TOGETHER = 2**10
-"""Words whose greedy outputs are found at once in a validation."""
+"""Validation batch size: words whose greedy outputs are found at once."""
 AnyDecoder = IncrementalDecoder[Any, Any, Any]
 
 
 @dataclass(frozen=True)
 class SearchConfig(NetworkConfig):
-    """How targets are found. Abstract: the models' settings add to it."""
+    """Search hyperparameters: how targets are found. Abstract: the models' settings add to it."""
 
     beam: int = bounded(5, low=1)
-    """Prefixes that are followed at once in decoding."""
+    """Beam width: prefixes that are followed at once in decoding."""
     length_penalty: float = bounded(0.0, low=0)
-    """Power of the length that log-probabilities are divided by before they are compared."""
+    """Length penalty: power of the length that log-probabilities are divided by before they are compared."""
     longest_output: int = bounded(64, low=1)
-    """Target symbols at most in decoding."""
+    """Maximum output length: target symbols at most in decoding."""
 
 
 class DecodingTask(PairTask):
-    """Sources and targets, for training and for validation by error rates. Abstract: a model has its loss."""
+    """Decoding task: sources and targets, trained on and validated by error rates. Abstract: a model has its loss."""
 
     config: SearchConfig
     metric, higher_is_better = "wer", False
@@ -54,7 +54,7 @@ class DecodingTask(PairTask):
     @property
     @abstractmethod
     def decoder(self) -> AnyDecoder:
-        """What writes targets."""
+        """Incremental decoder: what writes targets."""
 
     def validate(self) -> Mapping[str, float]:
         """See `error_rates`."""
@@ -70,17 +70,17 @@ class DecodingModel(NetworkModel, TransducingModel):
     @property
     @abstractmethod
     def decoder(self) -> AnyDecoder:
-        """The network, as search needs it."""
+        """Incremental decoder: the network, as search needs it."""
 
     @property
     def beam(self) -> int:
-        """Prefixes that `transduce` follows at once unless told otherwise."""
+        """Beam width: prefixes that `transduce` follows at once unless told otherwise."""
         return self.config.beam
 
     def sample(
         self, sources: Column, *, count: int = 1, seed: int = 0, on_batch: OnBatch = ignore
     ) -> list[list[Transduction]]:
-        """Targets of each source, drawn with their probabilities; the same ones for the same sources and seed."""
+        """Sampled targets of each source, drawn by probability; the same ones for the same sources and seed."""
         texts, decoder = checked_sources(sources, count=count), self.decoder
         drawn: list[list[Transduction]] = [[] for _ in texts]
         generator, longest = torch.Generator(self.device).manual_seed(seed), longest_output(decoder, self.config)
@@ -116,7 +116,7 @@ class DecodingModel(NetworkModel, TransducingModel):
     def _encoded_sources(
         self, decoder: AnyDecoder, sources: Sequence[str], *, beam: int = 1
     ) -> Iterator[tuple[np.ndarray, Any]]:
-        """Sources of similar length together, with their places; as many as there is room for beams of this width."""
+        """Source batches of similar length, with their places; as many as there is room for beams of this width."""
         encoded, device = self.tokenizers.source.encode(sources), self.device
         room = min(BATCH_PREFIXES, BATCH_SYMBOLS // (encoded.longest + 1))
         words = BATCH_WORDS if device.type == "cpu" else max(1, room // beam)
@@ -146,12 +146,12 @@ def _warn_of_cuts(results: Iterable[list[Transduction]], longest: int) -> None:
 
 
 def longest_output(decoder: AnyDecoder, config: SearchConfig) -> int:
-    """Target symbols at most: what the settings say, and what the target's encoder has positions for."""
+    """Maximum output length: what the settings say, and what the target's encoder has positions for."""
     return min(config.longest_output, decoder.longest or config.longest_output)
 
 
 def error_rates(decoder: AnyDecoder, config: SearchConfig, pairs: EncodedPairs) -> dict[str, float]:
-    """WER and CER of greedy outputs; a word that occurs several times may be right in any of its ways."""
+    """WER and CER of greedy outputs; a word with several references may be right in any of them."""
     references: dict[tuple[int, ...], list[list[int]]] = {}
     for row in range(len(pairs)):
         references.setdefault(tuple(pairs.source[row]), []).append(pairs.target[row])
@@ -162,7 +162,7 @@ def error_rates(decoder: AnyDecoder, config: SearchConfig, pairs: EncodedPairs) 
 
 
 def greedy_outputs(decoder: AnyDecoder, words: list[tuple[int, ...]], *, longest: int) -> list[list[int]]:
-    """Each word's greedy output, as numbers."""
+    """Greedy decoding: each word's output, as numbers."""
     outputs: list[list[int]] = []
     for start in range(0, len(words), VALIDATED_TOGETHER):
         some = EncodedStrings(words[start : start + VALIDATED_TOGETHER])

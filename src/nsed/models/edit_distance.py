@@ -32,30 +32,30 @@ from nsed.types import REACHABLE
 
 @dataclass(frozen=True)
 class EditDistanceConfig(AlphabetConfig):
-    """How a learnable edit distance is trained."""
+    """EM hyperparameters: how a learnable edit distance is trained."""
 
     model: Literal["edit-distance"] = "edit-distance"
     """The kind of model that these settings are for."""
     iterations: int = bounded(30, low=1)
-    """Steps of EM at most."""
+    """EM iterations at most."""
     tolerance: float = bounded(1e-5, low=0)
-    """Stop when a step improves the log-likelihood by less than this share of it."""
+    """Convergence tolerance: stop when a step improves the log-likelihood by less than this share of it."""
     smoothing: float = bounded(1e-3, low=0, high=1)
-    """Share of the probability spread evenly over all operations, so that unseen ones are possible."""
+    """Smoothing: share of the probability spread evenly over all operations, so that unseen ones are possible."""
     relative: bool = False
     """Score a pair by log p(s, t) / (p(s) p(t)): how much likelier it is than two strings by chance. This is what tells
     matches from others; the joint probability itself falls with every symbol and mostly tells short strings from long
     ones."""
     batch_cells: int = bounded(2**17, low=1)
-    """Lattice cells worked on together; more needs more memory and is not faster for long."""
+    """Batch size in lattice cells worked on together; more needs more memory and is not faster for long."""
     max_cells: int = bounded(2**25, low=1)
-    """Lattice cells of a single pair at most; a pair of 5,000-symbol strings has 25 million."""
+    """Maximum lattice cells of a single pair; a pair of 5,000-symbol strings has 25 million."""
     backend: str = "auto"
-    """Who computes the lattices: auto, torch or reference."""
+    """Lattice backend, who computes the lattices: auto, torch or reference."""
 
 
 class LearnableEditDistance(LatticeModel):
-    """Probabilities of edit operations, learned from pairs that belong together.
+    """Learnable edit distance: probabilities of edit operations, learned from pairs that belong together.
 
     The score of a pair is its joint log-probability: the sum over all ways to write both strings, operation by
     operation; for matching, set `relative` and it is the logarithm of its ratio to chance. The same operation has the
@@ -99,7 +99,7 @@ class LearnableEditDistance(LatticeModel):
         on_batch: OnBatch = ignore,
         **settings: Any,
     ) -> "LearnableEditDistance":
-        """Learn from pairs by EM; with labels, from the positive pairs only.
+        """Train by EM on pairs; with labels, on the positive pairs only.
 
         The settings are a config, a mapping or the path of a YAML file, and keywords that go over it: `iterations=10`.
 
@@ -122,21 +122,21 @@ class LearnableEditDistance(LatticeModel):
 
     @property
     def converged(self) -> bool:
-        """Whether the last step of EM improved less than the configured tolerance."""
+        """Convergence: whether the last step of EM improved less than the configured tolerance."""
         if len(self.history) < 2:
             return False
         before, after = self.history[-2:]
         return after - before < self.config.tolerance * abs(before)
 
     def score(self, pairs: PairsLike, targets: Column | None = None, *, on_batch: OnBatch = ignore) -> np.ndarray:
-        """The joint log-probability of each pair, in the order given; minus infinity for what cannot be.
+        """Joint log-probability of each pair, in the order given; minus infinity for what cannot be.
 
         With the setting `relative`, how much above chance it is.
         """
         return self._scores(Pairs.given(pairs, targets), relative=self.config.relative, on_batch=on_batch)
 
     def _log_probs(self, pairs: Pairs) -> np.ndarray:
-        """The joint ones, whatever the scores are."""
+        """Joint log-probabilities, whatever the scores are."""
         return self._scores(pairs, relative=False, on_batch=ignore)
 
     def _scores(self, pairs: Pairs, *, relative: bool, on_batch: OnBatch) -> np.ndarray:
@@ -149,11 +149,11 @@ class LearnableEditDistance(LatticeModel):
         return scores
 
     def operations(self) -> list[LearnedOperation]:
-        """What was learned, most probable operation first, without smoothing."""
+        """Learned operations, most probable first, without smoothing."""
         return _by_probability(self.table.operations(*self.tokenizers.vocabularies.values()))
 
     def costs(self) -> list[LearnedOperation]:
-        """All possible operations, cheapest first, with smoothing: the costs of a plain weighted Levenshtein distance.
+        """Edit costs of all possible operations, cheapest first, smoothed: for a plain weighted Levenshtein distance.
 
         Symbols that are not in the vocabularies go by the operations on `<unk>`.
         """
@@ -186,7 +186,7 @@ class LearnableEditDistance(LatticeModel):
         return cls(table, tokenizers, config, pairs_hash=_hash_of(pairs))
 
     def _continued(self, pairs: Pairs, config: EditDistanceConfig) -> "LearnableEditDistance":
-        """This model, to go on learning from the same pairs, cut into the same symbols."""
+        """Resumed model, to go on learning from the same pairs, cut into the same symbols."""
         if self.pairs_hash != _hash_of(pairs):
             raise ArgumentError("pairs", got="other pairs", expected="the pairs with which the training began")
         for name in (field.name for field in fields(AlphabetConfig)):
@@ -196,7 +196,7 @@ class LearnableEditDistance(LatticeModel):
         return self._with(self.table, config, self.history)
 
     def restarted(self, pairs: PairsLike) -> "LearnableEditDistance":
-        """This model as the `start` of a training on other pairs.
+        """Fine-tuning start: this model as the `start` of a training on other pairs.
 
         The table is smoothed first: EM never comes back to an operation whose probability is zero. Raises
         `ArgumentError` where the pairs have new symbols, unless the model has learned what `<unk>` is (`min_count`).

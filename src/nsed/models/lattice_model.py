@@ -20,23 +20,23 @@ from nsed.text.columns import Column
 from nsed.text.pairs import PairsLike
 
 LATTICE_VERBS = frozenset({Capability.SCORE, Capability.ALIGN, Capability.LINKS, Capability.EXPLAIN, Capability.RULES})
-"""What every such model answers."""
+"""Capabilities: what every such model answers."""
 
 
 class LatticeModel(Model):
-    """A model whose answers come from lattices."""
+    """Lattice model: its scores, alignments and explanations come from lattices."""
 
     @abstractmethod
     def lattices(self, pairs: Pairs) -> Iterator[tuple[PairBatch, EditLattice]]:
-        """The lattices of pairs, in batches of similar lengths."""
+        """Lattices of pairs, in batches of similar lengths."""
 
     @abstractmethod
     def own_rules(self) -> RuleTable:
-        """The rules that the model has without any data. Raises `NotExplainableError` where it sees context."""
+        """Learned rules that need no data. Raises `NotExplainableError` where the model sees context."""
 
     @abstractmethod
     def score(self, pairs: PairsLike, targets: Column | None = None, *, on_batch: OnBatch = ignore) -> np.ndarray:
-        """The log-probability of each pair, in the order given."""
+        """Log-probability of each pair, in the order given."""
 
     def align_all(
         self, pairs: PairsLike, targets: Column | None = None, *, on_batch: OnBatch = ignore
@@ -50,7 +50,7 @@ class LatticeModel(Model):
         return [scripts[row] for row in range(len(pairs))]
 
     def summarize_all(self, pairs: PairsLike, *, on_batch: OnBatch = ignore) -> list[ExplanationSummary]:
-        """The explanation of each pair in short, in the order given; in batches, for thousands of pairs."""
+        """Explanation summaries of each pair, in the order given; in batches, for thousands of pairs."""
         pairs = Pairs.of(pairs)
         made: dict[int, ExplanationSummary] = {}
         for batch, lattice, scores in self._scored(pairs):
@@ -68,19 +68,19 @@ class LatticeModel(Model):
         return self.summarize_all(pairs, on_batch=on_batch)
 
     def _scripts(self, pairs: Pairs, batch: PairBatch, lattice: EditLattice) -> Iterator[tuple[int, EditScript]]:
-        """The places of a batch's pairs, each with its best script."""
+        """Viterbi scripts: the places of a batch's pairs, each with its best script."""
         rows = batch.rows.tolist()
         sources = [self.tokenizers.source.split(pairs.sources[row]) for row in rows]
         targets = [self.tokenizers.target.split(pairs.targets[row]) for row in rows]
         return zip(rows, read_scripts(lattice, sources, targets), strict=True)
 
     def _scored(self, pairs: Pairs) -> Iterator[tuple[PairBatch, EditLattice, np.ndarray]]:
-        """The lattices of pairs with their log-probabilities; models that make both at once say so here."""
+        """Lattices of pairs with their log-probabilities; models that make both at once say so here."""
         scores = self._log_probs(pairs)
         return ((batch, lattice, scores[batch.rows.cpu().numpy()]) for batch, lattice in self.lattices(pairs))
 
     def _log_probs(self, pairs: Pairs) -> np.ndarray:
-        """What an explanation explains: the scores, unless a model's say something else."""
+        """Log-probabilities that explanations explain: the scores, unless a model's say something else."""
         return self.score(pairs)
 
     def links(self, pairs: PairsLike, targets: Column | None = None, *, on_batch: OnBatch = ignore) -> list[Links]:
@@ -88,7 +88,7 @@ class LatticeModel(Model):
         return [script.links for script in self.align_all(pairs, targets, on_batch=on_batch)]
 
     def explain_all(self, pairs: PairsLike, *, scripts: int = 3) -> Iterator[Explanation]:
-        """The explanation of each pair, with up to so many scripts, one after the other."""
+        """Explanations of each pair, with up to so many scripts, one after the other."""
         if scripts < 1:
             raise ArgumentError("scripts", got=scripts, expected="at least 1")
         pairs = Pairs.of(pairs)
@@ -108,9 +108,9 @@ class LatticeModel(Model):
         )
 
     def _decision(self, score: float) -> Decision | None:
-        """What the model decides about a pair with this score, if it decides."""
+        """Decision of the model about a pair with this score, if it decides."""
         return None
 
     def _outputs(self, source: str) -> Iterable[Output]:
-        """What the model would write for a source, best first, if it writes."""
+        """N-best outputs that the model would write for a source, best first, if it writes."""
         return ()

@@ -32,35 +32,35 @@ from nsed.types import PerPair
 
 @dataclass(frozen=True)
 class MatcherConfig(LabelledConfig):
-    """What a Matcher is made of and how it is trained. The loss weights are the paper's."""
+    """Matcher hyperparameters: what it is made of and how it is trained. The loss weights are the paper's."""
 
     model: Literal["matcher"] = "matcher"
     """The kind of model that these settings are for."""
     encoder: EncoderConfig = EncoderConfig()
-    """How much of its string a symbol knows."""
+    """Encoder hyperparameters: how much of its string a symbol knows."""
     interaction: int = bounded(0, low=0)
     """Similarity heads between source and target symbols; a few help much where equal symbols matter."""
     feature_width: int = bounded(1, low=1)
     """Size of the features of pairs of symbols, as a multiple of `encoder.dim`; the paper's models have 2 or 4."""
     feature_dropout: float = bounded(0.1, low=0, high=1)
-    """Share of the features of pairs of symbols that are dropped in training."""
+    """Dropout rate of pair features: share of the features of pairs of symbols that are dropped in training."""
     em: float = bounded(1.0, low=0)
-    """Weight of the EM loss, over positive pairs."""
+    """EM loss weight, over positive pairs."""
     non_match: float = bounded(1.0, low=0)
-    """Weight of the non-match loss, over negative pairs."""
+    """Non-match loss weight, over negative pairs."""
     match: float = bounded(1.0, low=0)
-    """Weight of the binary cross-entropy."""
+    """Binary cross-entropy weight."""
     distortion: float = bounded(0.0, low=0)
     """Weight of the interpretability loss."""
     reduction: Reduction = "ours"
     """What the losses of a pair are: ours, means over cells but for the sum of the interpretability loss; code, all
     means, as in the paper's code; printed, all sums, as in the paper."""
     train: TrainConfig = TrainConfig()
-    """How the network is trained."""
+    """Training hyperparameters: how the network is trained."""
 
 
 class MatcherTask(LabelledTask):
-    """The weighted terms of the Matcher's loss, and log alpha."""
+    """Matcher task: the weighted terms of its loss, and log alpha."""
 
     network: MatcherNetwork
     config: MatcherConfig
@@ -75,7 +75,7 @@ class MatcherTask(LabelledTask):
 
 
 def matcher_loss(network: MatcherNetwork, config: MatcherConfig, batch: PairBatch) -> PerPair:
-    """The weighted terms, per pair: EM counts positive pairs only, non-match negative ones."""
+    """Matcher loss, the weighted terms per pair: EM counts positive pairs only, non-match negative ones."""
     scores = network(*batch.sides)
     lattice, cells = lattice_of(scores, *batch.lengths), real_cells(*batch.lengths, scores.non_match)
     positive, reduction = batch.labels.to(lattice.log_prob.dtype), config.reduction
@@ -93,7 +93,7 @@ def matcher_loss(network: MatcherNetwork, config: MatcherConfig, batch: PairBatc
 def match_lattices(
     network: MatcherNetwork, pairs: EncodedPairs, device: torch.device
 ) -> Iterator[tuple[PairBatch, EditLattice]]:
-    """All pairs in batches, each with its lattices."""
+    """Match lattices of all pairs, in batches."""
     for batch in pairs.batches():
         here = batch.to(device)
         yield here, lattice_of(network(*here.sides), *here.lengths)
@@ -109,7 +109,7 @@ def match_log_probs(
 
 
 class Matcher(PairModel, LatticeModel):
-    """A trained network with its vocabularies, its threshold and its calibration.
+    """Matcher: a trained network with its vocabularies, its threshold and its calibration.
 
     The score of a pair is log alpha_{n,m}; pairs at or above the threshold, tuned for F1 on validation pairs, match.
     """
@@ -144,7 +144,7 @@ class Matcher(PairModel, LatticeModel):
         return match_lattices(self.network, self.encoded(pairs), self.device)
 
     def _encoded(self, tokenizer: Tokenizer, keys: list[tuple[str, str]]) -> tuple[EncodedStrings, np.ndarray | None]:
-        """Strings and, where the model knows any, the numbers of their languages."""
+        """Encoded strings and, where the model knows any, the numbers of their languages."""
         encoded = tokenizer.encode([text for text, _ in keys])
         if self.languages is None:
             return encoded, None
@@ -172,7 +172,7 @@ class Matcher(PairModel, LatticeModel):
 
 
 def different(texts: Sequence[str], languages: Sequence[str] | None) -> tuple[list[tuple[str, str]], np.ndarray]:
-    """The different strings (with their languages), and for each text which one it is."""
+    """Deduplicated strings (with their languages), and for each text which one it is."""
     if languages is None and isinstance(texts, Texts):
         return [(text, "") for text in texts.different], texts.rows
     keys = zip(texts, languages if languages is not None else repeat(""), strict=False)

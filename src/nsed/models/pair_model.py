@@ -1,4 +1,4 @@
-"""Models of labelled pairs: their settings, how they learn from matches and others, and how they decide."""
+"""Pair classification models: their settings, how they learn from matches and others, and how they decide."""
 
 from abc import abstractmethod
 from collections.abc import Iterable, Mapping
@@ -24,27 +24,27 @@ from nsed.train.trainer import Trainer
 from nsed.types import PerPair
 
 EVEN_ODDS = -0.6931471805599453
-"""The log-probability of a toss-up: the threshold of a model that nobody has tuned."""
+"""Default threshold, the log-probability of even odds: that of a model that nobody has tuned."""
 
 
 @dataclass(frozen=True)
 class LabelledConfig(NetworkConfig):
-    """What is known of both sides. Abstract: the models' settings add to it."""
+    """Labelled-pair hyperparameters: what is known of both sides. Abstract: the models' settings add to it."""
 
     shared_alphabet: bool = False
-    """One vocabulary and one encoder for both sides, where both are written alike (names, cognates in IPA)."""
+    """Shared vocabulary and encoder for both sides, where both are written alike (names, cognates in IPA)."""
     languages: bool = False
-    """Learn a vector per language too, from pairs with language columns."""
+    """Language embeddings: learn a vector per language too, from pairs with language columns."""
 
 
 class LabelledTask(PairTask):
-    """Labelled pairs, for training and for validation by F1. Abstract: a model has its loss and its scores."""
+    """Pair classification task, validated by F1. Abstract: a model has its loss and its scores."""
 
     metric, higher_is_better = "f1", True
 
     @abstractmethod
     def validation_scores(self) -> np.ndarray:
-        """The score of each validation pair, in order."""
+        """Scores of the validation pairs, in order."""
 
     def validate(self) -> Mapping[str, float]:
         """F1 at the best threshold. Paper: section 3.1."""
@@ -56,7 +56,7 @@ SomePairModel = TypeVar("SomePairModel", bound="PairModel")
 
 
 class PairModel(NetworkModel, DecidingModel):
-    """A network with its vocabularies, its threshold and its calibration.
+    """Pair model: a network with its vocabularies, its threshold and its calibration.
 
     The score of a pair is at most 0, which is certain to match; pairs at or above the threshold, tuned for F1 on
     validation pairs, match. Abstract: a model adds its network, the task it is trained by, and its scores.
@@ -119,7 +119,7 @@ class PairModel(NetworkModel, DecidingModel):
         return type(self)(network, tokenizers, config, languages=languages, criterion=self.criterion)
 
     def _finished(self: SomePairModel, trainer: Trainer, task: PairTask | None) -> SomePairModel:
-        """With threshold and calibration of the best weights on the validation pairs; without these, as they were."""
+        """Model with threshold and calibration tuned on the validation pairs; without these, as they were."""
         self.network.eval()
         criterion = self.criterion
         if isinstance(task, LabelledTask):
@@ -138,7 +138,7 @@ class PairModel(NetworkModel, DecidingModel):
 
 
 def languages_of(pairs: Pairs) -> Vocabulary:
-    """All languages of pairs. Raises `ArgumentError` if nothing is known of them."""
+    """Language inventory of pairs. Raises `ArgumentError` if nothing is known of them."""
     if pairs.source_languages is None or pairs.target_languages is None:
         expected = "pairs with source_languages and target_languages, for `languages: true`"
         raise ArgumentError("pairs", got="no languages", expected=expected)
@@ -146,7 +146,7 @@ def languages_of(pairs: Pairs) -> Vocabulary:
 
 
 def in_order(found: Iterable[tuple[PairBatch, PerPair]], count: int, *, on_batch: OnBatch) -> np.ndarray:
-    """The numbers of all pairs, each at its pair's place."""
+    """Scores in input order: the numbers of all pairs, each at its pair's place."""
     numbers = np.empty(count)
     for batch, some in found:
         numbers[batch.rows.cpu().numpy()] = some.double().cpu().numpy()

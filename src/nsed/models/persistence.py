@@ -1,4 +1,4 @@
-"""Models by the folder that they are saved in, or by name if they come with the package."""
+"""Model loading: by the folder that they are saved in, or by name if they come with the package."""
 
 import errno
 import os
@@ -24,16 +24,16 @@ MODEL_KINDS = {
     "stance": "nsed.baselines.classifier:PairClassifier",
     "transducer": "nsed.models.transducer:Transducer",
 }
-"""The class of each kind of model, whose `from_saved` makes it again. A kind is imported when a folder holds one."""
+"""Model registry: the class of each kind, whose `from_saved` makes it again, imported when a folder holds one."""
 
 
 def model_class(kind: str) -> Any:
-    """The class that makes models of this kind."""
+    """Model class that makes models of this kind."""
     return resolve_name(MODEL_KINDS[kind])
 
 
 def load(path: str | Path) -> Any:
-    """The model saved in a folder, or the shipped model of that name, whatever its kind.
+    """Load the model saved in a folder, or the shipped model of that name, whatever its kind.
 
     Raises `ModelFileError` if something is missing or truncated, or does not fit together.
     """
@@ -48,7 +48,7 @@ def load(path: str | Path) -> Any:
 
 
 def read_kind(path: str | Path, *kinds: str) -> SavedModel:
-    """What `write_model` wrote, if it is of one of those kinds."""
+    """Serialised model, as `write_model` wrote it, if it is of one of those kinds."""
     saved = read_model(resolved(path))
     if saved.kind not in kinds:
         expected = f"expected {' or '.join(map(repr, kinds))}; nsed.load reads any kind"
@@ -61,29 +61,29 @@ CARD = "card.md"
 
 
 class ShippedModel(NamedTuple):
-    """A model that needs no download; `nsed.load` takes its name."""
+    """Shipped (pretrained) model, which needs no download; `nsed.load` takes its name."""
 
     name: str
     path: Path
 
     @property
     def card(self) -> str:
-        """Data, licence, protocol and figures, as Markdown."""
+        """Model card: data, licence, protocol and figures, as Markdown."""
         return (self.path / CARD).read_text(encoding="utf-8")
 
     @property
     def title(self) -> str:
-        """The first line of the card."""
+        """Title, the first line of the card."""
         return self.card.splitlines()[0].lstrip("# ")
 
     @property
     def size(self) -> int:
-        """Bytes on disk."""
+        """Size in bytes on disk."""
         return sum(file.stat().st_size for file in self.path.iterdir())
 
 
 def shipped_models() -> dict[str, ShippedModel]:
-    """All of them by name.
+    """Shipped models by name.
 
     >>> sorted(shipped_models())
     ['g2p-en', 'translit-ar-en']
@@ -92,7 +92,7 @@ def shipped_models() -> dict[str, ShippedModel]:
 
 
 def resolved(path: str | Path) -> Path:
-    """The folder that is named, or that of the shipped model of this name. Raises `ModelFileError` for neither."""
+    """Model folder that is named, or that of the shipped model of this name. Raises `ModelFileError` for neither."""
     shipped = shipped_models().get(str(path))
     if shipped and not Path(path).exists():
         return shipped.path

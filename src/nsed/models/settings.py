@@ -1,4 +1,4 @@
-"""Settings of a training, from whatever the caller has; and those of one that starts from a trained model."""
+"""Config resolution: settings of a training from whatever the caller has, and those of fine-tuning."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, replace
@@ -31,9 +31,9 @@ FREE = frozenset(
         "min_count",
     }
 )
-"""Settings, beside those of training, that may differ from the starting model's: they change no weight's meaning."""
+"""Free settings beside those of training, which may differ from the starting model's: no weight changes meaning."""
 SLOW = 5e-5
-"""The learning rate of a fine-tuning at most: a twentieth of what a training has by default."""
+"""Fine-tuning learning rate at most: a twentieth of what a training has by default."""
 
 SomeConfig = TypeVar("SomeConfig", bound=NetworkConfig)
 
@@ -45,7 +45,7 @@ def resolve_settings(
     *,
     suggested: StringConfig | None = None,
 ) -> StringConfig:
-    """The settings of a model of one of these kinds, the first by default; all their faults are reported together.
+    """Resolved config of a model of one of these kinds, the first by default; all its faults are reported together.
 
     Keywords go over the config, in scikit-learn's manner: `encoder__dim=128` is the `dim` inside `encoder`. What
     neither of them says is `suggested`, or the kind's default. A whole config is taken as it is.
@@ -67,7 +67,7 @@ def _values(config: ConfigLike | None, suggested: StringConfig | None) -> dict[A
 
 
 def fine_tuning_config(config: SomeConfig) -> SomeConfig:
-    """A trained model's settings, for a handful of pairs: slow, small steps without dropout, until all is right.
+    """Fine-tuning config, for a handful of pairs: a trained model's settings with slow, small steps, without dropout.
 
     Each of these forgets less of what the model knows than its own training's setting would. More than a few hundred
     pairs need more `train.steps` and more `train.patience`.
@@ -89,7 +89,7 @@ def fine_tuning_config(config: SomeConfig) -> SomeConfig:
 
 
 def check_unchanged(before: NetworkConfig, now: NetworkConfig) -> None:
-    """Raises `ConfigError` that names every setting which the weights of the starting model depend on, and differs."""
+    """Compatibility check. Raises `ConfigError` with every setting that differs and that the starting weights need."""
     kept, wanted = dict(flat(asdict(before))), dict(flat(asdict(now)))
     faults = [
         f"{name}: got {wanted.get(name)!r}, expected {kept.get(name)!r}, as the model to start from has it"

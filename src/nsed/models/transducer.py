@@ -33,7 +33,7 @@ from nsed.train.config import TrainConfig
 from nsed.types import REACHABLE, PerPair
 
 EXPLAINED_OUTPUTS = 5
-"""How many of its most probable targets an explanation names."""
+"""N-best size of an explanation: how many of its most probable targets it names."""
 NORMALISATIONS: Registry[Normalisation] = Registry("normalisation")
 NORMALISATIONS.register("outgoing", Outgoing())
 NORMALISATIONS.register("incoming", Incoming())
@@ -41,7 +41,7 @@ NORMALISATIONS.register("incoming", Incoming())
 
 @dataclass(frozen=True)
 class TransducerConfig(SearchConfig):
-    """What a Transducer is made of, how it is trained and how it decodes.
+    """Transducer hyperparameters: what it is made of, how it is trained and how it decodes.
 
     The defaults are exact mode without attention. Paper mode: `normalisation: incoming`, `attention: true`, weights 1
     for `em` and `next_symbol` and 0 for `likelihood`; with `distortion: 0.1`, `likelihood: 1` compensates.
@@ -50,32 +50,32 @@ class TransducerConfig(SearchConfig):
     model: Literal["transducer"] = "transducer"
     """The kind of model that these settings are for."""
     encoder: EncoderConfig = EncoderConfig()
-    """How much of its string a symbol knows."""
+    """Encoder hyperparameters: how much of its string a symbol knows."""
     normalisation: Literal["outgoing", "incoming"] = "outgoing"
-    """outgoing: exact conditional probabilities; incoming: as in the paper."""
+    """Normalisation; outgoing: exact conditional probabilities; incoming: as in the paper."""
     attention: bool = False
-    """Whether a cell also sees the whole source; without any attention, the lattice is the only way to the target."""
+    """Cross-attention of cells to the whole source; without any attention, the lattice is the only way to targets."""
     target_attention: bool = False
-    """Whether the layers of the target's encoder look at the source; rnn and transformer only."""
+    """Cross-attention of the target's encoder layers to the source; rnn and transformer only."""
     interaction: int = bounded(0, low=0)
     """Similarity heads between source and target symbols."""
     feature_width: int = bounded(1, low=1)
     """Size of the features of pairs of symbols, as a multiple of `encoder.dim`; the paper's models have 2 or 4."""
     feature_dropout: float = bounded(0.1, low=0, high=1)
-    """Share of the features of pairs of symbols that are dropped in training."""
+    """Dropout rate of pair features: share of the features of pairs of symbols that are dropped in training."""
     likelihood: float = bounded(1.0, low=0)
-    """Weight of -log p(target | source)."""
+    """Likelihood loss weight: of -log p(target | source)."""
     em: float = bounded(0.0, low=0)
-    """Weight of the EM loss."""
+    """EM loss weight."""
     next_symbol: float = bounded(0.0, low=0)
-    """Weight of the next-symbol loss; exact mode has no use for it, its likelihood is that."""
+    """Next-symbol loss weight; exact mode has no use for it, its likelihood is that."""
     distortion: float = bounded(0.0, low=0)
     """Weight of the interpretability loss."""
     reduction: Reduction = "ours"
     """What the losses of a pair are: ours, the EM loss a mean over cells and the others sums; code, all but the
     likelihood means, as in the paper's code; printed, all sums, as in the paper."""
     train: TrainConfig = TrainConfig()
-    """How the network is trained."""
+    """Training hyperparameters: how the network is trained."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -96,7 +96,7 @@ class TransducerConfig(SearchConfig):
 
 
 class TransducerTask(DecodingTask):
-    """The weighted terms of the Transducer's loss."""
+    """Transducer task: the weighted terms of its loss."""
 
     network: TransducerNetwork
     config: TransducerConfig
@@ -112,7 +112,7 @@ class TransducerTask(DecodingTask):
 
 
 def transducer_loss(network: TransducerNetwork, config: TransducerConfig, batch: PairBatch) -> PerPair:
-    """The weighted terms, per pair."""
+    """Transducer loss: the weighted terms, per pair."""
     scores = network(network.encode(batch.source, batch.source_lengths), batch.target, batch.target_lengths)
     arcs, end = NORMALISATIONS[config.normalisation].normalise(scores, batch.target, batch.lengths)
     lattice = EditLattice(*arcs, *batch.lengths, validate=False)
@@ -132,7 +132,7 @@ def transducer_loss(network: TransducerNetwork, config: TransducerConfig, batch:
 
 
 class Transducer(DecodingModel, LatticeModel):
-    """A trained network with its vocabularies.
+    """Transducer: a trained network with its vocabularies.
 
     In exact mode scores are exact: over all targets of a source, their probabilities sum to one. Validation sources
     that are also learned from do not count in training.
@@ -157,7 +157,7 @@ class Transducer(DecodingModel, LatticeModel):
         return super().explain(source, self.best_target(source) if target is None else target, scripts=scripts)
 
     def best_target(self, source: str) -> str:
-        """What the model writes for one source.
+        """Best target: what the model writes for one source.
 
         Raises `NotExplainableError` where nothing has a probability above zero.
         """

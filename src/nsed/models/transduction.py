@@ -23,13 +23,13 @@ from nsed.text.texts import Texts
 
 
 class Transduction(NamedTuple):
-    """One possible target: its text, its symbols, and its log-probability given the source."""
+    """Transduction hypothesis: one possible target, its symbols, and its log-probability given the source."""
 
     text: str
     symbols: tuple[str, ...]
     log_prob: float
     override: bool = False
-    """Whether overrides gave it, see `nsed.Overrides`; its log-probability is still the model's own."""
+    """Override mark: whether overrides gave it, see `nsed.Overrides`; its log-probability is still the model's own."""
 
     @property
     def exception(self) -> bool:
@@ -44,7 +44,7 @@ _BINARY = (".parquet", ".arrow", ".feather")
 
 @dataclass(frozen=True)
 class Overrides:
-    """Pairs that a person vouches for. A source may have several targets: they are given in the order of the file.
+    """Overrides: pairs that a person vouches for. A source may have several targets, given in the order of the file.
 
     >>> overrides = Overrides(Pairs.of([("Leigh", "L IY"), ("read", "R IY D"), ("read", "R EH D")]))
     >>> len(overrides)
@@ -53,18 +53,18 @@ class Overrides:
 
     pairs: Pairs
     path: Path | None = None
-    """The file they are from, if they are from one."""
+    """Path of the file they are from, if they are from one."""
 
     @classmethod
     def read(cls, path: str | Path, *, columns: Sequence[str] | None = None) -> "Overrides":
-        """From any file of pairs, see `read_pairs`; of labelled pairs, those that match."""
+        """Read overrides from any file of pairs, see `read_pairs`; of labelled pairs, those that match."""
         return cls(read_pairs(path, columns=columns), Path(path))
 
     def __len__(self) -> int:
         return len(self.pairs)
 
     def by_source(self, tokenizers: Tokenizers) -> dict[tuple[str, ...], list[str]]:
-        """The targets of each source, whose symbols are as a model reads them: its Unicode form, its case.
+        """Override targets of each source, whose symbols are as a model reads them: its Unicode form, its case.
 
         Raises `DataError`, with file and line, for a target that a source has twice.
         """
@@ -88,7 +88,7 @@ class Overrides:
 
 
 def _lines(path: Path | None, count: int) -> Sequence[int]:
-    """The line of each pair of a text file; elsewhere, or where pairs are no lines, its number."""
+    """Line numbers of pairs in a text file; elsewhere, or where pairs are no lines, their numbers."""
     if path is None or path == STDIN or path.suffix.lower() in _BINARY:
         return range(1, count + 1)
     with open_text(path) as stream:
@@ -97,17 +97,17 @@ def _lines(path: Path | None, count: int) -> Sequence[int]:
 
 
 class TransducingModel(Model):
-    """A model that turns sources into targets. Abstract: a model has its own way to find them."""
+    """Transduction model, sources to targets. Abstract: a model has its own way to find them."""
 
     @abstractmethod
     def score(self, pairs: PairsLike, targets: Column | None = None, *, on_batch: OnBatch = ignore) -> np.ndarray:
-        """The log-probability of each pair, in the order given."""
+        """Log-probability of each pair, in the order given."""
 
     @abstractmethod
     def _transduce(
         self, sources: list[str], *, nbest: int, beam: int | None, on_batch: OnBatch
     ) -> list[list[Transduction]]:
-        """The model's own targets of each source, best first."""
+        """N-best targets of each source, the model's own, best first."""
 
     def transduce(
         self,
@@ -118,7 +118,7 @@ class TransducingModel(Model):
         overrides: Overrides | str | Path | None = None,
         on_batch: OnBatch = ignore,
     ) -> list[list[Transduction]]:
-        """The most probable targets of each source, best first; a wider beam finds better ones, slower; 1 is greedy.
+        """N-best targets of each source, best first; a wider beam finds better ones, slower; 1 is greedy.
 
         With overrides (or the file of them), their targets come first for the sources that they settle, marked as such,
         then the model's own. They have the text of the file and the log-probability that the model itself gives to
@@ -134,7 +134,7 @@ class TransducingModel(Model):
 
 
 def _settled(model: TransducingModel, sources: list[str], overrides: Overrides) -> list[list[Transduction]]:
-    """The targets that overrides have for each source, marked, with the model's own scores."""
+    """Override targets of each source, marked, with the model's own scores."""
     by_source = overrides.by_source(model.tokenizers)
     listed = [by_source.get(model.tokenizers.source.split(source), []) for source in sources]
     pairs = [(source, target) for source, targets in zip(sources, listed, strict=True) for target in targets]
@@ -177,7 +177,7 @@ def transduce_with_exceptions(
 
 
 def checked_sources(sources: Column, *, nbest: int = 1, beam: int | None = None, count: int = 1) -> list[str]:
-    """The sources as a list. Raises `ArgumentError` where something is no string, or where nothing is asked for."""
+    """Sources as a list. Raises `ArgumentError` where something is no string, or where nothing is asked for."""
     if isinstance(sources, str):
         raise ArgumentError("sources", got=repr(sources), expected="a list of strings")
     for name, value in (("nbest", nbest), ("beam", beam), ("count", count)):
@@ -187,7 +187,7 @@ def checked_sources(sources: Column, *, nbest: int = 1, beam: int | None = None,
 
 
 def ranked(counts: Mapping[str, int], tokenizer: Tokenizer, nbest: int) -> list[Transduction]:
-    """The most frequent targets, best first, each with the logarithm of its share; the first seen of equal ones first.
+    """Frequency ranking: the most frequent targets, best first, each with its log share; of equal ones the first seen.
 
     >>> from nsed.text import SymbolSplitter, Vocabulary
     >>> ranked({"a": 1, "b": 3}, Tokenizer("target", SymbolSplitter(), Vocabulary(())), 1)

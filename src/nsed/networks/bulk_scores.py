@@ -16,16 +16,16 @@ from nsed.text.batch import PaddedStrings, check_cells
 from nsed.types import END
 
 Languages = np.ndarray | None
-"""The numbers of the strings' languages, where the model knows any."""
+"""Language ids of the strings, where the model knows any."""
 ENCODED_TOGETHER, PAIRS_AT_ONCE = {"cuda": 2**20}, {"cuda": 2**22}
 FEWER_SYMBOLS, FEWER_PAIRS = 2**15, 2**16
-"""Symbols that are encoded at once, padding included, and pairs that are scored at once: on a GPU, and elsewhere."""
+"""Batch sizes: symbols encoded at once, padding included, and pairs scored at once: on a GPU, and elsewhere."""
 MAX_CELLS = 2**22
-"""Of the table of a pair."""
+"""Maximum lattice cells of a pair."""
 
 
 def can_score_in_bulk(network: MatcherNetwork) -> bool:
-    """Whether what a symbol contributes does not depend on the other string."""
+    """Bulk scoring condition, no similarity heads: what a symbol contributes does not depend on the other string."""
     return network.features.interaction == 0
 
 
@@ -39,7 +39,7 @@ def bulk_scores(
     languages: tuple[Languages, Languages] = (None, None),
     on_batch: OnBatch = ignore,
 ) -> np.ndarray:
-    """Log alpha_{n,m} of pairs (row of source, row of target); by numba's kernel minus infinity below -660.
+    """Log alpha_{n,m} of many pairs (row of source, row of target); by numba's kernel minus infinity below -660.
 
     Raises `TooLongError` for a pair whose table would have too many cells; numba's kernel keeps but one table.
     """
@@ -67,7 +67,7 @@ def bulk_scores(
 def vectors_of(
     network: MatcherNetwork, strings: EncodedStrings, languages: Languages = None, *, is_source: bool
 ) -> StringVectors:
-    """What strings contribute to the pair features: a vector per symbol, without context per kind of symbol."""
+    """Symbol vectors for pair features: what strings contribute, per symbol, without context per kind of symbol."""
     encoder = network.source_encoder if is_source else network.target_encoder
     if not encoder.encoder.sees_context and languages is None:
         return _by_position(network, strings, is_source=is_source)
@@ -103,5 +103,5 @@ def _by_position(network: MatcherNetwork, strings: EncodedStrings, *, is_source:
 
 
 def _placed(vectors: torch.Tensor, flat: np.ndarray, starts: np.ndarray) -> StringVectors:
-    """On the device where the vectors are."""
+    """Tensors moved to the device where the vectors are."""
     return StringVectors(vectors, *(torch.from_numpy(part).to(vectors.device) for part in (flat, starts)))

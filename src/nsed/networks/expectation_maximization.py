@@ -17,14 +17,14 @@ from nsed.text import PairBatch
 
 
 class Expectation(NamedTuple):
-    """Expected counts of all operations under a table, and how well that table explains the pairs."""
+    """Expected counts of all operations under a table (E-step), and the log-likelihood of the pairs."""
 
     counts: OperationTable
     log_likelihood: float
 
 
 class Iteration(NamedTuple):
-    """One step of EM: the log-likelihood per pair of the table that it started from, and the better table."""
+    """EM iteration: the log-likelihood per pair of the table that it started from, and the better table."""
 
     number: int
     log_likelihood: float
@@ -41,7 +41,7 @@ def iterate(
     backend: str,
     on_batch: OnBatch,
 ) -> Iterator[Iteration]:
-    """EM steps number `first` to `last`. The log-likelihood never falls; `on_batch` hears how many pairs are done."""
+    """EM iterations `first` to `last`. The log-likelihood never falls; `on_batch` hears how many pairs are done."""
     for number in range(first, last + 1):
         expectation = expect(table, batches, backend=backend, on_batch=on_batch)
         table = expectation.counts.normalised()
@@ -49,7 +49,7 @@ def iterate(
 
 
 def expect(table: OperationTable, batches: Iterable[PairBatch], *, backend: str, on_batch: OnBatch) -> Expectation:
-    """The expectation step, over all batches."""
+    """E-step, over all batches: expected counts under the table."""
     counts = OperationTable(*(torch.zeros_like(part) for part in vars(table).values()))
     log_likelihood = 0.0
     for batch in batches:
@@ -61,7 +61,7 @@ def expect(table: OperationTable, batches: Iterable[PairBatch], *, backend: str,
 
 
 def add_counts(counts: OperationTable, batch: PairBatch, posteriors: Arcs) -> None:
-    """Add the probability that each operation was used, at every place of every pair, to the counts."""
+    """Posterior counts: add the probability that each operation was used, at every place of every pair."""
     deleted = posteriors.delete[:, 1:].sum(2)
     inserted = posteriors.insert[:, :, 1:].sum(1)
     substituted = posteriors.substitute[:, 1:, 1:]

@@ -1,4 +1,4 @@
-"""The paper's normalisation for transduction: the arcs that enter a cell compete (Equation 3).
+"""Incoming normalisation, the paper's for transduction: the arcs that enter a cell compete (Equation 3).
 
 What writes the next symbol is then known only in part, because the delete arc into the next column depends on the
 symbol: Equation 7 leaves it out.
@@ -28,7 +28,7 @@ from nsed.types import NEG, Lengths, Table
 
 
 class Incoming(Normalisation):
-    """The paper's: alpha is a mixture of its predecessors and stays between 0 and 1."""
+    """Incoming normalisation, the paper's: alpha is a mixture of its predecessors and stays between 0 and 1."""
 
     def normalise(
         self, scores: TargetScores, target: Int[Tensor, "batch m"], lengths: tuple[Lengths, Lengths]
@@ -72,7 +72,7 @@ class Incoming(Normalisation):
 def next_symbol_distribution(
     scores: TargetScores, log_alpha: Table, source_lengths: Lengths
 ) -> Float[Tensor, "batch tgt symbols"]:
-    """Log-probabilities of the next target symbol after each prefix, rows weighted by the prefix's alpha.
+    """Next-symbol distribution: log-probabilities after each target prefix, rows weighted by the prefix's alpha.
 
     Insertions leave (i, j) with weight alpha[i, j]; the substitution beside it, into the same cell (i, j + 1), leaves
     (i - 1, j) with weight alpha[i - 1, j]. Rows beyond a source's own length count for nothing.

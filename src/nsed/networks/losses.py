@@ -1,4 +1,4 @@
-"""The terms of the loss, one function each, one number per pair; their weights are in the configuration."""
+"""Loss terms, one function each, one number per pair; their weights are in the configuration."""
 
 from typing import Literal
 
@@ -16,7 +16,7 @@ paper, sums; `ours`, the EM and the non-match loss means over cells, the next-sy
 
 
 def real_cells(source_lengths: Lengths, target_lengths: Lengths, like: Table) -> RealCells:
-    """True for the cells of the pairs themselves but (0, 0), which nothing enters."""
+    """Cell mask: True for the cells of the pairs themselves but (0, 0), which nothing enters."""
     rows = torch.arange(like.shape[1], device=like.device)[:, None]
     columns = torch.arange(like.shape[2], device=like.device)
     inside = (rows <= source_lengths[:, None, None]) & (columns <= target_lengths[:, None, None])
@@ -31,7 +31,7 @@ def em_loss(
     weighting: Literal["cell", "posterior"] = "cell",
     reduction: Reduction = "ours",
 ) -> PerPair:
-    """KL(q || P) averaged over cells: expected operations q, without gradient, against predicted log-probabilities.
+    """EM loss, mean KL(q || P) over cells: expected operations q, without gradient, against predicted log-probs.
 
     With `reduction="printed"`, summed. `posterior` weights each cell by the probability that it is visited, as
     textbook EM does.
@@ -79,7 +79,7 @@ def log1mexp(log_probability: PerPair) -> PerPair:
 
 
 def likelihood_loss(log_prob: PerPair) -> PerPair:
-    """-log p(t | s) in exact mode; -log alpha_{n,m} in the paper's, where it compensates the distortion loss."""
+    """Negative log-likelihood: -log p(t | s) in exact mode, -log alpha_{n,m} in the paper's (offsets distortion)."""
     return -log_prob
 
 
@@ -111,7 +111,7 @@ def distortion_loss(
     diagonal: Literal["plain", "scaled"] = "plain",
     reduction: Reduction = "ours",
 ) -> PerPair:
-    """Sum |i - j| alpha_{i,j}: keeps probability near the diagonal, for readable scripts.
+    """Distortion loss, sum |i - j| alpha_{i,j}: keeps probability near the diagonal, for readable scripts.
 
     `scaled` measures |i/n - j/m| instead, for strings of different length. `printed` leaves out the borders, as the
     paper's sum does, which starts from 1; `code` is the mean over cells of max(0, |i - j| - 1) alpha_{i,j}.

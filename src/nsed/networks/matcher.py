@@ -1,4 +1,4 @@
-"""The Matcher's network: from two strings to the log-probability that one can be edited into the other."""
+"""Matcher network: from two strings to the log-probability that one can be edited into the other."""
 
 from jaxtyping import Float, Int
 from torch import Tensor, nn
@@ -45,7 +45,7 @@ class MatcherNetwork(nn.Module):
         self.dropout = nn.Dropout(feature_dropout)
 
     def projected(self, side: PaddedStrings, *, is_source: bool) -> Float[Tensor, "batch length dim"]:
-        """The part of the pair features that one string contributes, per symbol, `</s>` included."""
+        """Projected pair features of one string: what it contributes, per symbol, `</s>` included."""
         encoder, project = self._parts(is_source)
         symbols = with_end(side.symbols, side.lengths)
         projected: Tensor = project(encoder(symbols, side.lengths + 1, side.category))
@@ -54,7 +54,7 @@ class MatcherNetwork(nn.Module):
     def projected_symbols(
         self, symbols: Int[Tensor, " kinds"], positions: Int[Tensor, " kinds"], *, is_source: bool
     ) -> Float[Tensor, "kinds dim"]:
-        """The same for single symbols at given positions, by an encoder that sees no context."""
+        """Projected pair features of single symbols at given positions, by an encoder that sees no context."""
         encoder, project = self._parts(is_source)
         projected: Tensor = project(encoder.without_context(symbols, positions))
         return projected
@@ -65,7 +65,7 @@ class MatcherNetwork(nn.Module):
         return self.target_encoder, self.features.target
 
     def forward(self, source: PaddedStrings, target: PaddedStrings) -> MatchScores:
-        """Log-probabilities of the arcs into each cell, and of non-match."""
+        """Arc log-probabilities into each cell, and those of non-match."""
         source_vectors, target_vectors = read_both(self.source_encoder, self.target_encoder, source, target)
         real = inside(source.lengths + 1, source_vectors.shape[1])
         factors = self.features.factors(self.features.of_source(source_vectors, real), target_vectors)
@@ -73,5 +73,5 @@ class MatcherNetwork(nn.Module):
 
 
 def lattice_of(scores: MatchScores, source_lengths: Lengths, target_lengths: Lengths) -> EditLattice:
-    """The lattices whose log-probability says whether pairs match."""
+    """Match lattices, whose log-probability says whether pairs match."""
     return EditLattice(*scores.arcs, source_lengths, target_lengths, validate=False)

@@ -1,4 +1,4 @@
-"""The table of edit operations: one probability per operation, whatever the context."""
+"""Operation table: the memoryless edit model, one probability per edit operation, whatever the context."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -20,11 +20,11 @@ from nsed.types import UNKNOWN, Lengths, PerPair
 DTYPE = torch.float64
 
 MOST_SUBSTITUTIONS = 2**27
-"""Pairs of symbols in a table at most: one gigabyte."""
+"""Maximum substitution table, in pairs of symbols: one gigabyte."""
 
 
 class LearnedOperation(NamedTuple):
-    """One line of the table. `cost` is the negative log-probability: what a weighted Levenshtein distance adds up."""
+    """Operation with its probability. `cost`, its negative log, is what a weighted Levenshtein distance adds up."""
 
     kind: EditKind
     source: str
@@ -33,7 +33,7 @@ class LearnedOperation(NamedTuple):
 
     @property
     def cost(self) -> float:
-        """Nats."""
+        """Negative log-probability, in nats."""
         return -log(self.probability)
 
     def __str__(self) -> str:
@@ -42,7 +42,7 @@ class LearnedOperation(NamedTuple):
 
 @dataclass(frozen=True)
 class OperationTable:
-    """Probabilities of deleting, inserting and substituting symbols (by their numbers), and of stopping.
+    """Probability table of deleting, inserting and substituting symbols (by their numbers), and of stopping.
 
     All of them together sum to one, so the table is a distribution over pairs of strings. `counts` of operations have
     the same shape, and `normalised` makes them probabilities.
@@ -57,7 +57,7 @@ class OperationTable:
 
     @classmethod
     def zeros(cls, source: Vocabulary, target: Vocabulary) -> "OperationTable":
-        """An empty table for counting. Raises `ArgumentError` for vocabularies that no table can hold."""
+        """Zero counts: an empty table to add to. Raises `ArgumentError` for vocabularies that no table can hold."""
         if len(source) * len(target) > MOST_SUBSTITUTIONS:
             raise ArgumentError(
                 "pairs",
@@ -68,7 +68,7 @@ class OperationTable:
         return cls(*(torch.zeros(size, dtype=DTYPE) for size in _sizes(source, target)))
 
     def check(self, source: Vocabulary, target: Vocabulary) -> None:
-        """The table must be as large as its vocabularies."""
+        """Shape check: the table must be as large as its vocabularies."""
         for name, size in zip(("delete", "insert", "substitute", "end"), _sizes(source, target), strict=True):
             shape = tuple(getattr(self, name).shape)
             if shape != size:
@@ -76,7 +76,7 @@ class OperationTable:
 
     @classmethod
     def uniform(cls, source: Vocabulary, target: Vocabulary, *, unknown: bool) -> "OperationTable":
-        """One probability for the end and for every operation on the vocabularies' symbols, with or without `<unk>`."""
+        """Uniform distribution over the end and all operations on the vocabularies, with or without `<unk>`."""
         table = cls.zeros(source, target)
         rows, columns = _symbol_numbers(source, unknown), _symbol_numbers(target, unknown)
         table.delete[rows] = 1.0
@@ -86,16 +86,16 @@ class OperationTable:
         return table.normalised()
 
     def total(self) -> Float[Tensor, ""]:
-        """Sum of everything in the table."""
+        """Total mass: sum of everything in the table."""
         return self.delete.sum() + self.insert.sum() + self.substitute.sum() + self.end
 
     def normalised(self) -> "OperationTable":
-        """The same proportions, summing to one: the maximisation step of EM."""
+        """M-step of EM: the same proportions, summing to one."""
         total = self.total()
         return OperationTable(self.delete / total, self.insert / total, self.substitute / total, self.end / total)
 
     def mixed(self, other: "OperationTable", share: float) -> "OperationTable":
-        """`share` of the other table's operations in this one; the probability of the end stays."""
+        """Interpolation (smoothing): `share` of the other table's operations in this one; the end stays as it is."""
         scale = (1 - self.end) / (1 - other.end)
         return OperationTable(
             torch.lerp(self.delete, other.delete * scale, share),
@@ -105,7 +105,7 @@ class OperationTable:
         )
 
     def lattice(self, batch: PairBatch, *, backend: str) -> EditLattice:
-        """The lattices of some pairs under this table."""
+        """Lattices of some pairs under this table."""
         delete = functional.pad(self.delete.log()[batch.source], (1, 0))[:, :, None]
         insert = functional.pad(self.insert.log()[batch.target], (1, 0))[:, None, :]
         chosen = self.substitute.log()[batch.source[:, :, None], batch.target[:, None, :]]
@@ -120,7 +120,7 @@ class OperationTable:
         )
 
     def operations(self, source: Vocabulary, target: Vocabulary) -> Iterator[LearnedOperation]:
-        """Every operation of probability above zero, in no particular order."""
+        """Operations of probability above zero, in no particular order."""
         for s, probability in enumerate(self.delete.tolist()):
             if probability > 0:
                 yield LearnedOperation("delete", source.names[s], "", probability)
@@ -140,7 +140,7 @@ def _symbol_numbers(vocabulary: Vocabulary, unknown: bool) -> Int[Tensor, " symb
 
 
 def by_chance(table: OperationTable, batch: PairBatch) -> PerPair:
-    """Log p(s) + log p(t) of each pair: the margins of the table's own distribution over pairs of strings.
+    """Independence model: log p(s) + log p(t) of each pair, the margins of the table's own joint distribution.
 
     Each symbol is written with or without a partner, and any number of the other side's symbols before it and before
     the end, which is a geometric series.

@@ -22,19 +22,19 @@ ClassScores = Float[Tensor, "batch src tgt classes"]
 
 
 def entered(delete: Table, insert: Table, substitute: Table) -> Arcs:
-    """Scores in the cells that arcs leave, moved to the cells that they enter; NEG where no arc enters."""
+    """Scores shifted from the cells that arcs leave to the cells that they enter; NEG where no arc enters."""
     return Arcs(*moved_to_ends(delete, insert, substitute))
 
 
 class MatchScores(NamedTuple):
-    """Log-probabilities of the arcs into each cell, and of the class that says that the strings do not match."""
+    """Log-probabilities of the arcs into each cell, and of the non-match class: the strings do not match."""
 
     arcs: Arcs
     non_match: Table
 
 
 def match_scores(scores: ClassScores) -> MatchScores:
-    """The inventory `shared`: four classes (delete, insert, substitute, non-match), normalised over incoming arcs.
+    """Operation inventory `shared`: delete, insert, substitute and non-match, softmax over incoming arcs.
 
     The non-match class of a cell is scored where its substitution starts, on the borders where its only arc starts.
 
@@ -45,29 +45,29 @@ def match_scores(scores: ClassScores) -> MatchScores:
 
 
 class TargetScores(NamedTuple):
-    """The inventory `per_target`: one delete class, and one insert and one substitute class per target symbol."""
+    """Operation inventory `per_target`: one delete class, and one insert and one substitute class per target symbol."""
 
     classes: ClassScores
-    """In this order: delete, inserts, substitutes."""
+    """Class scores, in this order: delete, inserts, substitutes."""
 
     @property
     def symbols(self) -> int:
-        """How many target symbols there are."""
+        """Target vocabulary size."""
         return (self.classes.shape[-1] - 1) // 2
 
     @property
     def delete(self) -> Table:
-        """Of deleting the next source symbol."""
+        """Delete scores: of deleting the next source symbol."""
         return self.classes[..., 0]
 
     @property
     def insert(self) -> ClassScores:
-        """Of inserting each target symbol."""
+        """Insert scores: of inserting each target symbol."""
         return self.classes[..., 1 : 1 + self.symbols]
 
     @property
     def substitute(self) -> ClassScores:
-        """Of writing each target symbol for the next source symbol."""
+        """Substitute scores: of writing each target symbol for the next source symbol."""
         return self.classes[..., 1 + self.symbols :]
 
 
@@ -75,69 +75,69 @@ Column = Float[Tensor, "batch src"]
 Written = Float[Tensor, "batch symbols"]
 Rows = Int[Tensor, " rows"]
 Memory = tuple[Tensor, ...]
-"""What a column hands on to the next: tensors whose first axis is the batch of hypotheses."""
+"""Decoder state: what a column hands on to the next, tensors whose first axis is the batch of hypotheses."""
 
 
 class Opened(NamedTuple):
-    """A column when its prefix is known."""
+    """Open lattice column of incremental decoding: its prefix is known, the next symbol is not."""
 
     log_alpha: Column
-    """Log-probability of having written the prefix with i source symbols consumed."""
+    """Forward log-probability: of having written the prefix with i source symbols consumed."""
     written: Written
     """Log-probability of the prefix and each next symbol; with `</s>`, that of the prefix as a whole target."""
     scores: TargetScores
-    """Of the column's cells, as `close` needs them."""
+    """Class scores of the column's cells, as `close` needs them."""
 
     def of_symbols(self, rows: Rows, symbols: Rows) -> tuple[Column, Column]:
-        """Insert and substitute scores of one symbol each of chosen hypotheses, in every cell of the column."""
+        """Insert and substitute scores of one symbol per chosen hypothesis, in every cell of the column."""
         return self.scores.insert[rows, :, 0, symbols], self.scores.substitute[rows, :, 0, symbols]
 
 
 class NormalisedArcs(NamedTuple):
-    """Lattices of given targets, with what happens after their last cell."""
+    """Arc log-probabilities of given targets, with what happens after their last cell."""
 
     arcs: Arcs
-    """Log-probabilities."""
+    """Arc log-probabilities."""
     end: PerPair
-    """Log-probability of the target's end when all is consumed and written."""
+    """End log-probability: of the target's end when all is consumed and written."""
 
 
 class Normalisation(ABC):
-    """Which operations compete with each other: how scores become arcs, for whole targets or column by column."""
+    """Normalisation of scores into arcs: which operations compete, for whole targets or column by column."""
 
     @abstractmethod
     def normalise(
         self, scores: TargetScores, target: Int[Tensor, "batch m"], lengths: tuple[Lengths, Lengths]
     ) -> NormalisedArcs:
-        """The lattices of given targets."""
+        """Lattices of given targets, normalised."""
 
     @abstractmethod
     def begin(self, like: Column) -> Memory:
-        """What the first column starts from."""
+        """Initial state: what the first column starts from."""
 
     @abstractmethod
     def open(self, column: TargetScores, memory: Memory, source_lengths: Lengths) -> Opened:
-        """A column, from the scores of its cells and what the one before handed on."""
+        """Lattice column opened, from the scores of its cells and what the one before handed on."""
 
     @abstractmethod
     def close(self, opened: Opened, rows: Rows, symbols: Rows) -> Memory:
-        """What to hand on when chosen hypotheses go on with a known symbol each."""
+        """Lattice column closed: what to hand on when chosen hypotheses go on with a known symbol each."""
 
 
 def first_column(like: Column) -> Column:
-    """Before anything is written: all probability at i = 0."""
+    """Initial forward column, before anything is written: all probability at i = 0."""
     column = torch.full_like(like, NEG)
     column[:, 0] = 0.0
     return column
 
 
 def from_above(column: Column) -> Column:
-    """Each row's value moved one row down; NEG in row 0."""
+    """Row shift: each row's value moved one row down; NEG in row 0."""
     return functional.pad(column[:, :-1], (1, 0), value=NEG)
 
 
 def with_deletes(entering: Column, delete: Column) -> Column:
-    """alpha[i] = log(exp(entering[i]) + exp(alpha[i-1] + delete[i])), for all rows in log2(rows) steps.
+    """Parallel scan, log2(rows) steps, over deletions: alpha[i] = log(exp(entering[i]) + exp(alpha[i-1] + delete[i])).
 
     `delete[i]` is the arc from row i-1 to row i. Doubling only ever adds log-weights, so nothing cancels.
     """

@@ -1,4 +1,4 @@
-"""The exact normalisation: in each cell one distribution over all that can happen next.
+"""Outgoing (exact) normalisation: in each cell one distribution over all that can happen next.
 
 `delete`, `insert y` and `substitute y` compete; where the source is consumed only inserts remain, and the end is an
 insert that is possible only there. So `log p(target | source)` is exact, sums to one over all targets, and the
@@ -28,7 +28,7 @@ from nsed.types import NEG, Lengths
 
 
 class Outgoing(Normalisation):
-    """Exact conditional probabilities."""
+    """Outgoing normalisation: exact conditional probabilities."""
 
     def normalise(
         self, scores: TargetScores, target: Int[Tensor, "batch m"], lengths: tuple[Lengths, Lengths]
@@ -57,5 +57,5 @@ class Outgoing(Normalisation):
 
 
 def leaving_cells(scores: TargetScores, source_lengths: Lengths) -> TargetScores:
-    """Log-probabilities of everything that can happen in each cell."""
+    """Softmax per cell: log-probabilities of everything that can happen in each cell."""
     return TargetScores(possible_cells(scores.classes, source_lengths).log_softmax(-1))

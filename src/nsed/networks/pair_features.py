@@ -1,4 +1,4 @@
-"""Features of pairs of symbols, and scores of operations from them, with no larger tables than must be.
+"""Pair features of symbols, and scores of operations from them, with no larger tables than must be.
 
 `Linear(h_s + concat + h_t)` is computed once per symbol and added per cell; layer normalisation is folded into the
 projection that follows it.
@@ -20,22 +20,22 @@ Scores = Float[Tensor, "batch src tgt classes"]
 
 
 class SourceFactors(NamedTuple):
-    """The part of the pair features that belongs to the source, good for any number of targets."""
+    """Source half of the pair features, good for any number of targets."""
 
     projected: SourceVectors
     similar: Float[Tensor, "batch heads src part"] | None
     attended: SourceVectors | None
-    """What attention looks at."""
+    """Attention context: what cross-attention looks at."""
     padding: Bool[Tensor, "batch src"]
 
     def reordered(self, rows: Int[Tensor, " chosen"]) -> "SourceFactors":
-        """The same for chosen members of the batch."""
+        """Features reordered along the batch, for beam search: those of the chosen members."""
         similar, attended = (None if part is None else part[rows] for part in (self.similar, self.attended))
         return SourceFactors(self.projected[rows], similar, attended, self.padding[rows])
 
 
 class Factors(NamedTuple):
-    """The parts of the pair features that belong to one side alone."""
+    """Pair feature factors: the parts that belong to one side alone."""
 
     source: SourceVectors
     target: TargetVectors
@@ -45,7 +45,7 @@ class Factors(NamedTuple):
 
 
 class PairFeatures(nn.Module):
-    """What a cell (i, j) knows: ReLU(W_s h_s[i] + W_t h_t[j]), optionally with attention and similarities.
+    """Pair features of a cell (i, j): ReLU(W_s h_s[i] + W_t h_t[j]), optionally with cross-attention and similarities.
 
     Paper: Equations 4 and 5. `interaction` similarity heads are ours: a sum of two projections sees badly whether the
     two symbols are the same. The features are `width` times as wide as the symbols' vectors: 1 in the paper's equation
@@ -64,16 +64,16 @@ class PairFeatures(nn.Module):
 
     @property
     def attends(self) -> bool:
-        """Whether the features have a second half, from attention."""
+        """Cross-attention switch: whether the features have a second half, from attention."""
         return self.attention is not None
 
     def of_source(self, source: SourceVectors, real: Bool[Tensor, "batch src"]) -> SourceFactors:
-        """What can be computed before there is a target; `real` is False for padding."""
+        """Source factors: what can be computed before there is a target; `real` masks padding (False)."""
         similar = self._heads(source) if self.interaction else None
         return SourceFactors(self.source(source), similar, source if self.attends else None, ~real)
 
     def factors(self, source: SourceFactors, target: TargetVectors) -> Factors:
-        """Everything that can be computed per symbol."""
+        """Pair feature factors of both sides: everything that can be computed per symbol."""
         attended = None
         if self.attention is not None:
             seen = source.attended
@@ -96,11 +96,11 @@ class PairFeatures(nn.Module):
 
 
 SIMILARITY_DIM = 32
-"""Size of the vectors whose dot products are the similarities."""
+"""Similarity head dimension: size of the vectors whose dot products are the similarities."""
 
 
 class NormedProjection(nn.Module):
-    """Layer normalisation, then a linear projection, in one: `z = (W~ x) / deviation + constant`.
+    """Layer normalisation and linear projection, fused: `z = (W~ x) / deviation + constant`.
 
     W~ is the weight times the gain, centred over its inputs, so that the mean of x needs no subtraction. With
     attention, x is a concatenation whose second part depends on j alone and is projected per j.
@@ -113,7 +113,7 @@ class NormedProjection(nn.Module):
         self.linear = nn.Linear(size, classes)
 
     def forward(self, features: Features, attended: TargetVectors | None) -> Scores:
-        """Scores of all classes in all cells."""
+        """Class scores in all cells."""
         weight, constant = self.folded()
         x, total, squares = features
         dim = x.shape[-1]
@@ -124,13 +124,13 @@ class NormedProjection(nn.Module):
         return normed(projected, total, squares, constant, size=weight.shape[1], eps=self.norm.eps)
 
     def folded(self) -> tuple[Float[Tensor, "classes size"], Float[Tensor, " classes"]]:
-        """W~ and the constant."""
+        """Folded parameters: W~ and the constant."""
         weight = self.linear.weight * self.norm.weight
         return weight - weight.mean(1, keepdim=True), self.linear.weight @ self.norm.bias + self.linear.bias
 
 
 def pair_scores(features: PairFeatures, projection: NormedProjection, dropout: nn.Dropout, factors: Factors) -> Scores:
-    """Scores of all classes in all cells."""
+    """Class scores in all cells, from factors."""
     sides, rate = (factors.source, factors.target), dropout.p if dropout.training else 0.0
     if factors.similar_source is not None:
         scores: Scores = projection(dropped(features.rectified(factors), dropout=rate), factors.attended)

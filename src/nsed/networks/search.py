@@ -1,4 +1,4 @@
-"""Search: finding targets greedily, with a beam, or by drawing them; batched over words and hypotheses."""
+"""Decoding algorithms: greedy search, beam search and sampling, batched over words and hypotheses."""
 
 from collections.abc import Callable
 from typing import NamedTuple, Protocol, TypeVar, runtime_checkable
@@ -14,29 +14,29 @@ Rows = Int[Tensor, " rows"]
 
 @runtime_checkable
 class Source(Protocol):
-    """Sources in context, as a network encodes them."""
+    """Encoded sources: contextual vectors, as a network encodes them."""
 
     @property
     def lengths(self) -> Lengths:
-        """Symbols of each."""
+        """Lengths: symbols of each source."""
 
 
 @runtime_checkable
 class Hypotheses(Protocol):
-    """Prefixes under way, a row each."""
+    """Hypotheses of a search: prefixes under way, a row each."""
 
     @property
     def vector(self) -> Float[Tensor, "rows dim"]:
-        """The last symbol of each in context."""
+        """Contextual vector of each prefix's last symbol."""
 
     @property
     def symbols(self) -> Int[Tensor, "rows length"]:
-        """What is written so far."""
+        """Prefix symbols: what is written so far."""
 
 
 @runtime_checkable
 class Expanded(Protocol):
-    """Hypotheses that are ready to be continued with a symbol."""
+    """Expanded hypotheses, ready to be continued with a symbol."""
 
     @property
     def written(self) -> Float[Tensor, "rows symbols"]:
@@ -50,45 +50,45 @@ E = TypeVar("E", bound=Expanded)
 
 @runtime_checkable
 class IncrementalDecoder(Protocol[S, H, E]):
-    """What writes targets, one symbol at a time: all that a search needs to know of a model."""
+    """Incremental decoder interface: writes targets symbol by symbol; all that a search needs to know of a model."""
 
     @property
     def device(self) -> torch.device:
-        """Where the network lives."""
+        """Device of the network."""
 
     @property
     def longest(self) -> int | None:
-        """Target symbols at most; None for any number."""
+        """Maximum output length: target symbols at most; None for any number."""
 
     def encode(self, source: Int[Tensor, "batch n"], lengths: Lengths) -> S:
-        """Sources, once for all their targets."""
+        """Encoded sources, once for all their targets."""
 
     def begin(self, source: S) -> H:
-        """One empty prefix per source."""
+        """Initial hypotheses: one empty prefix per source."""
 
     def expand(self, hypotheses: H) -> E:
-        """See what may follow."""
+        """Expansion: the log-probabilities of what may follow each prefix."""
 
     def continued(self, expanded: E, rows: Rows, symbols: Rows, *, same_sources: bool = False) -> H:
-        """The chosen hypotheses, any of them any number of times, each with one symbol more.
+        """Continued hypotheses: the chosen ones, any of them any number of times, each with one symbol more.
 
         `same_sources` says that each comes from a row with its own source: then the sources, which are large, stay.
         """
 
 
 def writable(log_prob: Float[Tensor, "rows symbols"]) -> Float[Tensor, "rows symbols"]:
-    """The same, NEG for what is never written: only the vocabulary's own symbols and the end are."""
+    """Output mask: the same, NEG for what is never written: only the vocabulary's own symbols and the end are."""
     blocked = log_prob.new_zeros(log_prob.shape[1])
     blocked[[PAD, START, UNKNOWN]] = NEG
     return (log_prob + blocked).clamp(min=NEG)
 
 
 WORTH_MOVING = 0.85
-"""Share of hypotheses that must be left, at most, for the complete ones to be left behind."""
+"""Compaction threshold: share of hypotheses that must be left, at most, for the complete ones to be left behind."""
 
 
 class SearchResult(NamedTuple):
-    """Targets of each word, best first: symbols without `</s>`, how many, and log-probabilities (NEG: no target)."""
+    """N-best lists, best first: symbols without `</s>`, how many, and log-probabilities (NEG: no target)."""
 
     symbols: Int[Tensor, "batch nbest m"]
     lengths: Int[Tensor, "batch nbest"]
@@ -96,7 +96,7 @@ class SearchResult(NamedTuple):
 
 
 class FinishedHypotheses:
-    """The best complete targets of each word so far."""
+    """Finished hypotheses: the best complete targets of each word so far."""
 
     def __init__(self, batch: int, nbest: int, longest: int, like: Tensor) -> None:
         self.log_prob = like.new_full((batch, nbest), NEG)
@@ -111,7 +111,7 @@ class FinishedHypotheses:
         log_prob: Float[Tensor, "words beam"],
         ranking: Float[Tensor, "words beam"],
     ) -> None:
-        """Offer more complete targets of some words; the best ones stay."""
+        """Add complete targets of some words; the best ones stay."""
         wider = torch.nn.functional.pad(symbols, (0, self.symbols.shape[2] - symbols.shape[2]))
         length = torch.full_like(log_prob, symbols.shape[2], dtype=torch.long)
         best, order = torch.cat([self.ranking[words], ranking], dim=1).topk(self.ranking.shape[1], dim=1)
@@ -122,18 +122,18 @@ class FinishedHypotheses:
         self.symbols[words] = torch.cat([self.symbols[words], wider], dim=1).gather(1, places)
 
     def worst(self, words: Int[Tensor, " words"]) -> Float[Tensor, " words"]:
-        """The ranking that a newcomer must beat."""
+        """Pruning bound: the ranking that a newcomer must beat."""
         return self.ranking[words, -1]
 
     def found(self) -> SearchResult:
-        """Best first."""
+        """N-best list of what was found, best first."""
         return SearchResult(self.symbols, self.lengths, self.log_prob)
 
 
 def beam_search(
     decoder: IncrementalDecoder[S, H, E], source: S, *, beam: int, nbest: int, longest: int, length_penalty: float = 0.0
 ) -> SearchResult:
-    """The `nbest` most probable targets among those that a beam of `beam` prefixes meets.
+    """Beam search: the `nbest` most probable targets among those that a beam of `beam` prefixes meets.
 
     Targets are ranked by `log p / length ** length_penalty`, the length counting `</s>`. Without a penalty the search
     ends when no prefix can still win: a prefix's probability is that of all its continuations together.
@@ -162,7 +162,7 @@ def beam_search(
 def _best_continuations(
     written: Float[Tensor, "words width classes"], beam: int
 ) -> tuple[Float[Tensor, "words beam"], Int[Tensor, "words beam"]]:
-    """Log-probabilities and places of the best prefixes that go on, over all prefixes of a word."""
+    """Top-k continuations: log-probabilities and places of the best prefixes to go on, over all those of a word."""
     ongoing = written.clone()
     ongoing[:, :, END] = NEG
     best = ongoing.flatten(1).topk(min(beam, written[0].numel()), dim=1)
@@ -178,14 +178,14 @@ Choose = Callable[[Float[Tensor, "rows symbols"]], Rows]
 
 
 def most_probable(written: Float[Tensor, "rows symbols"]) -> Rows:
-    """The most probable next symbol of each hypothesis."""
+    """Argmax: the most probable next symbol of each hypothesis."""
     return written.argmax(1)
 
 
 def draw(
     decoder: IncrementalDecoder[S, H, E], source: S, *, longest: int, generator: torch.Generator | None = None
 ) -> SearchResult:
-    """One target per source, drawn symbol by symbol with its probability."""
+    """Ancestral sampling: one target per source, drawn symbol by symbol with its probability."""
 
     def choose(written: Float[Tensor, "rows symbols"]) -> Rows:
         drawn: Tensor = torch.multinomial(written.softmax(1), 1, generator=generator)
@@ -197,7 +197,7 @@ def draw(
 def greedy_search(
     decoder: IncrementalDecoder[S, H, E], source: S, *, longest: int, choose: Choose = most_probable
 ) -> SearchResult:
-    """Always the most probable next symbol (or another choice), until that is `</s>`.
+    """Greedy search: always the most probable next symbol (or another choice), until that is `</s>`.
 
     One hypothesis per source. What is complete is carried along for a while, then left behind with others.
 
@@ -226,6 +226,6 @@ def greedy_search(
 
 
 def _remaining(going: Bool[Tensor, " all"]) -> Rows:
-    """All rows, until so many are complete that it is worth moving the others."""
+    """Batch compaction: all rows, until so many are complete that it is worth moving the others."""
     left = going.nonzero()[:, 0]
     return left if len(left) <= WORTH_MOVING * len(going) else torch.arange(len(going), device=going.device)

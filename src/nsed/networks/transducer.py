@@ -1,4 +1,4 @@
-"""The Transducer's network: scores of every operation in every cell, and targets written symbol by symbol."""
+"""Transducer network: scores of every operation in every cell, and incremental decoding of targets."""
 
 from typing import NamedTuple
 
@@ -16,19 +16,19 @@ from nsed.types import Lengths
 
 
 class EncodedSource(NamedTuple):
-    """A source in context, ready for any number of targets."""
+    """Encoded source: contextual vectors, ready for any number of targets."""
 
     factors: SourceFactors
     lengths: Lengths
 
     @property
     def attended(self) -> Attended | None:
-        """What the target's encoder may look at."""
+        """Attention context: what the target's encoder may look at."""
         vectors = self.factors.attended
         return None if vectors is None else Attended(vectors, self.factors.padding)
 
     def reordered(self, rows: Int[Tensor, " chosen"]) -> "EncodedSource":
-        """The same for chosen members of the batch."""
+        """Source reordered along the batch, for beam search: that of the chosen members."""
         return EncodedSource(self.factors.reordered(rows), self.lengths.index_select(0, rows))
 
 
@@ -61,7 +61,7 @@ class TransducerNetwork(nn.Module):
         self.dropout = nn.Dropout(feature_dropout)
 
     def encode(self, source: Int[Tensor, "batch n"], lengths: Lengths) -> EncodedSource:
-        """The positions of `s_1 .. s_n </s>`."""
+        """Encoded source: the positions of `s_1 .. s_n </s>`."""
         vectors = self.source_encoder(with_end(source, lengths), lengths + 1)
         factors = self.features.of_source(vectors, inside(lengths + 1, vectors.shape[1]))
         if self.target_encoder.attends:
@@ -69,18 +69,18 @@ class TransducerNetwork(nn.Module):
         return EncodedSource(factors, lengths)
 
     def forward(self, source: EncodedSource, target: Int[Tensor, "batch m"], target_lengths: Lengths) -> TargetScores:
-        """Scores in all cells of whole targets."""
+        """Class scores in all cells of whole targets."""
         vectors = self.target_encoder(with_start(target), target_lengths + 1, attended=source.attended)
         return self.scores(source, vectors)
 
     def scores(self, source: EncodedSource, target: Float[Tensor, "batch tgt dim"]) -> TargetScores:
-        """Scores in the cells of these columns."""
+        """Class scores in the cells of these columns."""
         factors = self.features.factors(source.factors, target)
         return TargetScores(pair_scores(self.features, self.projection, self.dropout, factors))
 
 
 class LatticeHypotheses(NamedTuple):
-    """Prefixes under way: encoder states, what the lattice remembers, and the symbols so far; a row each."""
+    """Decoder hypotheses: encoder states, forward column of the lattice, and the symbols so far; a row each."""
 
     source: EncodedSource
     vector: Float[Tensor, "rows dim"]
@@ -90,7 +90,7 @@ class LatticeHypotheses(NamedTuple):
 
 
 class LatticeExpanded(NamedTuple):
-    """Hypotheses with their newest column open: ready to be continued with a symbol."""
+    """Expanded hypotheses: their newest lattice column is open, ready to be continued with a symbol."""
 
     hypotheses: LatticeHypotheses
     opened: Opened
@@ -102,7 +102,7 @@ class LatticeExpanded(NamedTuple):
 
 
 class LatticeDecoder:
-    """A network and its normalisation, one symbol at a time; a `IncrementalDecoder`."""
+    """Incremental decoder over the lattice: a network and its normalisation, as an `IncrementalDecoder`."""
 
     def __init__(self, network: TransducerNetwork, normalisation: Normalisation) -> None:
         self.network, self.normalisation = network, normalisation

@@ -1,4 +1,4 @@
-"""A network's weights: on their way to the disk and back, and in a network for more symbols.
+"""State dicts: a network's weights on their way to the disk and back, and in a network for more symbols.
 
 Symbols that are new begin as copies of `<unk>`. So, before it learns, the larger network reads them as the smaller one
 read them, and writes them as rarely as that wrote `<unk>`, that is next to never: nothing learned is disturbed.
@@ -15,13 +15,13 @@ from nsed.types import UNKNOWN
 
 
 def weights_of(network: nn.Module, *, half: bool) -> dict[str, Tensor]:
-    """All weights on the CPU, those that two parts share once; `half` precision takes half the space."""
+    """State dict on the CPU, tied weights once; `half` precision takes half the space."""
     dtype, state = torch.float16 if half else torch.float32, network.state_dict()
     return {name: state[name].detach().to("cpu", dtype).clone() for name in dict.fromkeys(_owners(state).values())}
 
 
 def put_weights(network: nn.Module, tensors: Mapping[str, Tensor]) -> None:
-    """Put weights of any float type into a network of float32. Raises `ArgumentError` for those of another one."""
+    """Load weights of any float type into a network of float32. Raises `ArgumentError` for those of another one."""
     state = network.state_dict()
     shared = {name: owner for name, owner in _owners(state).items() if name not in tensors and owner in tensors}
     complete = {**tensors, **{name: tensors[owner] for name, owner in shared.items()}}
@@ -32,20 +32,20 @@ def put_weights(network: nn.Module, tensors: Mapping[str, Tensor]) -> None:
 
 
 def _owners(state: Mapping[str, Tensor]) -> dict[str, str]:
-    """For each name, the first name of the same weights."""
+    """Tied weights: for each name, the first name of the same weights."""
     first: dict[int, str] = {}
     return {name: first.setdefault(value.data_ptr(), name) for name, value in state.items()}
 
 
 CLASSES = ("projection.linear.weight", "projection.linear.bias")
-"""Weights with a row per operation, not per symbol."""
+"""Output weights, with a row per operation, not per symbol."""
 
 Rows = Float[Tensor, "rows ..."]
 MoreRows = Float[Tensor, "more ..."]
 
 
 def grow_into(network: nn.Module, smaller: nn.Module) -> None:
-    """Give a network the weights of one with the same settings and, perhaps, fewer symbols."""
+    """Grow the vocabulary: give a network the weights of one with the same settings and, perhaps, fewer symbols."""
     given = smaller.state_dict()
     grown = {name: _grown(name, given[name], len(value)) for name, value in network.state_dict().items()}
     network.load_state_dict(grown)
@@ -58,7 +58,7 @@ def _grown(name: str, weight: Rows, rows: int) -> MoreRows:
 
 
 def more_rows(weight: Rows, rows: int) -> MoreRows:
-    """The rows of a table of symbols, then copies of that of `<unk>`.
+    """Embedding rows for more symbols: those of the table, then copies of that of `<unk>`.
 
     >>> more_rows(torch.tensor([0.0, 7.0, 2.0]), 5).tolist()
     [0.0, 7.0, 2.0, 7.0, 7.0]
@@ -68,7 +68,7 @@ def more_rows(weight: Rows, rows: int) -> MoreRows:
 
 
 def more_classes(weight: Rows, symbols: int) -> MoreRows:
-    """The rows of delete, of each insert and of each substitute, for more symbols: every row stays with its operation.
+    """Output rows for more symbols, of delete, each insert and each substitute: every row stays with its operation.
 
     >>> more_classes(torch.tensor([-1.0, 0.0, 1.0, 10.0, 11.0]), 3).tolist()
     [-1.0, 0.0, 1.0, 1.0, 10.0, 11.0, 11.0]

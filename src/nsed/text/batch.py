@@ -1,4 +1,4 @@
-"""From strings to padded tensors of symbol numbers, in batches of similar lengths."""
+"""Padded batches: from strings to tensors of symbol numbers, in batches of similar lengths."""
 
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
@@ -13,11 +13,11 @@ from nsed.errors import TooLongError
 from nsed.types import PAD, UNKNOWN, Lengths
 
 BATCH_CELLS, MAX_CELLS = 2**17, 2**22
-"""Cells of the lattices that are computed together, about, and of a single one at most."""
+"""Batch size in lattice cells that are computed together, about, and the maximum of a single lattice."""
 
 
 class EncodedStrings:
-    """Many strings as one array of symbol numbers and the places where each starts: a few bytes per symbol."""
+    """Ragged array of many strings: symbol numbers and the places where each starts; a few bytes per symbol."""
 
     def __init__(self, numbers: Iterable[Sequence[int]]) -> None:
         flat, starts = array("i"), array("q", [0])
@@ -38,16 +38,16 @@ class EncodedStrings:
 
     @property
     def has_unknown(self) -> bool:
-        """Whether some symbol is not in the vocabulary."""
+        """Out-of-vocabulary test: whether some symbol is not in the vocabulary."""
         return bool((self.flat == UNKNOWN).any())
 
     def width(self, rows: np.ndarray, *, multiple: int = 1) -> int:
-        """Of the longest of the chosen strings: a `multiple` of a number, or as long as the longest string of all."""
+        """Padded width of the chosen strings: a `multiple` of a number, or as long as the longest string of all."""
         rounded = -(-int(self.lengths[rows].max(initial=0)) // multiple) * multiple
         return min(rounded, self.longest)
 
     def padded(self, rows: np.ndarray) -> Int[Tensor, "batch width"]:
-        """The chosen strings, filled up with PAD to the longest of them."""
+        """Padded tensor of the chosen strings, filled up with PAD to the longest of them."""
         lengths = self.lengths[rows]
         places = np.arange(self.width(rows))
         inside = places < lengths[:, None]
@@ -57,7 +57,7 @@ class EncodedStrings:
 
 
 class PaddedStrings(NamedTuple):
-    """One string of each pair of a batch: its symbols, how many, and perhaps its category (a language, a source)."""
+    """Padded strings of one side of a batch: symbols, lengths, and perhaps categories (a language, a source)."""
 
     symbols: Int[Tensor, "batch length"]
     lengths: Lengths
@@ -65,31 +65,31 @@ class PaddedStrings(NamedTuple):
 
 
 class PairBatch(NamedTuple):
-    """Some pairs as tensors, and which pairs they are."""
+    """Padded batch of pairs as tensors, and which pairs they are."""
 
     rows: Int[Tensor, " batch"]
-    """Places of the pairs in the data, to put results back in order."""
+    """Row indices: places of the pairs in the data, to put results back in order."""
     source: Int[Tensor, "batch n"]
     target: Int[Tensor, "batch m"]
     source_lengths: Lengths
     target_lengths: Lengths
     labels: Bool[Tensor, " batch"]
-    """Whether they match."""
+    """Match labels."""
     languages: Int[Tensor, "batch sides"]
-    """The languages' numbers, a column for sources and one for targets; no column where the model knows none."""
+    """Language ids, a column for sources and one for targets; no column where the model knows none."""
 
     def to(self, device: torch.device) -> "PairBatch":
-        """The same on another device."""
+        """Batch on another device."""
         return PairBatch(*(part.to(device, non_blocking=True) for part in self))
 
     @property
     def lengths(self) -> tuple[Lengths, Lengths]:
-        """Of sources and of targets."""
+        """Lengths of sources and of targets."""
         return self.source_lengths, self.target_lengths
 
     @property
     def sides(self) -> tuple[PaddedStrings, PaddedStrings]:
-        """Both strings of each pair, with their languages."""
+        """Padded strings of both sides, with their languages."""
         of_source, of_target = self.languages.unbind(1) if self.languages.shape[1] else (None, None)
         return (
             PaddedStrings(self.source, self.source_lengths, of_source),
@@ -98,7 +98,7 @@ class PairBatch(NamedTuple):
 
 
 class EncodedPairs:
-    """Pairs as numbers, with what is known of them; without labels all count as matches, without languages none."""
+    """Encoded pairs, with what is known of them; without labels all count as matches, without languages none."""
 
     def __init__(
         self,
@@ -119,18 +119,18 @@ class EncodedPairs:
 
     @property
     def sizes(self) -> np.ndarray:
-        """Symbols of each pair, both strings together."""
+        """Pair sizes: symbols of each pair, both strings together."""
         sizes: np.ndarray = self.source.lengths + self.target.lengths
         return sizes
 
     def batch(self, rows: np.ndarray) -> PairBatch:
-        """The chosen pairs as tensors, no wider than they must be."""
+        """Padded batch of the chosen pairs, no wider than they must be."""
         parts = (self.source.lengths, self.target.lengths, self.labels, self.languages)
         lengths_and_more = (torch.from_numpy(part[rows]) for part in parts)
         return PairBatch(torch.from_numpy(rows), self.source.padded(rows), self.target.padded(rows), *lengths_and_more)
 
     def batches(self, *, batch_cells: int = BATCH_CELLS, max_cells: int = MAX_CELLS) -> "PairBatches":
-        """All pairs, sorted by length, in batches; can be gone through any number of times.
+        """Length-bucketed batches: all pairs, sorted by length; can be gone through any number of times.
 
         A batch's lattices have at most `batch_cells` cells together, unless a single pair needs more; a pair that needs
         more than `max_cells` raises `TooLongError`.
@@ -143,7 +143,7 @@ class EncodedPairs:
 
 
 class PairBatches:
-    """Batches of encoded pairs, cut when they are asked for."""
+    """Batch iterable over encoded pairs, cut when they are asked for."""
 
     def __init__(self, pairs: EncodedPairs, rows: list[np.ndarray]) -> None:
         self._pairs, self._rows = pairs, rows
@@ -156,7 +156,7 @@ class PairBatches:
 
 
 class PairTable:
-    """Pairs of strings where a network is, so that batches are cut there and not sent one by one."""
+    """Device-resident pairs, so that batches are cut where the network is and not sent one by one."""
 
     def __init__(self, pairs: EncodedPairs, device: torch.device) -> None:
         self._pairs = pairs
@@ -164,12 +164,12 @@ class PairTable:
         self._known = [torch.from_numpy(part).to(device) for part in (pairs.labels, pairs.languages)]
 
     def widths(self, rows: np.ndarray, *, multiple: int = 1) -> tuple[int, int]:
-        """Of a batch of these pairs, see `EncodedStrings.width`."""
+        """Padded widths of a batch of these pairs, see `EncodedStrings.width`."""
         source, target = self._pairs.source, self._pairs.target
         return source.width(rows, multiple=multiple), target.width(rows, multiple=multiple)
 
     def batch(self, rows: Int[Tensor, " batch"], widths: tuple[int, ...]) -> PairBatch:
-        """The chosen pairs, padded to these widths; nothing waits for the device."""
+        """Padded batch of the chosen pairs, of these widths; nothing waits for the device."""
         source, target = (_padded(strings, rows, width) for strings, width in zip(self._strings, widths, strict=True))
         return PairBatch(
             rows, source.symbols, target.symbols, source.lengths, target.lengths, *(part[rows] for part in self._known)
@@ -177,7 +177,7 @@ class PairTable:
 
 
 class _Flat(NamedTuple):
-    """`EncodedStrings` on a device."""
+    """Device copy of `EncodedStrings`."""
 
     flat: Int[Tensor, " symbols"]
     starts: Int[Tensor, " strings"]
@@ -191,14 +191,14 @@ def _on_device(strings: EncodedStrings, device: torch.device) -> _Flat:
 
 
 def _padded(strings: _Flat, rows: Int[Tensor, " batch"], width: int) -> PaddedStrings:
-    """The chosen strings, filled up with PAD; nothing waits for the device."""
+    """Padded tensor of the chosen strings, filled up with PAD; nothing waits for the device."""
     places, lengths = torch.arange(width, device=rows.device), strings.lengths[rows]
     at = (strings.starts[rows][:, None] + places).clamp(max=len(strings.flat) - 1)
     return PaddedStrings(torch.where(places < lengths[:, None], strings.flat[at].long(), PAD), lengths)
 
 
 def _cuts(heights: list[int], widths: list[int], batch_cells: int) -> list[int]:
-    """Where to begin a new batch, so that `pairs * highest * widest` stays within bounds."""
+    """Batch boundaries: where to begin a new batch, so that `pairs * highest * widest` stays within bounds."""
     cuts, first, highest, widest = [], 0, 0, 0
     for place, (height, width) in enumerate(zip(heights, widths, strict=True)):
         highest, widest = max(highest, height), max(widest, width)
@@ -209,7 +209,7 @@ def _cuts(heights: list[int], widths: list[int], batch_cells: int) -> list[int]:
 
 
 def check_cells(heights: np.ndarray, widths: np.ndarray, max_cells: int) -> None:
-    """Raise `TooLongError` for the pair with the largest table, if that has too many cells."""
+    """Lattice size check: raise `TooLongError` for the pair with the largest table, if that has too many cells."""
     if not len(heights) or (heights * widths).max() <= max_cells:
         return
     pair = int((heights * widths).argmax())

@@ -1,4 +1,4 @@
-"""Columns and tables of any library, seen through Arrow: no library is imported for it, only its interface is asked."""
+"""Arrow interchange: columns and tables of any library, none of which is imported, only its interface is asked."""
 
 from collections.abc import Iterable, Mapping, Sequence, Sized
 from typing import Any, NamedTuple, Protocol, TypeAlias, TypeGuard, runtime_checkable
@@ -11,38 +11,38 @@ from nsed.errors import ArgumentError
 
 @runtime_checkable
 class ArrowStream(Protocol):
-    """Tables and columns with Arrow's PyCapsule interface: those of pyarrow, polars, DuckDB and newer pandas."""
+    """Arrow stream protocol (PyCapsule interface): tables and columns of pyarrow, polars, DuckDB and newer pandas."""
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
 
 
 @runtime_checkable
 class ArrowArray(Protocol):
-    """Arrays with Arrow's PyCapsule interface, in one piece."""
+    """Arrow array protocol (PyCapsule interface), in one piece."""
 
     def __arrow_c_array__(self, requested_schema: object | None = None) -> object: ...
 
 
 @runtime_checkable
 class PandasFrame(Protocol):
-    """Frames with pandas' interface, whose columns are had by their place."""
+    """Pandas frame protocol: columns are had by their place."""
 
     @property
     def columns(self) -> Iterable[object]:
-        """The names."""
+        """Column names."""
 
     @property
     def iloc(self) -> Any:
-        """Rows and columns by their places."""
+        """Positional indexer of rows and columns."""
 
 
 @runtime_checkable
 class TypedColumn(Protocol):
-    """Columns that know the type of their elements: pandas', polars' and numpy's."""
+    """Typed column protocol: knows the type of its elements, as pandas', polars' and numpy's do."""
 
     @property
     def dtype(self) -> object:
-        """The type."""
+        """Element type."""
 
 
 Column: TypeAlias = Iterable[object] | ArrowStream | ArrowArray
@@ -57,28 +57,28 @@ MANY = 2**14
 
 
 class NamedColumn(NamedTuple):
-    """A column, and what the caller calls it."""
+    """Named column, as the caller calls it."""
 
     name: str
     values: Column
 
 
 def is_column(values: object) -> bool:
-    """Whether it is one column by its type, whatever it holds; lists are not, for they may hold rows."""
+    """Column test: whether it is one column by its type, whatever it holds; lists are not, for they may hold rows."""
     if isinstance(values, np.ndarray):
         return values.ndim == 1
     return isinstance(values, pa.Array | pa.ChunkedArray | TypedColumn) and not isinstance(values, PandasFrame)
 
 
 def is_table(values: object) -> TypeGuard[TableLike]:
-    """Whether it has columns with names; a dict has where its keys are strings."""
+    """Table test: whether it has columns with names; a dict has where its keys are strings."""
     if isinstance(values, Mapping):
         return isinstance(next(iter(values), None), str)
     return isinstance(values, PandasFrame) or (isinstance(values, ArrowStream) and not is_column(values))
 
 
 def pick_columns(table: TableLike, roles: Sequence[str]) -> dict[str, NamedColumn]:
-    """The table's columns that have one of these names; only they are read.
+    """Select the table's columns that have one of these names; only they are read.
 
     The first two must be there. A table without them may have exactly two columns of other names, which are taken for
     them in their order. Raises `ArgumentError` with the names that there are.
@@ -108,7 +108,7 @@ def _pick_from_stream(batches: pa.RecordBatchReader, roles: Sequence[str]) -> di
 
 
 def _places(names: Sequence[str], roles: Sequence[str]) -> dict[str, int]:
-    """Where each role's column stands."""
+    """Column positions of the roles."""
     twice = [name for name in roles if names.count(name) > 1]
     if twice:
         raise ArgumentError("pairs", got=f"a table with {list(names)}", expected=f"{twice[0]!r} once")
@@ -126,7 +126,7 @@ def _places(names: Sequence[str], roles: Sequence[str]) -> dict[str, int]:
 
 
 def to_arrow(column: Column) -> pa.Array | pa.ChunkedArray | None:
-    """The column in Arrow's types, without a copy where it is Arrow's already; NaN is null.
+    """Arrow conversion of a column, zero-copy where it is Arrow's already; NaN is null.
 
     None for a short list, and where Arrow has no type for it: objects of several kinds, strings with half a surrogate
     pair.
@@ -143,12 +143,12 @@ def to_arrow(column: Column) -> pa.Array | pa.ChunkedArray | None:
 
 
 def is_arrow(column: object) -> bool:
-    """Whether it hands out its elements through Arrow."""
+    """Arrow test: whether it hands out its elements through Arrow."""
     return isinstance(column, pa.Array | pa.ChunkedArray | ArrowStream | ArrowArray)
 
 
 def checked_column(column: object, name: str, *, expected: str = "a list of strings") -> Column:
-    """One column, which can be read twice. Raises `ArgumentError` for a single string, a frame, or no column at all."""
+    """Validated column, which can be read twice. Raises `ArgumentError` for a single string, a frame, or no column."""
     if isinstance(column, str):
         raise ArgumentError(name, got=repr(column), expected=expected)
     if isinstance(column, PandasFrame):
@@ -161,20 +161,20 @@ def checked_column(column: object, name: str, *, expected: str = "a list of stri
 
 
 def not_one_column(name: str, columns: Iterable[object]) -> ArgumentError:
-    """The complaint about a table where a column is meant."""
+    """Error for a table where a column is meant."""
     advice = 'Choose one of its columns, as in df["name"].'
     return ArgumentError(name, got=f"a table with {list(columns)}", expected="one column", advice=advice)
 
 
 def lone_column(column: object) -> ArgumentError:
-    """The complaint about a column where two are needed."""
+    """Error for a column where two are needed."""
     advice = 'Give sources and targets, two columns, or a table of both, as in df[["name_a", "name_b"]].'
     got = f"one column ({type(column).__name__})"
     return ArgumentError("pairs", got=got, expected="(source, target), two strings in each row", advice=advice)
 
 
 def checked_strings(column: Column, name: str) -> list[str]:
-    """The elements of a column, one by one. Raises `ArgumentError` at the first that is no string."""
+    """Validated strings of a column, one by one. Raises `ArgumentError` at the first that is no string."""
     values = list(column) if isinstance(column, Iterable) else [column]
     strings = [value for value in values if isinstance(value, str)]
     if len(strings) < len(values):
@@ -183,7 +183,7 @@ def checked_strings(column: Column, name: str) -> list[str]:
 
 
 def encode_rows(column: Column) -> tuple[list[Any], np.ndarray]:
-    """The column's different values, null among them, and for each row which one it is; all rows where Arrow cannot."""
+    """Dictionary encoding: the different values, null among them, and each row's code; all rows where Arrow cannot."""
     if isinstance(column, pa.Array | pa.ChunkedArray) and not pa.types.is_nested(column.type):
         kind = column.type
         plain = column.cast(kind.value_type) if pa.types.is_dictionary(kind) else column
@@ -197,7 +197,7 @@ def encode_rows(column: Column) -> tuple[list[Any], np.ndarray]:
 
 
 def no_string(name: str, values: Iterable[object], kind: str = "") -> ArgumentError:
-    """The complaint about the first value that is no string, with its place and what can be done about it."""
+    """Error for the first value that is no string, with its place and what can be done about it."""
     place, value = next((place, value) for place, value in enumerate(values) if kind or not isinstance(value, str))
     return ArgumentError(name, got=f"{value!r} at place {place}{kind}", expected="a string", advice=_advice(value))
 

@@ -1,4 +1,4 @@
-"""The edit script: how one string becomes another. Every model that can align answers with one."""
+"""Edit script, an alignment: how one string becomes another. Every model that can align answers with one."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -14,14 +14,14 @@ from nsed.text.visible import in_columns, visible
 EditKind = Literal["delete", "insert", "substitute"]
 Opcode = tuple[str, int, int, int, int]
 Links = frozenset[tuple[int, int]]
-"""Places of source and target symbols that belong together, from 0."""
+"""Alignment links: places of source and target symbols that belong together, from 0."""
 
 _COLOURS = {"delete": "red", "insert": "green", "replace": "yellow", "equal": ""}
 
 
 @dataclass(frozen=True)
 class Edit:
-    """One operation.
+    """Edit operation.
 
     `source` is empty for an insertion, `target` for a deletion. `i` and `j` are the symbols of source and target before
     the operation, so that it reads source symbol number i and writes target symbol number j (from 0). `probability` is
@@ -39,7 +39,7 @@ class Edit:
 
     @property
     def tag(self) -> str:
-        """The word of `difflib` and `rapidfuzz`: delete, insert, replace, or equal for a symbol that stays."""
+        """Opcode tag of `difflib` and `rapidfuzz`: delete, insert, replace, or equal for a symbol that stays."""
         if self.kind != "substitute":
             return self.kind
         return "equal" if self.source == self.target else "replace"
@@ -52,7 +52,7 @@ class Edit:
 
 
 def pharaoh(links: Links) -> str:
-    """Links as text, in order.
+    """Pharaoh format: links as text, in order.
 
     >>> pharaoh(frozenset({(1, 2), (0, 0)}))
     '0-0 1-2'
@@ -62,7 +62,7 @@ def pharaoh(links: Links) -> str:
 
 @dataclass(frozen=True)
 class EditScript:
-    """The operations that turn a source into a target, in order.
+    """Edit script: the operations that turn a source into a target, in order.
 
     `log_weight` is the model's log-probability of this script, `share` its probability among all scripts for the pair.
 
@@ -88,25 +88,25 @@ class EditScript:
 
     @property
     def source(self) -> tuple[str, ...]:
-        """The source's symbols."""
+        """Source symbols."""
         return tuple(edit.source for edit in self.edits if edit.kind != "insert")
 
     @property
     def target(self) -> tuple[str, ...]:
-        """The target's symbols."""
+        """Target symbols."""
         return tuple(edit.target for edit in self.edits if edit.kind != "delete")
 
     @property
     def links(self) -> Links:
-        """The places of source and target symbol of each substitution, from 0."""
+        """Alignment links: the places of source and target symbol of each substitution, from 0."""
         return frozenset((edit.i, edit.j) for edit in self.edits if edit.kind == "substitute")
 
     def pharaoh(self) -> str:
-        """The alignment as `i-j` pairs, from 0: which source symbol became which target symbol."""
+        """Pharaoh format of the alignment, `i-j` pairs, from 0: which source symbol became which target symbol."""
         return pharaoh(self.links)
 
     def opcodes(self) -> list[Opcode]:
-        """The tuples of `difflib.SequenceMatcher.get_opcodes`, neighbours with the same tag joined."""
+        """Opcodes, as `difflib.SequenceMatcher.get_opcodes` gives them, neighbours with the same tag joined."""
         groups = [(tag, list(edits)) for tag, edits in groupby(self.edits, key=lambda edit: edit.tag)]
         return [
             (
@@ -120,7 +120,7 @@ class EditScript:
         ]
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values, ready for JSON."""
+        """JSON-ready dictionary of plain values."""
         return {
             "source": list(self.source),
             "target": list(self.target),
@@ -130,25 +130,25 @@ class EditScript:
         }
 
     def to_json(self) -> str:
-        """One line of JSON."""
+        """JSON in one line."""
         return json.dumps(self.to_dict(), ensure_ascii=False)
 
     @classmethod
     def from_json(cls, text: str) -> "EditScript":
-        """The script that `to_json` wrote."""
+        """Script parsed from what `to_json` wrote."""
         return cls.from_dict(json.loads(text))
 
     @classmethod
     def from_dict(cls, read: Mapping[str, Any]) -> "EditScript":
-        """The script whose plain values `to_dict` gave."""
+        """Script from the plain values that `to_dict` gave."""
         return cls(tuple(Edit(**edit) for edit in read["edits"]), read["log_weight"], read["share"])
 
     def to_text(self) -> str:
-        """One line: `a` stays, `a→b` is substituted, `-a` deleted, `+b` inserted."""
+        """Text in one line: `a` stays, `a→b` is substituted, `-a` deleted, `+b` inserted."""
         return " ".join(map(str, self.edits))
 
     def to_table(self) -> str:
-        """Two lines, source above target, `·` where one has no symbol."""
+        """Alignment table of two lines, source above target, `·` where one has no symbol."""
         rows = [
             [visible(edit.source) or "·" for edit in self.edits],
             [visible(edit.target) or "·" for edit in self.edits],
@@ -159,12 +159,12 @@ class EditScript:
         return self.to_text()
 
     def __rich__(self) -> Text:
-        """The same line in colour, for terminals: `rich.print(script)`."""
+        """Rich text: the same line in colour, for terminals: `rich.print(script)`."""
         return Text(" ").join(Text(str(edit), style=_COLOURS[edit.tag]) for edit in self.edits)
 
 
 def plain_script(source: Sequence[str], target: Sequence[str]) -> EditScript:
-    """How one string of symbols becomes another with as few edits as can be.
+    """Levenshtein script: how one string of symbols becomes another with as few edits as can be.
 
     >>> print(plain_script(["K", "AE", "T"], ["K", "AH", "T", "S"]))
     K AE→AH T +S

@@ -11,7 +11,7 @@ from functools import lru_cache
 from nsed.text.grapheme_data import RANGES
 
 _PLAIN = re.compile(r"[\x20-\x7e\u00ae-\u02ff\u0370-\u0482\u048a-\u0590\u05be\u05d0-\u05ea\u0621-\u064a]*")
-"""Blocks in which every code point is a cluster of its own, also next to each other: the fast way for most text."""
+"""Fast path blocks, in which every code point is a cluster of its own, also next to each other."""
 
 _ALWAYS_ALONE = frozenset({"CR", "LF", "CONTROL"})
 _JOINS_WHAT_PRECEDES = frozenset({"EXTEND", "ZWJ", "SPACING"})
@@ -25,7 +25,7 @@ _HANGUL = {
 
 
 def split_graphemes(text: str) -> list[str]:
-    r"""The clusters of a string, in order; joined, they are the string again.
+    r"""Grapheme clusters of a string, in order; joined, they are the string again.
 
     >>> split_graphemes("e\u0301tude") == ["e\u0301", "t", "u", "d", "e"]
     True
@@ -44,7 +44,7 @@ def split_graphemes(text: str) -> list[str]:
 
 
 def _holds_together(cluster: str, after: str) -> bool:
-    """Whether `after` continues the cluster; the numbers are those of the annex's rules."""
+    """No-break rules: whether `after` continues the cluster; the numbers are those of the annex's rules."""
     left, right = _break_property(cluster[-1]), _break_property(after)
     if left in _ALWAYS_ALONE or right in _ALWAYS_ALONE:
         return left == "CR" and right == "LF"  # GB3, GB4, GB5
@@ -59,18 +59,18 @@ def _holds_together(cluster: str, after: str) -> bool:
 
 
 def _flag_is_open(cluster: str) -> bool:
-    """One regional indicator waits for its partner; a complete flag does not."""
+    """Open flag: one regional indicator waits for its partner; a complete flag does not."""
     return sum(_break_property(char) == "REGIONAL" for char in cluster) == 1
 
 
 def _ends_in_picture(cluster: str) -> bool:
-    """An emoji, possibly with marks after it."""
+    """Emoji ending: an extended pictograph, possibly with marks after it."""
     without_marks = _stripped(cluster, lambda char: _break_property(char) == "EXTEND")
     return bool(without_marks) and _break_property(without_marks[-1]) == "PICTURE"
 
 
 def _wants_consonant(cluster: str) -> bool:
-    """A consonant of an Indic script, then marks, a linker (virama) among them."""
+    """Indic conjunct ending: a consonant of an Indic script, then marks, a linker (virama) among them."""
     base = _stripped(cluster, lambda char: _conjunct_property(char) in ("CONJUNCT_EXTEND", "CONJUNCT_LINKER"))
     linked = any(_conjunct_property(char) == "CONJUNCT_LINKER" for char in cluster[len(base) :])
     return linked and bool(base) and _conjunct_property(base[-1]) == "CONJUNCT_CONSONANT"
@@ -83,7 +83,7 @@ def _stripped(cluster: str, is_mark: Callable[[str], bool]) -> str:
 
 
 class _Ranges:
-    """Sorted ranges of code points with a name each, for look-up by bisection."""
+    """Range table of code points with a name each, sorted for look-up by bisection."""
 
     def __init__(self, names: Iterable[str]) -> None:
         found = sorted((*_bounds(item), name) for name in names for item in RANGES[name].split())

@@ -25,13 +25,13 @@ from nsed.text.columns import (
 from nsed.text.texts import Texts
 
 COLUMNS = ("source", "target", "label", "source_language", "target_language")
-"""What the columns of a file of pairs are called: the first two, the first three, or all."""
+"""Column names of a file of pairs: the first two, the first three, or all."""
 TEXTS = tuple(name for name in COLUMNS if name != "label")
 
 
 @dataclass(frozen=True)
 class Pairs:
-    """Columns of equal length: sources, targets and, for matching, labels and the languages of both.
+    """Pair columns of equal length: sources, targets and, for matching, labels and the languages of both.
 
     >>> pairs = Pairs.of([("colour", "color"), ("grey", "gray")])
     >>> len(pairs), list(pairs)[1]
@@ -42,7 +42,7 @@ class Pairs:
     targets: Sequence[str]
     labels: Sequence[bool] | None = None
     source_languages: Sequence[str] | None = None
-    """Or any other category of strings: a dialect, a data source."""
+    """Source languages, or any other category of strings: a dialect, a data source."""
     target_languages: Sequence[str] | None = None
 
     def __post_init__(self) -> None:
@@ -59,7 +59,7 @@ class Pairs:
 
     @classmethod
     def of(cls, pairs: "PairsLike", labels: Column | None = None) -> "Pairs":
-        """Pairs from whatever a caller has.
+        """Convert to pairs whatever a caller has.
 
         That is (source, target) tuples, lists or array rows; dicts with these keys, one for each pair; or a table: a
         pandas or polars frame, an Arrow table, record batch or reader, whatever else has Arrow's PyCapsule interface
@@ -96,7 +96,7 @@ class Pairs:
 
     @classmethod
     def given(cls, pairs: "PairsLike", targets: Column | None = None) -> "Pairs":
-        """The pairs of a call `score(pairs)` or `score(sources, targets)`: of one argument, or of two columns.
+        """Pairs of the arguments of `score(pairs)` or `score(sources, targets)`: of one argument, or of two columns.
 
         >>> list(Pairs.given([("colour", "color")])) == list(Pairs.given(["colour"], ["color"]))
         True
@@ -105,7 +105,7 @@ class Pairs:
 
     @classmethod
     def of_table(cls, table: TableLike, labels: Column | None = None) -> "Pairs":
-        """The columns of a table, see `of`; strings that occur often are kept once."""
+        """Pairs from the columns of a table, see `of`; strings that occur often are kept once."""
         found = pick_columns(table, COLUMNS)
         given = {role: Texts.of_column(found[role].values, name=found[role].name) for role in TEXTS if role in found}
         checked = None if labels is None else parse_labels(labels)
@@ -130,13 +130,13 @@ class Pairs:
         return zip(self.sources, self.targets, strict=True)
 
     def positives(self) -> "Pairs":
-        """The pairs that match; all of them where there are no labels."""
+        """Positive pairs, those that match; all of them where there are no labels."""
         if self.labels is None:
             return self
         return replace(self.chosen([row for row, label in enumerate(self.labels) if label]), labels=None)
 
     def chosen(self, rows: Sequence[int]) -> "Pairs":
-        """Some of the pairs, with all that is known of them."""
+        """Selected pairs, with all that is known of them."""
         columns = {name: column for name, column in vars(self).items() if column is not None}
         return replace(self, **{name: [column[row] for row in rows] for name, column in columns.items()})
 
@@ -146,13 +146,13 @@ PairsLike: TypeAlias = Pairs | TableLike | Iterable[Iterable[str]] | Iterable[Ma
 
 
 def present(names: Sequence[str]) -> Sequence[str]:
-    """As many of the usual columns as there are: two, three or five."""
+    """Present columns: as many of the usual ones as there are: two, three or five."""
     width = next(width for width in (5, 3, 2) if width == 2 or set(COLUMNS[:width]) <= set(names))
     return COLUMNS[:width]
 
 
 def _rows(pairs: object) -> list[object]:
-    """What stands for a pair each. Raises `ArgumentError` for one string, one column, or what has no rows."""
+    """Pair rows. Raises `ArgumentError` for one string, one column, or what has no rows."""
     if isinstance(pairs, str | bytes | PurePath):
         advice = "A single pair goes into a list: [(source, target)]. A file is read by nsed.read_pairs."
         raise ArgumentError("pairs", got=repr(pairs), expected="pairs of strings", advice=advice)
@@ -182,12 +182,12 @@ def _row(row: object, place: int) -> tuple[str, str]:
 
 
 def _cells(rows: list[object], name: object) -> list[Any]:
-    """What each row has under that name; None where it has nothing."""
+    """Row cells under that name; None where there is none."""
     return [row.get(name) if isinstance(row, Mapping) else None for row in rows]
 
 
 def parse_labels(labels: Column, *, name: str = "labels") -> list[bool]:
-    """A column of labels, see `parse_label`. Raises `ArgumentError` at the first that is none.
+    """Parse a column of labels, see `parse_label`. Raises `ArgumentError` at the first that is none.
 
     >>> parse_labels(pa.array(["yes", "no", "yes"]))
     [True, False, True]
@@ -205,11 +205,11 @@ def parse_labels(labels: Column, *, name: str = "labels") -> list[bool]:
 
 _WORDS = {"1": True, "true": True, "yes": True, "0": False, "false": False, "no": False}
 LABELS = ", ".join(_WORDS)
-"""What a label can be, for error messages."""
+"""Accepted labels, for error messages."""
 
 
 def parse_label(value: object) -> bool | None:
-    """True or False; None for what is neither.
+    """Parse a label: True or False; None for what is neither.
 
     >>> [parse_label(value) for value in ("yes", "0", 1, 0.0, True, "maybe", 2, None)]
     [True, False, True, False, True, None, None, None]

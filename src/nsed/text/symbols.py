@@ -1,4 +1,4 @@
-"""From a string to symbols and back: grapheme clusters, tokens between spaces, or the graphemes of tokens."""
+"""Symbol segmentation, from a string to symbols and back: grapheme clusters, tokens, or the graphemes of tokens."""
 
 import unicodedata
 from collections.abc import Iterable
@@ -16,7 +16,7 @@ Case = Literal["keep", "lower"]
 
 @dataclass(frozen=True)
 class SymbolSplitter:
-    """How one side of the pairs is cut into symbols.
+    """Symbol splitter: how one side of the pairs is cut into symbols.
 
     >>> SymbolSplitter("graphemes").split("naïve")
     ('n', 'a', 'ï', 'v', 'e')
@@ -32,12 +32,12 @@ class SymbolSplitter:
     """`graphemes`: what a reader calls characters; `tokens`: whatever stands between spaces, say phones; `letters`: the
     graphemes of tokens, without the spaces, so that a long vowel has its vowel in common with a short one."""
     form: UnicodeForm = "NFC"
-    """Unicode normalisation done first, so that two encodings of one letter are one symbol; `none` leaves it out."""
+    """Unicode normalisation, done first, so that two encodings of one letter are one symbol; `none` leaves it out."""
     case: Case = "keep"
-    """`lower` makes capitals small, so that both are one symbol."""
+    """Case folding: `lower` makes capitals small, so that both are one symbol."""
 
     def normal(self, text: str) -> str:
-        """The string in its Unicode form and case, so that two ways to write it are one."""
+        """Normalised string, in its Unicode form and case, so that two ways to write it are one."""
         if self.form != "none":
             text = unicodedata.normalize(self.form, text)
         return text.lower() if self.case == "lower" else text
@@ -57,18 +57,18 @@ class SymbolSplitter:
 
 @dataclass(frozen=True)
 class StringConfig(Config):
-    """How strings become symbols, side by side for sources and targets. Abstract: the models' settings add to it."""
+    """Tokenization settings: how sources and targets become symbols. Abstract: the models' settings add to it."""
 
     source_symbols: SymbolKind = "graphemes"
-    """What the sources are made of: graphemes, tokens between spaces, or letters, the graphemes of tokens."""
+    """Source segmentation: graphemes, tokens between spaces, or letters, the graphemes of tokens."""
     target_symbols: SymbolKind = "graphemes"
-    """What the targets are made of: graphemes, tokens between spaces, or letters, the graphemes of tokens."""
+    """Target segmentation: graphemes, tokens between spaces, or letters, the graphemes of tokens."""
     unicode_form: UnicodeForm = "NFC"
     """Unicode normalisation of all strings: NFC, NFD or none."""
     source_case: Case = "keep"
-    """lower: capitals and small letters of sources are the same."""
+    """Source case folding; lower: capitals and small letters of sources are the same."""
     target_case: Case = "keep"
-    """lower: capitals and small letters of targets are the same."""
+    """Target case folding; lower: capitals and small letters of targets are the same."""
 
     @property
     def model(self) -> str:
@@ -78,7 +78,7 @@ class StringConfig(Config):
 
 @dataclass(frozen=True)
 class AlphabetConfig(StringConfig):
-    """How an alphabet is learned. Abstract: the models' settings add to it."""
+    """Vocabulary settings: how an alphabet is learned. Abstract: the models' settings add to it."""
 
     min_count: int = bounded(1, low=1)
     """Symbols that are rarer than this in the training pairs are read as <unk>. Above 1 the model is smaller, and it

@@ -1,4 +1,4 @@
-"""A column of strings that knows which of them are the same, as Arrow can tell quickly."""
+"""Deduplicated string columns (dictionary-encoded), which know which of their strings are the same, as Arrow tells."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate, pairwise
@@ -23,7 +23,7 @@ from nsed.text.columns import (
 
 
 class Texts(Sequence[str]):
-    """The different strings, and for each row which one it is.
+    """Dictionary-encoded strings: the different ones, and for each row which one it is.
 
     >>> texts = Texts.of_arrow(pa.array(["colour", "grey", "colour"]))
     >>> texts.different, texts.rows.tolist(), texts[2]
@@ -35,7 +35,7 @@ class Texts(Sequence[str]):
 
     @classmethod
     def of(cls, texts: Iterable[str]) -> "Texts":
-        """Any strings, numbered in the order in which they first occur.
+        """Dictionary encoding of any strings, numbered in the order in which they first occur.
 
         >>> Texts.of(["b", "a", "b"])
         Texts(3 rows, 2 different)
@@ -47,12 +47,12 @@ class Texts(Sequence[str]):
         return cls(list(numbers), rows)
 
     def mapped(self, change: Callable[[str], str]) -> "Texts":
-        """Every different string changed, once."""
+        """Map every different string, once."""
         return Texts([change(text) for text in self.different], self.rows)
 
     @classmethod
     def of_arrow(cls, column: pa.Array | pa.ChunkedArray, *, name: str = "column") -> "Texts":
-        """An Arrow column of strings, plain or as a dictionary. Raises `ArgumentError` where a row has none."""
+        """Dictionary encoding of an Arrow column of strings. Raises `ArgumentError` where a row has none."""
         if pa.types.is_struct(column.type):
             raise not_one_column(name, (field.name for field in column.type))
         if not len(column):
@@ -66,7 +66,7 @@ class Texts(Sequence[str]):
 
     @classmethod
     def of_column(cls, column: Column, *, name: str = "column") -> "Texts":
-        """Any column of strings: a list or another iterable, an Arrow array, a pandas or polars Series, a numpy array.
+        """Dictionary encoding of any column: list or iterable, Arrow array, pandas or polars Series, numpy array.
 
         Raises `ArgumentError`, which begins with the name, for a single string, for a table, and where a row has no
         string.
@@ -107,7 +107,7 @@ class Texts(Sequence[str]):
 
 
 def _plain(column: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
-    """The same strings as `large_string`; a dictionary of views, as polars has them, is one of plain strings first."""
+    """Plain `large_string` array of the same strings; a dictionary of views, as polars has, is made plain first."""
     if pa.types.is_dictionary(column.type) and pa.types.is_string_view(column.type.value_type):
         chunks = column.chunks if isinstance(column, pa.ChunkedArray) else [column]
         plain = (chunk.dictionary.cast(pa.large_string()) for chunk in chunks)
@@ -122,12 +122,12 @@ def _is_text(kind: pa.DataType) -> bool:
 
 
 def to_tensors(columns: Mapping[str, Texts]) -> dict[str, Tensor]:
-    """Of each column the characters of its different strings, their lengths, and which of them each row is."""
+    """Tensor serialisation of each column: characters of its different strings, their lengths, and each row's code."""
     return {f"{name}.{part}": tensor for name, texts in columns.items() for part, tensor in _parts(texts).items()}
 
 
 def from_tensors(tensors: Mapping[str, Tensor], name: str) -> Texts:
-    """The column of that name again.
+    """Column of that name, from its tensors.
 
     >>> from_tensors(to_tensors({"word": Texts.of(["naïve", "", "naïve"])}), "word")
     Texts(3 rows, 2 different)

@@ -15,12 +15,12 @@ from nsed.text.visible import visible
 from nsed.types import UNKNOWN
 
 SPECIALS = ("<pad>", "<unk>", "<s>", "</s>")
-"""The names of the first four numbers. A symbol of the text may look like one of them and still be another symbol."""
+"""Special symbols: the names of the first four numbers. A symbol of the text may look like one and still be another."""
 
 
 @dataclass(frozen=True)
 class Vocabulary:
-    """The symbols of one side. Numbers 0 to 3 are padding, unknown, start and end; symbols follow.
+    """Vocabulary: the symbols of one side. Numbers 0 to 3 are padding, unknown, start and end; symbols follow.
 
     They are in sorted order; those that a vocabulary is extended by come last.
 
@@ -35,11 +35,11 @@ class Vocabulary:
 
     @classmethod
     def of(cls, symbols: Iterable[str], *, min_count: int = 1) -> "Vocabulary":
-        """The vocabulary of all symbols given at least so often, each once."""
+        """Vocabulary of all symbols given at least so often, each once."""
         return cls(tuple(sorted(_frequent(symbols, min_count))))
 
     def extended(self, symbols: Iterable[str], *, min_count: int = 1) -> "Vocabulary":
-        """With the symbols that are new and given at least so often, after those that have their numbers already.
+        """Vocabulary extended by new symbols given at least so often, after those that have their numbers already.
 
         >>> Vocabulary.of("bc").extended("bacd").symbols
         ('b', 'c', 'a', 'd')
@@ -53,13 +53,13 @@ class Vocabulary:
         return symbol in self._numbers
 
     def encode(self, symbols: Iterable[str]) -> list[int]:
-        """Numbers of symbols; those never seen get the number of `<unk>`."""
+        """Symbol numbers; those never seen get the number of `<unk>`."""
         numbers = self._numbers
         return [numbers.get(symbol, UNKNOWN) for symbol in symbols]
 
     @cached_property
     def names(self) -> tuple[str, ...]:
-        """The symbol of each number, or the name of a special one."""
+        """Symbol names by number, special ones included."""
         return (*SPECIALS, *self.symbols)
 
     @cached_property
@@ -75,7 +75,7 @@ def _frequent(symbols: Iterable[str], min_count: int) -> set[str]:
 
 @dataclass(frozen=True)
 class Tokenizer:
-    """Cuts strings into symbols and looks them up; `side` is its name in warnings."""
+    """Tokenizer: cuts strings into symbols and looks them up; `side` is its name in warnings."""
 
     side: str
     splitter: SymbolSplitter
@@ -83,7 +83,7 @@ class Tokenizer:
 
     @classmethod
     def learned(cls, side: str, splitter: SymbolSplitter, texts: Sequence[str], *, min_count: int = 1) -> "Tokenizer":
-        """With the vocabulary of the symbols of some texts, without those that are rarer than `min_count`.
+        """Tokenizer with the vocabulary of some texts' symbols, without those that are rarer than `min_count`.
 
         Raises `ArgumentError` where all of them are.
         """
@@ -93,7 +93,7 @@ class Tokenizer:
         return cls(side, splitter, vocabulary)
 
     def extended(self, texts: Iterable[str], *, min_count: int = 1) -> "Tokenizer":
-        """With the new symbols of some texts too, without those that are rarer than `min_count`."""
+        """Tokenizer extended by the new symbols of some texts, without those that are rarer than `min_count`."""
         new = chain.from_iterable(map(self.split, texts))
         return replace(self, vocabulary=self.vocabulary.extended(new, min_count=min_count))
 
@@ -102,7 +102,7 @@ class Tokenizer:
         return self.splitter.split(text)
 
     def encode(self, texts: Sequence[str]) -> EncodedStrings:
-        """The numbers of strings; one warning names all symbols that are new."""
+        """Encoded strings, as symbol numbers; one warning names all symbols that are new (out of vocabulary)."""
         encoded = EncodedStrings(map(self.vocabulary.encode, map(self.split, texts)))
         if encoded.has_unknown:
             self._warn(set(chain.from_iterable(map(self.split, texts))))
@@ -118,32 +118,32 @@ class Tokenizer:
 
 @dataclass(frozen=True)
 class Tokenizers:
-    """Both sides of the pairs."""
+    """Tokenizers of both sides of the pairs."""
 
     source: Tokenizer
     target: Tokenizer
 
     @classmethod
     def of(cls, config: StringConfig, vocabularies: Mapping[str, Vocabulary]) -> "Tokenizers":
-        """With given vocabularies, `source` and `target`."""
+        """Tokenizers with given vocabularies, `source` and `target`."""
         of_source, of_target = _splitters(config)
         source, target = vocabularies["source"], vocabularies["target"]
         return cls(Tokenizer("source", of_source, source), Tokenizer("target", of_target, target))
 
     @classmethod
     def learned(cls, config: StringConfig, pairs: Pairs, *, min_count: int = 1) -> "Tokenizers":
-        """With the symbols that one side of some pairs has at least so often."""
+        """Tokenizers with the symbols that one side of some pairs has at least so often."""
         of_source, of_target = _splitters(config)
         source = Tokenizer.learned("source", of_source, pairs.sources, min_count=min_count)
         return cls(source, Tokenizer.learned("target", of_target, pairs.targets, min_count=min_count))
 
     def shared(self) -> "Tokenizers":
-        """With one vocabulary for both sides."""
+        """Tokenizers with one shared vocabulary for both sides."""
         together = Vocabulary.of([*self.source.vocabulary.symbols, *self.target.vocabulary.symbols])
         return Tokenizers(replace(self.source, vocabulary=together), replace(self.target, vocabulary=together))
 
     def extended(self, pairs: Pairs, *, shared: bool = False, min_count: int = 1) -> "Tokenizers":
-        """With the new symbols of some pairs too; those that had numbers keep them. A shared vocabulary stays so."""
+        """Tokenizers extended by new symbols of some pairs; old numbers stay, and so does a shared vocabulary."""
         source = self.source.extended(pairs.sources, min_count=min_count)
         target = self.target.extended(pairs.targets, min_count=min_count)
         if not shared:
@@ -153,11 +153,11 @@ class Tokenizers:
 
     @property
     def vocabularies(self) -> dict[str, Vocabulary]:
-        """As `of` takes them."""
+        """Vocabularies, as `of` takes them."""
         return {"source": self.source.vocabulary, "target": self.target.vocabulary}
 
     def encode(self, pairs: Pairs) -> tuple[EncodedStrings, EncodedStrings]:
-        """The numbers of both sides."""
+        """Encoded strings of both sides."""
         return self.source.encode(pairs.sources), self.target.encode(pairs.targets)
 
 

@@ -1,15 +1,15 @@
-"""Symbols as a terminal can show them: spaces, lone marks, control characters and right-to-left letters included."""
+"""Terminal-safe symbols: spaces, lone marks, control characters and right-to-left letters can be seen."""
 
 import unicodedata
 
 from rich.cells import cell_len
 
 ISOLATES = "\u2068\u2069"
-"""Before and after a symbol whose direction shall not reach its neighbours."""
+"""Bidi isolates, before and after a symbol whose direction shall not reach its neighbours."""
 
 
 def visible(symbol: str) -> str:
-    r"""A symbol that can be seen, and that leaves the order of its neighbours alone.
+    r"""Terminal-safe symbol that can be seen, bidi-isolated: it leaves the order of its neighbours alone.
 
     >>> visible(" "), visible("\u0301"), visible("\u200c"), visible("a")
     ('␣', '◌́', '\\u200c', 'a')
@@ -21,31 +21,31 @@ def visible(symbol: str) -> str:
 
 
 def drawn(symbol: str) -> str:
-    """A symbol that can be seen, for places that keep it apart from its neighbours themselves."""
+    """Visible symbol without bidi isolation, for places that keep it apart from its neighbours themselves."""
     is_emoji = symbol[:1] > "\u00ff" and unicodedata.category(symbol[0]) == "So"
     shown = "".join(char if is_emoji and _is_of_emoji(char) else _shown(char) for char in symbol)
     return "◌" + shown if symbol and unicodedata.category(symbol[0]).startswith("M") else shown
 
 
 def unisolated(text: str) -> str:
-    """Text from `visible` without its marks of direction, for what has no glyphs for them."""
+    """Text without the bidi isolates of `visible`, for what has no glyphs for them."""
     return text.translate(dict.fromkeys(map(ord, ISOLATES)))
 
 
 def _is_of_emoji(char: str) -> bool:
-    """The joiner of families, and the tags of flags."""
+    """Emoji joiners: the joiner of families, and the tags of flags."""
     return char == "\u200d" or "\U000e0020" <= char <= "\U000e007f"
 
 
 def _shown(char: str) -> str:
-    """A character, or its escape if it has no shape: controls, formats such as joiners, separators, surrogates."""
+    """Visible character, or its escape if it has no shape: controls, format characters, separators, surrogates."""
     if char == " ":
         return "␣"
     return ascii(char)[1:-1] if unicodedata.category(char)[0] in "CZ" else char
 
 
 def in_columns(rows: list[list[str]]) -> list[str]:
-    """Rows of cells as lines, each column as wide as its widest cell on a terminal."""
+    """Aligned columns: rows of cells as lines, each column as wide as its widest cell on a terminal."""
     widths = [max(map(cell_len, column)) for column in zip(*rows, strict=True)]
     return [" ".join(_filled(cell, width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
 

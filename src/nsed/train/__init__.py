@@ -1,1 +1,1 @@
-"""Train: the loop, its optimiser and its folder. It knows tasks, not models."""
+"""Train: the training loop, its optimiser and its run folder. It knows tasks, not models."""

@@ -30,18 +30,18 @@ FREE = frozenset(
         "train.cuda_graph",
     }
 )
-"""Settings that may change when a training is resumed: how long it lasts and where it runs."""
+"""Free settings, which may change when a training is resumed: how long it lasts and where it runs."""
 
 
 def identity_of(config: NetworkConfig, training: Pairs, validation: Pairs, *, start: str = "") -> dict[str, str]:
-    """Every setting that matters by its dotted name, and the SHA-256 of the data and of the model it starts from."""
+    """Training identity: every setting that matters by its dotted name, SHA-256 of data and of the starting model."""
     settings = {name: repr(value) for name, value in flat(asdict(config)) if name not in FREE}
     data = {"training pairs": hash_of(training), "validation pairs": hash_of(validation)}
     return settings | data | ({"model to start from": start} if start else {})
 
 
 def differences(before: Mapping[str, str], now: Mapping[str, str]) -> list[str]:
-    """What is not the same, in words."""
+    """Differences of two identities, in words."""
     return [
         f"{name}: was {before.get(name)}, is {now.get(name)}"
         for name in sorted({*before, *now})
@@ -50,7 +50,7 @@ def differences(before: Mapping[str, str], now: Mapping[str, str]) -> list[str]:
 
 
 def hash_of(pairs: Pairs) -> str:
-    """SHA-256 of all columns."""
+    """Data hash: SHA-256 of all columns."""
     digest = hashlib.sha256()
     for name, column in vars(pairs).items():
         digest.update(f"\1{name}".encode())
@@ -69,7 +69,7 @@ def save_checkpoint(
     weights: Mapping[str, Mapping[str, Tensor]],
     record: Mapping[str, Any],
 ) -> None:
-    """Network, optimiser, other weights (the best so far, their average) and plain numbers."""
+    """Save a checkpoint: network, optimiser, other weights (the best so far, their average) and plain numbers."""
     tensors = {f"network.{name}": value for name, value in network.state_dict().items()}
     for part, values in weights.items():
         tensors |= {f"{part}.{name}": value for name, value in values.items()}
@@ -82,7 +82,7 @@ def save_checkpoint(
 def load_checkpoint(
     path: Path, network: nn.Module, optimiser: torch.optim.Optimizer, *, identity: Mapping[str, str]
 ) -> tuple[dict[str, Tensor], dict[str, Tensor], Mapping[str, Any]] | None:
-    """Put everything back and give best weights, averaged weights and numbers; None where there is no checkpoint."""
+    """Load a checkpoint into place and give best weights, averaged weights and numbers; None where there is none."""
     if not (path / DESCRIPTION).exists():
         return None
     saved = read_model(path)
@@ -106,7 +106,7 @@ def _part(tensors: Mapping[str, Tensor], part: str) -> dict[str, Tensor]:
 
 
 def hash_of_model(network: nn.Module, vocabularies: Iterable[Vocabulary | None]) -> str:
-    """SHA-256 of weights and alphabets: which model a training starts from."""
+    """Model hash: SHA-256 of weights and alphabets, which model a training starts from."""
     digest = hashlib.sha256()
     for vocabulary in vocabularies:
         digest.update(repr(vocabulary).encode("utf-8", "surrogatepass"))

@@ -1,4 +1,4 @@
-"""Settings of training, and the precision of matrix products while it runs."""
+"""Training hyperparameters, and the precision of matrix products while it runs."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -16,7 +16,7 @@ Precision = Literal["tf32", "fp32", "bf16"]
 
 @contextmanager
 def products_in(precision: Precision, device: torch.device) -> Iterator[None]:
-    """While this lasts, products of fp32 matrices are computed so; afterwards as before."""
+    """Matrix product precision: while this lasts, products of fp32 matrices are computed so; afterwards as before."""
     before = torch.get_float32_matmul_precision()
     torch.set_float32_matmul_precision("highest" if precision == "fp32" else "high")
     try:
@@ -28,52 +28,52 @@ def products_in(precision: Precision, device: torch.device) -> Iterator[None]:
 
 @dataclass(frozen=True)
 class TrainConfig(Config):
-    """How a network is trained. The paper's own settings: adam, 1e-4, plateau, validation every 50 steps."""
+    """Training hyperparameters. The paper's own settings: adam, 1e-4, plateau, validation every 50 steps."""
 
     optimiser: Literal["adam", "adamw"] = "adamw"
-    """adam, or adamw with weight decay."""
+    """Optimiser: adam, or adamw with weight decay."""
     learning_rate: float = bounded(1e-3, low=0)
-    """At its highest."""
+    """Learning rate, at its highest."""
     weight_decay: float = bounded(0.01, low=0)
-    """Of adamw."""
+    """Weight decay, of adamw."""
     schedule: Literal["cosine", "plateau", "constant"] = "cosine"
-    """cosine: down to zero at the last step; plateau: times `decay` when validation stands still."""
+    """Learning-rate schedule; cosine: to zero at the last step; plateau: times `decay` when validation stands still."""
     warmup: int = bounded(400, low=0)
-    """Steps in which the learning rate rises from zero; at most a quarter of all."""
+    """Warm-up steps, in which the learning rate rises from zero; at most a quarter of all."""
     decay: float = bounded(0.7, low=0, high=1)
-    """Factor of the plateau schedule."""
+    """Learning-rate factor of the plateau schedule."""
     decay_patience: int = bounded(2, low=1)
-    """Validations without improvement before a decay."""
+    """Plateau patience: validations without improvement before a decay."""
     most_decays: int = bounded(10, low=1)
-    """Decays before the plateau schedule ends the training."""
+    """Learning-rate decays before the plateau schedule ends the training."""
     steps: int = bounded(10_000, low=1)
     """Updates at most."""
     minutes: float = bounded(0.0, low=0)
     """Minutes at most: the training ends at the first validation after them; 0 for no limit."""
     batch_pairs: int = bounded(512, low=1)
-    """Pairs in a batch."""
+    """Batch size: pairs in a batch."""
     accumulate: int = bounded(1, low=1)
-    """Batches per update."""
+    """Gradient accumulation: batches per update."""
     clip: float = bounded(1.0, low=1e-9)
-    """Norm of the gradient at most."""
+    """Gradient clipping: norm of the gradient at most."""
     average: float = bounded(0.0, low=0, high=1)
-    """Decay of a running average of the weights, which is then validated and kept instead of them; 0 for none."""
+    """Exponential moving average of the weights: its decay; validated and kept instead of them; 0 for none."""
     validate_every: int = bounded(500, low=1)
-    """Steps between validations, each of which saves the model."""
+    """Validation interval: steps between validations, each of which saves the model."""
     patience: int = bounded(10, low=1)
-    """Validations without improvement before the training ends."""
+    """Early stopping patience: validations without improvement before the training ends."""
     logger: Literal["none", "tensorboard", "wandb"] = "none"
-    """Where curves go beside curves.csv, with a folder to train in; tensorboard needs the extra `train`."""
+    """Experiment logger: where curves go beside curves.csv, with a run folder; tensorboard needs the extra `train`."""
     seed: int = bounded(0, low=0)
-    """Another number gives other initial weights and another order of the data."""
+    """Random seed: another number gives other initial weights and another order of the data."""
     device: str = "auto"
-    """auto (a GPU if there is one), cpu, cuda, cuda:1, ..."""
+    """Device: auto (a GPU if there is one), cpu, cuda, cuda:1, ..."""
     devices: int = bounded(1, low=1)
-    """GPUs (or, with device: cpu, processes) that share every batch; above 1 needs the extra `train`."""
+    """Data parallelism: GPUs (with device: cpu, processes) that share every batch; above 1 needs the extra `train`."""
     precision: Precision = "tf32"
-    """Of matrix products: fp32, tf32 (GPU only, several times faster) or bf16; the lattice is always in fp32."""
+    """Precision of matrix products: fp32, tf32 (GPU only, several times faster) or bf16; the lattice is in fp32."""
     cuda_graph: bool = True
-    """On a GPU, record each shape of a batch once and replay it: much faster for small networks."""
+    """CUDA graphs: on a GPU, record each shape of a batch once and replay it: much faster for small networks."""
 
 
 class NetworkConfig(AlphabetConfig):
@@ -81,10 +81,10 @@ class NetworkConfig(AlphabetConfig):
 
     @property
     def encoder(self) -> EncoderConfig:
-        """How much of its string a symbol knows."""
+        """Encoder hyperparameters: how much of its string a symbol knows."""
         raise NotImplementedError  # a field of the settings themselves
 
     @property
     def train(self) -> TrainConfig:
-        """How the network is trained."""
+        """Training hyperparameters: how the network is trained."""
         raise NotImplementedError  # a field of the settings themselves

@@ -1,4 +1,4 @@
-"""A training from its beginning, or from where it was left, to its end; the same for every model."""
+"""Training runs: from the beginning, or resumed from a checkpoint, to the end; the same for every model."""
 
 from pathlib import Path
 from typing import Any, Protocol, TypeVar, runtime_checkable
@@ -15,10 +15,10 @@ from nsed.train.trainer import Trainer
 
 @runtime_checkable
 class Savable(Protocol):
-    """Whatever can be written to a folder."""
+    """Savable protocol: whatever can be written to a folder."""
 
     def save(self, path: str | Path) -> None:
-        """Write it."""
+        """Write it to a folder."""
 
 
 Model = TypeVar("Model", bound=Savable)
@@ -35,7 +35,7 @@ def run_training(
     on_validation: OnValidation,
     start: str = "",
 ) -> Trainer:
-    """The trainer after its work; the task's network has the best weights.
+    """Train the task's network, which then has the best weights; the trainer comes back.
 
     With a folder, every validation is saved there, and an unfinished training of the same kind and data goes on;
     of the same `start` too, the hash of the model that it began with, if it began with one.
@@ -65,7 +65,7 @@ def _all_of(*listeners: OnValidation) -> OnValidation:
 
 
 def save_finished(model: Model, folder: str | Path | None, strategy: Strategy) -> Model:
-    """The model, which is now in the folder too, in the place of its checkpoint."""
+    """Save the finished model, which is now in the folder too, in the place of its checkpoint."""
     if folder is not None and strategy.is_first:
         model.save(folder)
         RunFolder(Path(folder)).close()

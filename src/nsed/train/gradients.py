@@ -1,4 +1,4 @@
-"""The gradient of a batch, added to the gradients of the network: operation by operation, or as a CUDA graph.
+"""Gradient computation of a batch, added to the network's gradients: operation by operation, or as a CUDA graph.
 
 A CUDA graph records a function's kernels once and launches them together ever after: small kernels are over before the
 next one is launched.
@@ -21,7 +21,7 @@ Work = Callable[[], Tensor]
 
 
 class GraphRecorder:
-    """Makes recordings that run one after the other, never at the same time."""
+    """CUDA graph recorder: makes recordings that run one after the other, never at the same time."""
 
     def __init__(self, device: torch.device) -> None:
         self.device = device
@@ -29,12 +29,12 @@ class GraphRecorder:
         self.pool = torch.cuda.graph_pool_handle()
 
     def record(self, work: Work) -> "RecordedGraph":
-        """The same work, to be done many times."""
+        """CUDA graph of some work, to be replayed many times."""
         return RecordedGraph(work, self)
 
 
 class RecordedGraph:
-    """Work without arguments: it reads and writes tensors that stay where they are, and always gives the same one.
+    """CUDA graph of work without arguments: its tensors stay where they are, and it always gives the same one.
 
     The first call does it, so that everything is warm; the second records it.
     """
@@ -45,7 +45,7 @@ class RecordedGraph:
         self._result: Tensor | None = None
 
     def __call__(self) -> Tensor:
-        """Do it."""
+        """Run the work: the first time eagerly, as warm-up, then by replaying its graph."""
         if not self._is_warm:
             self._is_warm = True
             return self._aside()
@@ -55,7 +55,7 @@ class RecordedGraph:
         return self._result
 
     def _record(self) -> Tensor:
-        """Nothing is collected meanwhile: the end of an old graph would be the end of this recording."""
+        """Capture the graph without garbage collection: the end of an old graph would be the end of this recording."""
         with (
             no_garbage_collection(),
             torch.cuda.graph(self._graph, pool=self._recorder.pool, stream=self._recorder.stream),
@@ -63,7 +63,7 @@ class RecordedGraph:
             return self._work()
 
     def _aside(self) -> Tensor:
-        """As it is recorded, on a stream of its own."""
+        """Warm-up run before the capture, on a side stream, as it is recorded."""
         current = torch.cuda.current_stream(self._recorder.device)
         self._recorder.stream.wait_stream(current)
         with torch.cuda.stream(self._recorder.stream):
@@ -73,15 +73,15 @@ class RecordedGraph:
 
 
 class Gradients(ABC):
-    """How the gradient of a batch is computed."""
+    """Gradient strategy: how the gradient of a batch is computed."""
 
     @abstractmethod
     def add(self, rows: np.ndarray, share: float) -> Tensor:
-        """Add `share` times the gradient of these rows to that of the network; their loss comes back."""
+        """Accumulate `share` times the gradient of these rows into that of the network; their loss comes back."""
 
 
 class Eager(Gradients):
-    """One operation after the other, on any device."""
+    """Eager gradients: one operation after the other, on any device."""
 
     def __init__(self, task: Task, device: torch.device) -> None:
         self._task, self._device = task, device
@@ -96,7 +96,7 @@ class Eager(Gradients):
 
 
 class Shape(NamedTuple):
-    """What batches of the same graph have in common."""
+    """Batch shape: what batches of the same CUDA graph have in common."""
 
     pairs: int
     widths: tuple[int, ...]
@@ -104,7 +104,7 @@ class Shape(NamedTuple):
 
 
 class Graphed(Gradients):
-    """One CUDA graph per shape of a batch; strings are padded to an even number of symbols, so that there are fewer.
+    """CUDA graph per shape of a batch; strings are padded to an even number of symbols, so that there are fewer.
 
     A graph writes into the gradients that are there when it is recorded, so these must be set to zero between updates,
     never dropped.
@@ -133,7 +133,7 @@ def _of_shape(task: Task, place: Tensor, shape: Shape) -> Tensor:
 
 
 def slices_of(task: Task, rows: np.ndarray) -> list[np.ndarray]:
-    """The rows of a batch, in as few equal slices as the task wants."""
+    """Microbatches: the rows of a batch, in as few equal slices as the task wants."""
     most = task.most_cells
     if most is None or len(rows) == 0:
         return [rows]
@@ -142,12 +142,12 @@ def slices_of(task: Task, rows: np.ndarray) -> list[np.ndarray]:
 
 
 def batch_of(task: Task, rows: np.ndarray, device: torch.device) -> Batch:
-    """The training pairs of these rows, no wider than they must be."""
+    """Training batch of these rows, padded no wider than it must be."""
     return task.batch(torch.from_numpy(rows).to(device), task.widths(rows))
 
 
 def backpropagated(task: Task, batch: Batch, share: float) -> Tensor:
-    """Add `share` times the gradient of the loss to that of the parameters."""
+    """Backpropagate: add `share` times the gradient of the loss to that of the parameters."""
     loss = task.loss(batch)
     (loss * share).backward()  # type: ignore[no-untyped-call]  # torch's own
     return loss.detach()

@@ -1,4 +1,4 @@
-"""The optimiser: what becomes of a gradient, at which learning rate, and a running average of the weights."""
+"""Optimiser, gradient clipping, learning-rate schedule, and an exponential moving average of the weights."""
 
 import math
 from collections.abc import Iterator
@@ -13,7 +13,7 @@ from nsed.train.gradients import GraphRecorder
 
 
 class Schedule:
-    """The factor on the learning rate at each step; it listens to validations and can be saved in three numbers."""
+    """Learning-rate schedule: the factor at each step; it listens to validations and can be saved in three numbers."""
 
     def __init__(self, config: TrainConfig) -> None:
         self._config = config
@@ -21,7 +21,7 @@ class Schedule:
         self.decays, self.waiting = 0, 0
 
     def factor(self, step: int) -> float:
-        """For step 1, 2, ..."""
+        """Learning-rate factor for step 1, 2, ..."""
         config = self._config
         rising = min(1.0, step / self._warmup) if self._warmup else 1.0
         if config.schedule == "cosine":
@@ -31,21 +31,21 @@ class Schedule:
         return rising * config.decay**self.decays
 
     def observe(self, *, improved: bool) -> None:
-        """A validation: on a plateau, every `decay_patience` validations without improvement are a decay."""
+        """Observe a validation: on a plateau, every `decay_patience` validations without improvement are a decay."""
         self.waiting = 0 if improved else self.waiting + 1
         if self._config.schedule == "plateau" and self.waiting and self.waiting % self._config.decay_patience == 0:
             self.decays += 1
 
     @property
     def exhausted(self) -> bool:
-        """Whether nothing more is to be expected."""
+        """Schedule's end: whether nothing more is to be expected."""
         if self._config.schedule == "plateau":
             return self.decays >= self._config.most_decays
         return self.waiting >= self._config.patience
 
 
 class WeightAverage:
-    """`average = decay * average + (1 - decay) * weights` after every step, warming up as 1 - 1/steps.
+    """Exponential moving average of weights, `decay * average + (1 - decay) * weights`, warming up as 1 - 1/steps.
 
     A decay of 0 follows the weights themselves.
     """
@@ -58,12 +58,12 @@ class WeightAverage:
             self.weights = {name: value.detach().clone() for name, value in network.state_dict().items()}
 
     def now(self, step: int) -> None:
-        """The next update is number 1, 2, ..."""
+        """Set the step: the next update is number 1, 2, ..."""
         self._share.fill_(max(1 - self._decay, 1 / step))
 
     @torch.no_grad()
     def update(self) -> None:
-        """After every step; the same kernels whatever its number."""
+        """Update the moving average after every step; the same kernels whatever its number."""
         if self.weights:
             current, averaged = self._network.state_dict(), list(self.weights.values())
             change = torch._foreach_sub([current[name] for name in self.weights], averaged)
@@ -72,7 +72,7 @@ class WeightAverage:
 
     @contextmanager
     def in_use(self) -> Iterator[None]:
-        """While this lasts, the network has the averaged weights."""
+        """Swap in the averaged weights: while this lasts, the network has them."""
         if not self.weights:
             yield
             return
@@ -85,7 +85,7 @@ class WeightAverage:
 
 
 class Updates:
-    """The optimiser of a network and the running average of its weights; recorded as a CUDA graph, or not."""
+    """Optimiser step of a network with the moving average of its weights; recorded as a CUDA graph, or not."""
 
     def __init__(self, network: nn.Module, config: TrainConfig, graph_recorder: GraphRecorder | None = None) -> None:
         parameters = list(network.parameters())
@@ -94,7 +94,7 @@ class Updates:
         self._work = work if graph_recorder is None else graph_recorder.record(work)
 
     def apply(self, rate: float, step: int) -> None:
-        """Update number 1, 2, ... with this learning rate; afterwards the gradients are zero."""
+        """Apply update number 1, 2, ... with this learning rate; afterwards the gradients are zero."""
         for group in self.optimiser.param_groups:
             if isinstance(group["lr"], Tensor):
                 group["lr"].fill_(rate)

@@ -1,4 +1,4 @@
-"""The folder of a training: what it was asked for, how it went, where it stands, and the model in the end."""
+"""Run folder of a training: its settings, its learning curves, its checkpoint, and the model in the end."""
 
 import csv
 import io
@@ -23,12 +23,12 @@ from nsed.train.saved_model import replace_file
 
 
 def can_draw() -> bool:
-    """Whether there is something to draw with."""
+    """Plotting available: whether matplotlib is installed, to draw with."""
     return find_spec("matplotlib") is not None
 
 
 def draw_curves(table: Path, picture: Path) -> None:
-    """One small plot per column of the table, over the steps."""
+    """Draw learning curves: one small plot per column of the table, over the steps."""
     figures = import_module("matplotlib.figure")
     with table.open(encoding="utf-8") as stream:
         header, *rows = csv.reader(stream)
@@ -42,7 +42,7 @@ def draw_curves(table: Path, picture: Path) -> None:
 
 
 def tensorboard(folder: Path) -> OnValidation:
-    """Event files in the folder `tensorboard`."""
+    """TensorBoard logger: event files in the folder `tensorboard`."""
     writer = _required("lightning.fabric.loggers", "tensorboard").TensorBoardLogger(folder, name="", version="events")
 
     def log(validation: Validation) -> None:
@@ -53,7 +53,7 @@ def tensorboard(folder: Path) -> OnValidation:
 
 
 def wandb(folder: Path) -> OnValidation:
-    """A run named after the folder."""
+    """Weights & Biases logger: a run named after the folder."""
     run = _required("wandb", "wandb").init(project="nsed", name=folder.name, dir=str(folder))
     return lambda validation: run.log(_numbers(validation), step=validation.step)
 
@@ -85,7 +85,7 @@ class RunFolder:
         self.path, self.checkpoint = path, path / CHECKPOINT
 
     def begin(self, settings: Config, facts: Mapping[str, Any]) -> None:
-        """Write down what is going to be done."""
+        """Write settings and provenance: what is going to be done."""
         try:
             self.path.mkdir(parents=True, exist_ok=True)
             replace_file(self.path / SETTINGS, to_yaml(settings).encode())
@@ -94,11 +94,11 @@ class RunFolder:
             raise ModelFileError(self.path, f"cannot be the folder of a training: {error.strerror}") from None
 
     def keep_curves(self, validations: Sequence[Validation]) -> OnValidation:
-        """Write the curves of a growing list of validations whenever there is a new one."""
+        """Keep learning curves: write those of a growing list of validations whenever there is a new one."""
         return lambda _: self.write_curves(validations)
 
     def write_curves(self, validations: Sequence[Validation]) -> None:
-        """All validations so far, a line each."""
+        """Write learning curves: all validations so far, a line each."""
         stream = io.StringIO()
         metrics = list(validations[0].metrics)
         writer = csv.writer(stream, lineterminator="\n")
@@ -110,14 +110,14 @@ class RunFolder:
             raise ModelFileError(self.path, f"the curves cannot be written: {error.strerror}") from None
 
     def close(self) -> None:
-        """When the model is saved, there is nothing to resume any more, and the curves can be drawn."""
+        """Remove the checkpoint when the model is saved, there is nothing to resume any more, and draw the curves."""
         shutil.rmtree(self.checkpoint, ignore_errors=True)
         if can_draw():
             draw_curves(self.path / CURVES, self.path / PLOT)
 
 
 def versions() -> dict[str, str]:
-    """Of everything that may change a result."""
+    """Package versions of everything that may change a result."""
     found = {"nsed": _own_version(), "python": platform.python_version()}
     gpu = {"gpu": torch.cuda.get_device_name()} if torch.cuda.is_available() else {}
     return found | {"torch": torch.__version__, "numpy": np.__version__} | gpu

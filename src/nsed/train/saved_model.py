@@ -1,4 +1,4 @@
-"""Models on disk: one folder with `model.json` and one safetensors file. No pickle is ever read.
+"""Model serialisation: one folder with `model.json` and one safetensors file. No pickle is ever read.
 
 `model.json` names the weights file, whose name contains the hash of its content, and is replaced last and atomically: a
 process killed at any moment leaves a folder that holds either the old model or the new one.
@@ -26,18 +26,18 @@ DESCRIPTION = "model.json"
 
 @dataclass(frozen=True)
 class SavedModel:
-    """What a model is on disk: its kind, how it was made, its vocabularies and its numbers."""
+    """Serialised model: its kind, settings, vocabularies and tensors."""
 
     kind: str
     config: Mapping[str, Any]
     vocabularies: Mapping[str, Vocabulary]
     tensors: Mapping[str, Tensor]
     record: Mapping[str, Any] = field(default_factory=dict)
-    """What training has to tell: data, iterations, scores."""
+    """Training metadata: data, iterations, scores."""
 
 
 def write_model(path: str | Path, model: SavedModel) -> None:
-    """Save to a folder, which is made if need be."""
+    """Save to a folder, which is made if need be, atomically."""
     folder, content = Path(path), format_tensors({name: t.contiguous() for name, t in model.tensors.items()})
     weights = f"weights-{_digest(content)[:12]}.safetensors"
     description = {
@@ -61,7 +61,7 @@ def write_model(path: str | Path, model: SavedModel) -> None:
 
 
 def read_model(path: Path) -> SavedModel:
-    """What `write_model` wrote."""
+    """Load what `write_model` wrote."""
     description = _read_description(path)
     content = _read(path / description["weights"])
     if _digest(content) != description["sha256"]:
@@ -95,7 +95,7 @@ def _read_description(folder: Path) -> dict[str, Any]:
 
 
 def _weights_in(folder: Path) -> str | None:
-    """The weights file of the model that is in a folder already."""
+    """Weights file of the model that is in a folder already."""
     try:
         return str(_read_description(folder)["weights"])
     except ModelFileError:
@@ -111,13 +111,13 @@ def _read(path: Path) -> bytes:
 
 
 def _hint(folder: Path) -> str:
-    """What may have been meant."""
+    """Suggestion: what may have been meant."""
     unfinished = (folder / "checkpoint" / DESCRIPTION).exists()
     return " (the training here is not finished: go on with nsed train --resume)" if unfinished else ""
 
 
 def replace_file(path: Path, content: bytes) -> None:
-    """Write beside the file, make sure it is on the disk, then put it in the file's place."""
+    """Replace a file atomically: write beside it, make sure it is on the disk (fsync), then put it in its place."""
     beside = path.with_name(path.name + ".part")
     try:
         with beside.open("wb") as stream:

@@ -1,4 +1,4 @@
-"""Pairs to learn from and pairs to validate with: held out at random where nobody says which."""
+"""Train/validation split: pairs to learn from and to validate with, held out at random where nobody says which."""
 
 from random import Random
 
@@ -28,7 +28,7 @@ def split(pairs: Pairs, validation: Pairs | None, *, seed: int) -> tuple[Pairs, 
 
 
 def transduction_split(pairs: Pairs, validation: Pairs | None, *, seed: int) -> tuple[Pairs, Pairs]:
-    """Positive pairs to learn from and to validate with; validation sources that are also learned from do not count."""
+    """Split for transduction: positive pairs; validation sources that are also learned from do not count."""
     positives = pairs.positives()
     if not len(positives):
         raise ArgumentError("pairs", got="no positive pair", expected="at least one to learn from")
@@ -38,13 +38,13 @@ def transduction_split(pairs: Pairs, validation: Pairs | None, *, seed: int) -> 
 
 
 def labelled_split(pairs: Pairs, validation: Pairs | None, *, seed: int) -> tuple[Pairs, Pairs]:
-    """The same with labels of both kinds on both sides: to learn, to set a threshold, and to calibrate."""
+    """Split for matching, with labels of both kinds on both sides: to learn, to set a threshold, and to calibrate."""
     training, held_out = split(_labelled(pairs, "labels"), validation, seed=seed)
     return training, _labelled(held_out, "labels of the validation pairs")
 
 
 def unseen(validation: Pairs, training: Pairs) -> Pairs:
-    """Validation pairs whose source is not learned from; all of them, where every source is.
+    """Unseen validation pairs, whose source is not learned from; all of them, where every source is.
 
     A dictionary gives words with several pronunciations to both sides of a split, and says so nowhere.
     """

@@ -1,4 +1,4 @@
-"""The strategy of a training: one process, or several that share every batch (Lightning Fabric, extra `train`)."""
+"""Distribution strategy: one process, or data parallelism over several (Lightning Fabric, extra `train`)."""
 
 import os
 from abc import ABC, abstractmethod
@@ -17,7 +17,7 @@ from nsed.train.task import Task
 
 
 def chosen_device(config: TrainConfig) -> torch.device:
-    """The device that the settings name; auto is a GPU if there is one."""
+    """Device that the settings name; auto is a GPU if there is one."""
     if config.device == "auto":
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
     try:
@@ -28,37 +28,37 @@ def chosen_device(config: TrainConfig) -> torch.device:
 
 
 class Strategy(ABC):
-    """The processes that train together: all have the same weights, each works on its own rows of a batch."""
+    """Distribution strategy: processes that train together; all have the same weights, each its own rows of a batch."""
 
     device: torch.device
     rank: int
-    """The number of this process; only the first, 0, writes and talks."""
+    """Process rank: the number of this process; only the first, 0, writes and talks."""
     count: int
 
     graph_recorder: GraphRecorder | None = None
-    """Makes CUDA graphs, where they are wanted."""
+    """CUDA graph recorder, where graphs are wanted."""
 
     @abstractmethod
     def gradients(self, task: Task) -> Gradients:
-        """How this process gets the gradient of the whole batch."""
+        """Gradient strategy: how this process gets the gradient of the whole batch."""
 
     @abstractmethod
     def wait(self) -> None:
-        """Until all have come here."""
+        """Barrier: wait until all have come here."""
 
     @property
     def is_first(self) -> bool:
-        """Whether this process writes and talks."""
+        """Rank zero: whether this process writes and talks."""
         return self.rank == 0
 
     def own(self, rows: np.ndarray) -> tuple[np.ndarray, float]:
-        """This process' rows of a batch, and the weight of their mean loss in the mean over all processes."""
+        """Batch shard: this process' rows of a batch, and the weight of their mean loss over all processes."""
         mine = rows[self.rank :: self.count]
         return (mine, len(mine) * self.count / len(rows)) if len(mine) else (rows[:1], 0.0)
 
 
 class SingleDevice(Strategy):
-    """A single process on a single device."""
+    """Single-device strategy: a single process."""
 
     rank, count = 0, 1
 
@@ -76,7 +76,7 @@ class SingleDevice(Strategy):
 
 
 class DataParallel(Strategy):
-    """One process per device, started here or by `torchrun`."""
+    """Data-parallel strategy: one process per device, started here or by `torchrun`."""
 
     def __init__(self, config: TrainConfig) -> None:
         if find_spec("lightning") is None:
@@ -98,7 +98,7 @@ class DataParallel(Strategy):
 
 
 class Objective(nn.Module):
-    """A task's loss as a module, which is what Fabric can share among processes."""
+    """Loss module: a task's loss as a module, which is what Fabric can share among processes."""
 
     def __init__(self, task: Task) -> None:
         super().__init__()
@@ -111,7 +111,7 @@ class Objective(nn.Module):
 
 
 class Averaged(Gradients):
-    """The gradient of each process' rows, averaged over the processes while it is computed."""
+    """All-reduced gradient of each process' rows, averaged over the processes while it is computed."""
 
     def __init__(self, task: Task, fabric: Any) -> None:
         self._task, self._fabric, self._objective = task, fabric, fabric.setup_module(Objective(task))
@@ -124,10 +124,10 @@ class Averaged(Gradients):
 
 
 def is_first_process() -> bool:
-    """Whether this process writes and talks; known before there is a strategy, from whoever started the processes."""
+    """Rank zero, whether this process writes and talks; known before there is a strategy, from whoever started it."""
     return int(os.environ.get("RANK", os.environ.get("LOCAL_RANK", "0"))) == 0
 
 
 def strategy_for(config: TrainConfig) -> Strategy:
-    """As many processes as the settings say."""
+    """Distribution strategy of as many processes as the settings say."""
     return SingleDevice(config) if config.devices == 1 else DataParallel(config)

@@ -13,18 +13,18 @@ from nsed.train.config import NetworkConfig
 from nsed.types import PerPair
 
 Batch = tuple[Tensor, ...]
-"""Some training pairs as tensors, in whatever form the task's loss needs."""
+"""Training batch: some pairs as tensors, in whatever form the task's loss needs."""
 
 SLICE_CELLS = {"cpu": 2**15, "cuda": 2**21}
-"""Cells of lattices whose losses are computed at once: what fits the cache of a CPU, or the memory of a small GPU."""
+"""Slice size in lattice cells whose losses are computed at once: what fits a CPU's cache, or a small GPU's memory."""
 
 
 class Task(ABC):
-    """A network with its data."""
+    """Training task: a network with its data."""
 
     network: nn.Module
     metric: str
-    """The number of a validation that decides which model is best."""
+    """Model selection metric: the number of a validation that decides which model is best."""
     higher_is_better: bool
     most_cells: int | None = None
     """Cells of lattices that are computed at once, about; larger batches are cut into slices, with None never.
@@ -35,30 +35,30 @@ class Task(ABC):
     @property
     @abstractmethod
     def sizes(self) -> np.ndarray:
-        """How long each training pair is, for batches of similar length."""
+        """Pair sizes: how long each training pair is, for batches of similar length."""
 
     @abstractmethod
     def widths(self, rows: np.ndarray, *, multiple: int = 1) -> tuple[int, ...]:
-        """How wide a batch of these training pairs is, on each side; a `multiple` of a number, so that few occur."""
+        """Padded widths of a batch of these pairs, on each side; a `multiple` of a number, so that few occur."""
 
     @abstractmethod
     def batch(self, rows: Int[Tensor, " batch"], widths: tuple[int, ...]) -> Batch:
-        """These training pairs, padded to these widths, where the rows and the network are; nothing waits."""
+        """Padded batch of these training pairs, of these widths, where the rows and the network are; nothing waits."""
 
     @abstractmethod
     def loss(self, batch: Batch) -> Tensor:
-        """Mean loss of a batch that is where the network is."""
+        """Mean loss of a batch that is on the network's device."""
 
     @abstractmethod
     def validate(self) -> Mapping[str, float]:
-        """All numbers of a validation, the deciding one among them."""
+        """Validation metrics, the deciding one among them."""
 
 
 class PairTask(Task):
-    """A network that learns from pairs of strings. Abstract: a model has its loss per pair and its validation."""
+    """Training task on pairs of strings. Abstract: a model has its loss per pair and its validation."""
 
     in_slices = True
-    """Whether large batches are cut into slices, see `most_cells`."""
+    """Microbatching: whether large batches are cut into slices, see `most_cells`."""
 
     def __init__(
         self,
@@ -92,4 +92,4 @@ class PairTask(Task):
 
     @abstractmethod
     def pair_losses(self, batch: PairBatch) -> PerPair:
-        """The loss of each pair."""
+        """Loss of each pair."""

@@ -1,4 +1,4 @@
-"""The training loop, and the order of its data. It knows tasks, not models."""
+"""Training loop, and the order of its data. It knows tasks, not models."""
 
 import math
 import time
@@ -19,11 +19,11 @@ from nsed.train.strategy import SingleDevice, Strategy
 from nsed.train.task import Task
 
 POOL = 50
-"""Batches whose pairs are sorted by length together."""
+"""Bucketing pool: batches whose pairs are sorted by length together."""
 
 
 def epoch_batches(sizes: np.ndarray, *, batch_pairs: int, seed: int, epoch: int) -> list[np.ndarray]:
-    """The batches of an epoch, as rows of the data: the same for the same seed and epoch, whenever they are asked for.
+    """Batches of an epoch, as rows of the data: the same for the same seed and epoch, whenever they are asked for.
 
     Every row comes once; `sizes` says how long each pair is.
     """
@@ -38,7 +38,7 @@ def epoch_batches(sizes: np.ndarray, *, batch_pairs: int, seed: int, epoch: int)
 
 
 class Trainer:
-    """Trains a task's network, and leaves it with the weights of its best validation.
+    """Trainer of a task's network, which it leaves with the weights of its best validation.
 
     With a folder, every validation saves a checkpoint there, and `resume` goes on from it, to the same weights as
     without interruption. The `identity` says what the training is; a checkpoint of another one is refused.
@@ -66,7 +66,7 @@ class Trainer:
         self._epoch, self._batches = -1, [task.sizes[:0]]
 
     def resume(self) -> bool:
-        """Go on from the folder's checkpoint, if there is one."""
+        """Resume from the folder's checkpoint, if there is one."""
         if self.folder is None:
             return False
         found = load_checkpoint(self.folder, self.task.network, self.updates.optimiser, identity=self.identity)
@@ -88,13 +88,13 @@ class Trainer:
             self.task.network.load_state_dict(self.best_weights)
 
     def advance(self) -> Tensor:
-        """One more update; its loss is still on its way from the device."""
+        """Train for one more update; its loss is still on its way from the device."""
         self.step += 1
         return self._update()
 
     @property
     def record(self) -> dict[str, object]:
-        """What the training has to tell: its steps, the best of them, and how good that was."""
+        """Training metadata: its steps, the best of them, and how good that was."""
         return {"steps": self.step, "best_step": self.best_step, self.task.metric: self.best}
 
     def _run(self, on_step: OnStep, on_validation: OnValidation) -> None:
@@ -113,7 +113,7 @@ class Trainer:
                     break
 
     def _reseed(self) -> None:
-        """Random numbers depend on seed, step and process alone, so that a resumed training draws the same ones."""
+        """Seed the random numbers by seed, step and process alone, so that a resumed training draws the same ones."""
         entropy = [self.config.seed, self.step, self.strategy.rank]
         torch.manual_seed(int(np.random.SeedSequence(entropy).generate_state(1)[0]))
 
@@ -129,7 +129,7 @@ class Trainer:
         return self.gradients.add(rows, weight / self.config.accumulate)
 
     def _rows(self, number: int) -> np.ndarray:
-        """The rows of batch 0, 1, 2, ... of the whole training."""
+        """Data order: the rows of batch 0, 1, 2, ... of the whole training."""
         epoch, place = divmod(number, -(-len(self.task.sizes) // self.config.batch_pairs))
         if epoch != self._epoch:
             self._batches = epoch_batches(

@@ -1,4 +1,4 @@
-"""The addresses of the JSON API."""
+"""JSON API routes: the addresses of the verbs."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -38,7 +38,7 @@ FAILURES: dict[int | str, dict[str, Any]] = {
 
 
 class Api:
-    """The verbs, checked against the limits and done in turn."""
+    """JSON API: the verbs, checked against the limits and done in turn."""
 
     def __init__(
         self, served_models: ServedModels, limits: Limits, corrections: RequestOverrides, workers: Workers
@@ -52,7 +52,7 @@ class Api:
         self._queues: dict[tuple[str, int, int | None, bool], RequestBatcher] = {}
 
     def router(self) -> APIRouter:
-        """All verbs at their addresses."""
+        """FastAPI router: all verbs at their addresses."""
         router = APIRouter(prefix="/api", responses=FAILURES, tags=["api"])
         router.get("/models", summary="Models and limits")(self.models)
         router.post("/transduce", summary="The most probable targets of sources")(self.transduce)

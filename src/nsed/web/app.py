@@ -1,4 +1,4 @@
-"""The application: the page, the API, and what surrounds them."""
+"""ASGI application: the page, the API, and the middleware that surrounds them."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
@@ -24,7 +24,7 @@ TYPES = {"html": "text/html", "css": "text/css", "js": "text/javascript", "svg":
 
 
 def page_router() -> APIRouter:
-    """The page at `/`, its files below `/static`."""
+    """Static files router: the page at `/`, its files below `/static`."""
     contents, router = _contents(), APIRouter(include_in_schema=False)
 
     @router.get("/")
@@ -39,7 +39,7 @@ def page_router() -> APIRouter:
 
 
 def _contents() -> Mapping[str, str]:
-    """The files of the page by name, and the style of explanations."""
+    """Static file contents by name, and the style of explanations."""
     folder = files("nsed.web") / "static"
     written = {file.name: file.read_text(encoding="utf-8") for file in folder.iterdir() if file.is_file()}
     return {**written, "explain.css": STYLE}
@@ -55,7 +55,7 @@ REQUESTS = ("TransduceRequest", "PairsRequest", "ExplainRequest", "RulesRequest"
 
 
 def tell_limits(schema: dict[str, Any], names: Iterable[str], limits: Limits) -> None:
-    """Add to a description which models there are, and how long and how many strings may be."""
+    """Document limits in the OpenAPI schema: which models there are, and how long and how many strings may be."""
     records, served = schema["components"]["schemas"], list(names)
     for name in (*REQUESTS, "AskedPair"):
         for field, told in records[name]["properties"].items():
@@ -66,7 +66,7 @@ def tell_limits(schema: dict[str, Any], names: Iterable[str], limits: Limits) ->
 
 
 def _alternatives(told: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """What a field may be: of one that may be left out, the other."""
+    """Schema alternatives: what a field may be; of an optional one, the other."""
     yield from told.get("anyOf", [told])
 
 
@@ -91,13 +91,13 @@ HEADERS = {
 
 
 class Protection:
-    """An application with another one inside."""
+    """ASGI middleware that limits the request body and adds headers: an application with another one inside."""
 
     def __init__(self, app: ASGIApp, largest: int) -> None:
         self._app, self._largest = app, largest
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """See ASGI."""
+        """ASGI call, see there."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
@@ -106,7 +106,7 @@ class Protection:
         await inner(scope, _again(body or b"", receive), _with_headers(send))
 
     async def _read(self, receive: Receive) -> bytes | None:
-        """The body, as far as it may be long; None if it is longer, or if the client went away."""
+        """Request body, as far as it may be long; None if it is longer, or if the client went away."""
         parts, size, more = [], 0, True
         while more:
             message = await receive()
@@ -122,7 +122,7 @@ class Protection:
 
 
 def _again(body: bytes, receive: Receive) -> Receive:
-    """What was read can be read again, once."""
+    """Replayed request body: what was read can be read again, once."""
     unread = True
 
     async def read() -> Message:
@@ -147,7 +147,7 @@ def _with_headers(send: Send) -> Send:
 def make_app(
     models: Iterable[ServedModel], limits: Limits | None = None, exceptions: Overrides = NO_OVERRIDES
 ) -> FastAPI:
-    """An ASGI application that serves these models.
+    """ASGI application that serves these models.
 
     Raises `DataError` where the exceptions contradict themselves, and `ArgumentError` where two models have one name.
     """

@@ -86,7 +86,7 @@ def _check_installed() -> None:
 
 
 def _with_rules(served: list[ServedModel], given: list[str]) -> list[ServedModel]:
-    """The models, those that are named with the rules in their file."""
+    """Models with rules: those that are named get the rules in their file."""
     files = dict(_named(one, [model.name for model in served]) for one in given)
     return [_counted(one, files[one.name]) if one.name in files else one for one in served]
 

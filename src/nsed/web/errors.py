@@ -1,4 +1,4 @@
-"""What the server answers when it cannot: always an `error` with a code and a message."""
+"""HTTP error responses: always an `error` with a code and a message."""
 
 from collections.abc import Mapping
 from http import HTTPStatus
@@ -13,13 +13,13 @@ from nsed.web.limits import ApiError
 
 
 def answer(error: ApiError) -> JSONResponse:
-    """The answer that says what is wrong; whatever text it quotes can be written."""
+    """Error response that says what is wrong; whatever text it quotes can be written."""
     told = {"code": error.code, "message": _writable(error.message), "field": error.field and _writable(error.field)}
     return JSONResponse({"error": told}, status_code=error.status, headers=error.headers)
 
 
 def from_nsed(error: NsedError) -> ApiError:
-    """A complaint of a model, for those who asked it."""
+    """API error from an `NsedError`: a complaint of a model, for those who asked it."""
     if isinstance(error, ApiError):
         return error
     if isinstance(error, NotExplainableError):
@@ -28,7 +28,7 @@ def from_nsed(error: NsedError) -> ApiError:
 
 
 def add_handlers(app: FastAPI) -> None:
-    """Answer all failures in the same form."""
+    """Register exception handlers: all failures are answered in the same form."""
 
     @app.exception_handler(NsedError)
     async def complaint(_: Request, error: NsedError) -> JSONResponse:
@@ -51,7 +51,7 @@ def add_handlers(app: FastAPI) -> None:
 
 
 def _from_validation(fault: Mapping[str, object]) -> ApiError:
-    """The first fault of a request's shape; what was sent is not repeated."""
+    """API error from a validation error: the first fault of a request's shape; what was sent is not repeated."""
     if fault["type"] == "json_invalid":
         return ApiError(400, "bad_json", "the body is no JSON")
     place = fault["loc"]
@@ -61,5 +61,5 @@ def _from_validation(fault: Mapping[str, object]) -> ApiError:
 
 
 def _writable(text: str) -> str:
-    """Halves of characters, which no encoding can write, by their numbers."""
+    """Surrogate-free text: halves of characters, which no encoding can write, by their numbers."""
     return text.encode("utf-8", "backslashreplace").decode("utf-8")

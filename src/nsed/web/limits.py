@@ -1,4 +1,4 @@
-"""How much one request may ask for, and how long it may take."""
+"""Request limits and timeout: how much one request may ask for, and how long it may take."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ _UNWRITABLE = frozenset("\0") | frozenset(map(chr, range(0xD800, 0xE000)))
 
 
 class ApiError(NsedError):
-    """Why not: the status of HTTP, a word for programs, a sentence for people, and the field of the request."""
+    """API error: the status of HTTP, a code for programs, a sentence for people, and the field of the request."""
 
     def __init__(
         self, status: int, code: str, message: str, *, field: str | None = None, retry_after: int | None = None
@@ -21,7 +21,7 @@ class ApiError(NsedError):
 
 @dataclass(frozen=True)
 class Limits:
-    """What the server takes on. A request beyond it is refused with a message, before any work is done.
+    """Request limits. A request beyond them is refused with a message, before any work is done.
 
     >>> Limits(length=5).check_texts("sources", ["short", "longer"])
     Traceback (most recent call last):
@@ -29,33 +29,33 @@ class Limits:
     """
 
     items: int = 100
-    """Strings, or pairs, in a request."""
+    """Maximum items: strings, or pairs, in a request."""
     length: int = 200
-    """Characters of a string."""
+    """Maximum string length in characters."""
     cells: int = 1_000_000
-    """Cells of the lattices of all pairs of a request: length times length, added up; about two seconds of work."""
+    """Maximum lattice cells of all pairs of a request: length times length, added up; about two seconds of work."""
     explained: int = 40
-    """Symbols of each string of a pair that is drawn: a picture has a box for each two of them."""
+    """Maximum symbols of each string of a pair that is drawn: a picture has a box for each two of them."""
     nbest: int = 20
-    """Targets per source."""
+    """Maximum n-best size: targets per source."""
     beam: int = 20
-    """Prefixes followed at once."""
+    """Maximum beam width: prefixes followed at once."""
     body: int = 2**18
-    """Bytes of a request."""
+    """Maximum request body in bytes."""
     waiting: int = 10_000
-    """Strings, pairs and explanations that may wait for their turn; then the server says that it is busy."""
+    """Backpressure: strings, pairs and explanations that may wait for their turn; beyond it the server is busy."""
     timeout: float = 30.0
-    """Seconds, waiting included."""
+    """Request timeout in seconds, waiting included."""
     threads: int = 1
-    """Threads that compute. Python lets one run at a time, so that more rarely help on a CPU."""
+    """Worker threads that compute. Python lets one run at a time, so that more rarely help on a CPU."""
 
     def told(self) -> dict[str, int | float]:
-        """What clients should know."""
+        """Public limits, which clients should know."""
         names = ("items", "length", "cells", "explained", "nbest", "beam", "body", "timeout")
         return {name: getattr(self, name) for name in names}
 
     def check_count(self, field: str, things: Sequence[object]) -> None:
-        """Raise `ApiError` if there are none, or too many."""
+        """Item limit: raise `ApiError` if there are none, or too many."""
         if not things:
             raise ApiError(422, "empty", "the list is empty, at least one is needed", field=field)
         if len(things) > self.items:
@@ -63,7 +63,7 @@ class Limits:
             raise ApiError(422, "too_many", message, field=field)
 
     def check_texts(self, field: str, texts: Iterable[str]) -> None:
-        """Raise `ApiError` for a string that is too long or that no text can have."""
+        """String length limit: raise `ApiError` for a string that is too long or that no text can have."""
         for text in texts:
             if len(text) > self.length:
                 message = f"a string has {len(text)} characters, at most {self.length} are taken"
@@ -73,20 +73,20 @@ class Limits:
                 raise ApiError(422, "no_text", message, field=field)
 
     def check_cells(self, field: str, pairs: Iterable[tuple[str, str]]) -> None:
-        """Raise `ApiError` for pairs that are too long together."""
+        """Lattice cell limit: raise `ApiError` for pairs that are too long together."""
         cells = sum((1 + len(source)) * (1 + len(target)) for source, target in pairs)
         if cells > self.cells:
             message = f"the pairs have {cells} cells (length times length), at most {self.cells} are taken: send fewer"
             raise ApiError(422, "too_large", message, field=field)
 
     def check_width(self, nbest: int, beam: int | None) -> None:
-        """Raise `ApiError` for a search that is too wide."""
+        """Search limit: raise `ApiError` for an n-best list or beam that is too wide."""
         for field, value, most in (("nbest", nbest, self.nbest), ("beam", beam or 1, self.beam)):
             if value > most:
                 raise ApiError(422, "too_large", f"got {value}, at most {most} is taken", field=field)
 
     def check_drawn(self, field: str, symbols: Sequence[str]) -> None:
-        """Raise `ApiError` for a string with too many symbols for a picture."""
+        """Drawing limit: raise `ApiError` for a string with too many symbols for a picture."""
         if len(symbols) > self.explained:
             message = f"the string has {len(symbols)} symbols, at most {self.explained} are explained"
             raise ApiError(422, "too_long", message, field=field)

@@ -1,4 +1,4 @@
-"""Request batching: work that takes its turn, and sources of several requests, transduced at once."""
+"""Request batching and backpressure: work takes its turn, and sources of several requests are transduced at once."""
 
 import asyncio
 from collections import deque
@@ -15,7 +15,7 @@ T = TypeVar("T")
 
 
 class Workers:
-    """Threads that compute, and how much waits for them."""
+    """Worker thread pool, and how much waits for it (backpressure)."""
 
     def __init__(self, limits: Limits) -> None:
         self._limits = limits
@@ -23,16 +23,16 @@ class Workers:
         self.waiting = 0
 
     async def run(self, work: Callable[[], T]) -> T:
-        """The result of some work. Raises `ApiError` if too much waits already, or if it takes too long."""
+        """Run some work within the limits. Raises `ApiError` if too much waits already, or if it takes too long."""
         with self.counted(1):
             return await self.in_time(self.thread(work))
 
     async def thread(self, work: Callable[[], T]) -> T:
-        """The result of some work, which is never begun if nobody waits for it any longer."""
+        """Run some work in a worker thread; it is never begun if nobody waits for it any longer."""
         return await asyncio.get_running_loop().run_in_executor(self._threads, work)
 
     async def in_time(self, result: Awaitable[T]) -> T:
-        """A result. Raises `ApiError` if it takes too long."""
+        """Timeout: a result. Raises `ApiError` if it takes too long."""
         try:
             return await asyncio.wait_for(result, self._limits.timeout)
         except TimeoutError:
@@ -41,7 +41,7 @@ class Workers:
 
     @contextmanager
     def counted(self, items: int) -> Iterator[None]:
-        """While these wait. Raises `ApiError` if too many do already."""
+        """Backpressure: count these while they wait. Raises `ApiError` if too many do already."""
         if self.waiting + items > self._limits.waiting:
             raise ApiError(503, "busy", "too much waits for its turn already: try again soon", retry_after=2)
         self.waiting += items
@@ -51,23 +51,23 @@ class Workers:
             self.waiting -= items
 
     def close(self) -> None:
-        """Let the threads go."""
+        """Shut down the worker threads."""
         self._threads.shutdown(wait=False, cancel_futures=True)
 
 
 BATCH_SOURCES, BATCH_COST = 64, 5_000
-"""Sources taken at once at most, and characters times beam: about a second of work, then others get their turn."""
+"""Batch limits: sources taken at once, and characters times beam: about a second of work, then others get a turn."""
 
 
 class Ticket(NamedTuple):
-    """A source that waits for its answers."""
+    """Queued request: a source that waits for its answers."""
 
     source: str
     answers: "asyncio.Future[Answers]"
 
 
 class RequestBatcher:
-    """The queue of all who ask the same of the same model; `work` answers many sources at once."""
+    """Request batcher: the queue of all who ask the same of the same model; `work` answers many sources at once."""
 
     def __init__(self, workers: Workers, work: Callable[[Sequence[str]], list[Answers]], *, beam: int) -> None:
         self._workers, self._work, self._beam = workers, work, beam
@@ -75,7 +75,7 @@ class RequestBatcher:
         self._serving: asyncio.Task[None] | None = None
 
     async def answers(self, sources: Sequence[str]) -> list[Answers]:
-        """The answers of each source. Raises `ApiError` if too much waits already, or if it takes too long."""
+        """Batched answers of each source. Raises `ApiError` if too much waits already, or if it takes too long."""
         loop = asyncio.get_running_loop()
         with self._workers.counted(len(sources)):
             tickets = [Ticket(source, loop.create_future()) for source in sources]
@@ -89,7 +89,7 @@ class RequestBatcher:
             await self._answer(batch)
 
     def _next(self) -> list[Ticket]:
-        """The first that still wait, as many as can be answered in about a second."""
+        """Next batch: the first that still wait, as many as can be answered in about a second."""
         batch: list[Ticket] = []
         room = BATCH_COST
         while self._tickets and len(batch) < BATCH_SOURCES:
@@ -113,7 +113,7 @@ class RequestBatcher:
                 ticket.answers.set_result(answers)
 
     async def _answer_failed(self, batch: Sequence[Ticket], error: Exception) -> None:
-        """One by one: what is wrong with a source is told to the one who asked, and to nobody else."""
+        """Error isolation, one by one: what is wrong with a source is told to the one who asked, and to nobody else."""
         if len(batch) == 1:
             if not batch[0].answers.done():
                 batch[0].answers.set_exception(error)

@@ -1,4 +1,4 @@
-"""What is asked and answered, as OpenAPI shows it."""
+"""Request and response schemas, as OpenAPI shows them."""
 
 from typing import Any, Literal
 
@@ -8,7 +8,7 @@ Picture = Literal["alpha", "posteriors", "lattice", "waterfall"]
 
 
 class Asked(BaseModel):
-    """A request; fields that nobody knows are mistakes."""
+    """Request; unknown fields are errors."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -16,7 +16,7 @@ class Asked(BaseModel):
 
 
 class AskedPair(BaseModel):
-    """Two strings."""
+    """Pair of strings."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -25,7 +25,7 @@ class AskedPair(BaseModel):
 
 
 class TransduceRequest(Asked):
-    """Sources to be turned into targets."""
+    """Transduction request: sources to be turned into targets."""
 
     sources: list[str] = Field(examples=[["flagships", "thought"]])
     nbest: int = Field(1, ge=1, description="Targets per source, the most probable first.")
@@ -34,13 +34,13 @@ class TransduceRequest(Asked):
 
 
 class PairsRequest(Asked):
-    """Pairs to be decided on, or aligned."""
+    """Matching or alignment request: pairs to be decided on, or aligned."""
 
     pairs: list[AskedPair]
 
 
 class ExplainRequest(Asked):
-    """One pair to be explained."""
+    """Explanation request: one pair."""
 
     source: str = Field(examples=["flagships"])
     target: str | None = Field(None, description="Of a transducer, if left out: what it writes itself.")
@@ -50,7 +50,7 @@ class ExplainRequest(Asked):
 
 
 class RulesRequest(Asked):
-    """Rules of a model: in given pairs, in those the server was started with, or of the weights alone."""
+    """Rules request: in given pairs, in those the server was started with, or of the weights alone."""
 
     pairs: list[AskedPair] | None = None
     by: Literal["support", "surprise"] = "support"
@@ -58,14 +58,14 @@ class RulesRequest(Asked):
 
 
 class Script(BaseModel):
-    """Edit operations: `a` stays, `a→b` is substituted, `-a` deleted, `+b` inserted."""
+    """Edit script: `a` stays, `a→b` is substituted, `-a` deleted, `+b` inserted."""
 
     text: str
     edits: list[dict[str, Any]]
 
 
 class Answer(BaseModel):
-    """One target. Its log-probability is the model's own, null where the model cannot write it."""
+    """Transduced target. Its log-probability is the model's own, null where the model cannot write it."""
 
     target: str
     symbols: list[str]
@@ -76,7 +76,7 @@ class Answer(BaseModel):
 
 
 class Answers(BaseModel):
-    """The targets of one source, and symbols that the model has never seen."""
+    """N-best targets of one source, and symbols that the model has never seen."""
 
     source: str
     answers: list[Answer]
@@ -84,14 +84,14 @@ class Answers(BaseModel):
 
 
 class TransduceResponse(BaseModel):
-    """An entry per source, in the order asked."""
+    """Transduction response: an entry per source, in the order asked."""
 
     model: str
     results: list[Answers]
 
 
 class Decided(BaseModel):
-    """Whether a pair matches, and how probably."""
+    """Match decision: whether a pair matches, and how probably."""
 
     source: str
     target: str
@@ -102,14 +102,14 @@ class Decided(BaseModel):
 
 
 class MatchResponse(BaseModel):
-    """An entry per pair, in the order asked."""
+    """Matching response: an entry per pair, in the order asked."""
 
     model: str
     results: list[Decided]
 
 
 class Aligned(BaseModel):
-    """A pair and the operations that make one of the other."""
+    """Aligned pair and the edit operations that make one of the other."""
 
     source: str
     target: str
@@ -117,14 +117,14 @@ class Aligned(BaseModel):
 
 
 class AlignResponse(BaseModel):
-    """An entry per pair, in the order asked."""
+    """Alignment response: an entry per pair, in the order asked."""
 
     model: str
     results: list[Aligned]
 
 
 class ExplainResponse(BaseModel):
-    """Scripts, tables and contributions (see the documentation of explanations), and what was drawn of them."""
+    """Explanation response: scripts, tables and contributions (see the documentation of explanations), and pictures."""
 
     model: str
     source: str
@@ -136,7 +136,7 @@ class ExplainResponse(BaseModel):
 
 
 class RulesResponse(BaseModel):
-    """The first rules, and in how many pairs they were counted; 0 if they are the weights'."""
+    """Rules response: the first rules, and in how many pairs they were counted; 0 if they are the weights'."""
 
     model: str
     pairs: int
@@ -145,14 +145,14 @@ class RulesResponse(BaseModel):
 
 
 class Example(BaseModel):
-    """Something to try."""
+    """Example input, something to try."""
 
     source: str
     target: str | None = None
 
 
 class ModelCard(BaseModel):
-    """What a model is called and can do."""
+    """Model card: what a model is called and can do."""
 
     name: str
     title: str
@@ -162,7 +162,7 @@ class ModelCard(BaseModel):
 
 
 class ModelsResponse(BaseModel):
-    """All models that are served, and what a request may ask for."""
+    """Models response: all that are served, and what a request may ask for."""
 
     models: list[ModelCard]
     limits: dict[str, int | float]
@@ -170,7 +170,7 @@ class ModelsResponse(BaseModel):
 
 
 class Health(BaseModel):
-    """The server is there."""
+    """Health check response: the server is there."""
 
     status: Literal["ok"] = "ok"
     version: str
@@ -178,7 +178,7 @@ class Health(BaseModel):
 
 
 class Fault(BaseModel):
-    """What is wrong: a word for programs, a sentence for people, and the field of the request."""
+    """Error detail: a code for programs, a sentence for people, and the field of the request."""
 
     code: str
     message: str
@@ -186,6 +186,6 @@ class Fault(BaseModel):
 
 
 class ErrorBody(BaseModel):
-    """The answer to every request that fails."""
+    """Error response, to every request that fails."""
 
     error: Fault

@@ -1,4 +1,4 @@
-"""The models that are served: their names, what they can do, what there is to try, and their overrides."""
+"""Served models: their names, what they can do, what there is to try, and their overrides."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -17,42 +17,42 @@ from nsed.text import Pairs
 
 NO_OVERRIDES = Overrides(Pairs((), ()))
 SHOWN_PAIRS = 5
-"""Pairs of a file that are shown as examples."""
+"""Example count: pairs of a file that are shown as examples."""
 Ability = Literal["transduce", "match", "align", "explain", "rules"]
 
 EXAMPLES: Mapping[str, tuple[str, ...]] = {
     "g2p-en": ("flagships", "thought", "colonel", "read", "supercalifragilistic"),
     "translit-ar-en": ("محمد", "القاهرة", "شكسبير", "نيويورك"),
 }
-"""Sources worth a look, of the models that come with the package."""
+"""Example sources worth a look, of the models that come with the package."""
 
 
 @dataclass(frozen=True)
 class ServedModel:
-    """A model under the name it is asked by."""
+    """Served model, under the name it is asked by."""
 
     name: str
     model: Any
     title: str = ""
     table: RuleTable | None = None
-    """Rules that were counted beforehand."""
+    """Rule table, counted beforehand."""
     examples: tuple[tuple[str, str | None], ...] = ()
 
     @classmethod
     def read(cls, path: str | Path) -> "ServedModel":
-        """From a folder or the name of a shipped model; the folder's name becomes the model's."""
+        """Load from a folder or the name of a shipped model; the folder's name becomes the model's."""
         shipped = shipped_models().get(str(path))
         name, model = (shipped.name if shipped else Path(path).resolve().name), load(path)
         examples = tuple((source, None) for source in EXAMPLES.get(name, ()))
         return cls(name, model, shipped.title if shipped else name, _own_rules(model), examples)
 
     def with_rules(self, pairs: Pairs, *, on_batch: OnBatch = ignore) -> "ServedModel":
-        """The same model with the rules in these pairs; some of which become examples, if there are none."""
+        """Copy with the rules in these pairs; some of which become examples, if there are none."""
         shown = tuple(pairs.positives())[:SHOWN_PAIRS]
         return replace(self, table=rules(self.model, pairs, on_batch=on_batch), examples=self.examples or shown)
 
     def warm_up(self) -> None:
-        """Answer once, so that what compiles at first use is compiled before anybody waits."""
+        """Warm up: answer once, so that what compiles at first use is compiled before anybody waits."""
         source = self.examples[0][0] if self.examples else "a"
         if "transduce" in self.abilities:
             self.model.transduce([source])
@@ -61,23 +61,23 @@ class ServedModel:
 
     @property
     def kind(self) -> str:
-        """Which class of model it is."""
+        """Model class name."""
         return type(self.model).__name__
 
     @property
     def abilities(self) -> list[Ability]:
-        """What may be asked of it."""
+        """Capabilities: what may be asked of it."""
         return list(_abilities(self.model))
 
     def check(self, ability: Ability) -> None:
-        """Raise `ArgumentError` if it cannot do this."""
+        """Capability check: raise `ArgumentError` if it cannot do this."""
         if ability not in self.abilities:
             able = ", ".join(self.abilities) or "nothing"
             raise ArgumentError("model", got=f"{self.name}, which can {able}", expected=f"a model that can {ability}")
 
 
 class ServedModels:
-    """All models that are served, by name."""
+    """Served models by name."""
 
     def __init__(self, models: Iterable[ServedModel]) -> None:
         self._registry: Registry[ServedModel] = Registry("model")
@@ -91,7 +91,7 @@ class ServedModels:
         return iter(self._all)
 
     def able(self, name: str, ability: Ability) -> ServedModel:
-        """The model of this name, which can do this; raises `ArgumentError` otherwise."""
+        """Capable model of this name; raises `ArgumentError` if there is none, or it cannot do this."""
         found = self._registry[name]
         found.check(ability)
         return found
@@ -109,7 +109,7 @@ def _abilities(model: object) -> Iterator[Ability]:
 
 
 def _own_rules(model: Any) -> RuleTable | None:
-    """Rules that need no data, if the model has such."""
+    """Learned rules that need no data, if the model has such."""
     if not can(model, Capability.RULES):
         return None
     try:
@@ -119,7 +119,7 @@ def _own_rules(model: Any) -> RuleTable | None:
 
 
 class RequestOverrides:
-    """Which exceptions each model has, by the symbols that it reads.
+    """Overrides of each model, by the symbols that it reads.
 
     Raises `DataError`, with file and line, where a source has a target twice.
     """
@@ -132,7 +132,7 @@ class RequestOverrides:
         return len(self._exceptions)
 
     def of(self, served: ServedModel, sources: Sequence[str]) -> Overrides:
-        """Those of some sources."""
+        """Overrides of some sources."""
         settled, split = self._settled[served.name], served.model.tokenizers.source.split
         different = {split(source): source for source in sources}
         return Overrides(

@@ -1,4 +1,4 @@
-"""The server that `nsed serve` starts."""
+"""HTTP server (uvicorn) that `nsed serve` starts."""
 
 import socket
 from collections.abc import Callable, Iterable
@@ -12,7 +12,7 @@ from nsed.web.limits import Limits
 from nsed.web.served_models import ServedModel
 
 BACKLOG = 2048
-"""Connections that may wait to be taken."""
+"""Listen backlog: connections that may wait to be taken."""
 
 
 def run_server(

@@ -1,4 +1,4 @@
-"""What the server does, without the web: plain values in, records of `schemas` out."""
+"""Service layer, the verbs without the web: plain values in, records of `schemas` out."""
 
 from collections.abc import Callable, Sequence
 from math import exp, isfinite
@@ -25,7 +25,7 @@ def transduce(
     beam: int | None = None,
     scripts: bool = False,
 ) -> list[Answers]:
-    """The most probable targets of each source, those of the exceptions first."""
+    """N-best targets of each source, overrides first."""
     found = served.model.transduce(sources, nbest=nbest, beam=beam, overrides=exceptions)
     told = _scripts(served, sources, found) if scripts and "align" in served.abilities else _no_scripts(found)
     tokenizer = served.model.tokenizers.source
@@ -36,7 +36,7 @@ def transduce(
 
 
 def match(served: ServedModel, pairs: Sequence[tuple[str, str]]) -> list[Decided]:
-    """Whether each pair matches."""
+    """Match decision of each pair."""
     model = served.model
     scores = model.score(Pairs.of(pairs))
     sure = model.calibration.probability(scores)
@@ -54,13 +54,13 @@ def match(served: ServedModel, pairs: Sequence[tuple[str, str]]) -> list[Decided
 
 
 def align(served: ServedModel, pairs: Sequence[tuple[str, str]]) -> list[Aligned]:
-    """The edit script of each pair."""
+    """Alignment: the edit script of each pair."""
     scripts = served.model.align_all(Pairs.of(pairs))
     return [Aligned(source=s, target=t, script=_script(one)) for (s, t), one in zip(pairs, scripts, strict=True)]
 
 
 def explain(served: ServedModel, asked: ExplainRequest, exceptions: Overrides, limits: Limits) -> ExplainResponse:
-    """Why a pair got its score. Raises `NotExplainableError` where the model cannot make the target at all."""
+    """Explanation of a pair's score. Raises `NotExplainableError` where the model cannot make the target at all."""
     tokenizers = served.model.tokenizers
     limits.check_drawn("source", tokenizers.source.split(asked.source))
     target, exception = _target(served, asked, exceptions)
@@ -80,7 +80,7 @@ def explain(served: ServedModel, asked: ExplainRequest, exceptions: Overrides, l
 def rules(
     served: ServedModel, pairs: Sequence[tuple[str, str]] | None, *, by: Ranking = "support", top: int = 50
 ) -> RulesResponse:
-    """The first rules: in these pairs, or those that are known of the model."""
+    """Learned rules, the first: in these pairs, or those that are known of the model."""
     table = served.table if pairs is None else rules_in(served.model, pairs)
     if table is None:
         advice = "give pairs, or start the server with --rules-data"
@@ -90,12 +90,12 @@ def rules(
 
 
 def unknown_symbols(tokenizer: Tokenizer, text: str) -> list[str]:
-    """Symbols that a model reads as one it does not know."""
+    """Out-of-vocabulary symbols, which a model reads as one it does not know."""
     return sorted({symbol for symbol in tokenizer.split(text) if symbol not in tokenizer.vocabulary})
 
 
 def finite(value: Any) -> Any:
-    """Plain values as JSON can have them: what is infinite, or no number, becomes nothing.
+    """JSON-safe plain values: what is infinite, or no number, becomes nothing.
 
     >>> finite({"log_prob": float("-inf"), "share": [0.5]})
     {'log_prob': None, 'share': [0.5]}
@@ -108,7 +108,7 @@ def finite(value: Any) -> Any:
 
 
 def _target(served: ServedModel, asked: ExplainRequest, exceptions: Overrides) -> tuple[str, bool]:
-    """What is to be explained, and whether the exceptions have it."""
+    """Target to be explained, and whether the overrides have it."""
     tokenizers = served.model.tokenizers
     settled = exceptions.by_source(tokenizers).get(tokenizers.source.split(asked.source), [])
     if asked.target is not None:
@@ -120,7 +120,7 @@ def _target(served: ServedModel, asked: ExplainRequest, exceptions: Overrides) -
 def _scripts(
     served: ServedModel, sources: Sequence[str], found: Sequence[Sequence[Transduction]]
 ) -> list[list[Script | None]]:
-    """The script of every target that the model can write."""
+    """Edit script of every target that the model can write."""
     asked = [(s, one.text) for s, best in zip(sources, found, strict=True) for one in best if isfinite(one.log_prob)]
     made = iter(served.model.align_all(Pairs.of(asked)) if asked else [])
     return [[_script(next(made)) if isfinite(one.log_prob) else None for one in best] for best in found]
@@ -142,7 +142,7 @@ def _answer(one: Transduction, script: Script | None) -> Answer:
 
 
 def _rule(table: RuleTable, rule: Rule) -> dict[str, Any]:
-    """A rule with its name and the strings of its examples, as people read them."""
+    """Rule with its name and the strings of its examples, as people read them."""
     examples = [dict(zip(("source", "target"), table.joined(one), strict=True)) for one in rule.examples]
     told: dict[str, Any] = finite(plain(rule))
     return told | {"rule": str(rule), "examples": examples}

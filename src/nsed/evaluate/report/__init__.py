@@ -1,4 +1,4 @@
-"""Report: a model and pairs in; figures, curves, groups and mistakes out, as data and as a page."""
+"""Evaluation report: a model and pairs in; figures, curves, groups and mistakes out, as data and as a page."""
 
 from nsed.evaluate.report.build import NamedModel, Wishes, evaluate
 from nsed.evaluate.report.html import to_html

@@ -1,4 +1,4 @@
-"""A model's answers to sources, and the figures, curves and groups that they make."""
+"""Transduction metrics of a model's answers to sources: figures, curves and groups."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -26,7 +26,7 @@ Symbols = tuple[str, ...]
 
 @dataclass(frozen=True)
 class AnsweredWord:
-    """A source, the targets that are right, and what languages its pairs have."""
+    """Reference word: a source, the targets that are right, and what languages its pairs have."""
 
     source: str
     length: int
@@ -37,7 +37,7 @@ class AnsweredWord:
 
 @dataclass(frozen=True)
 class AnsweredWords:
-    """What a model said to different sources, best answer first, and how far that is from what is right."""
+    """N-best outputs of a model for different sources, best first, and how far they are from the references."""
 
     words: list[AnsweredWord]
     given: Sequence[Sequence[Any]]
@@ -46,19 +46,19 @@ class AnsweredWords:
 
     @property
     def references(self) -> list[tuple[Symbols, ...]]:
-        """What is right, as symbols."""
+        """Reference targets, what is right, as symbols."""
         return [word.references for word in self.words]
 
     @property
     def outputs(self) -> list[list[Symbols]]:
-        """What was said, as symbols, best first."""
+        """N-best outputs, what was said, as symbols, best first."""
         return [[answer.symbols for answer in answers] for answers in self.given]
 
 
 def answer(
     model: Any, pairs: Pairs, *, nbest: int = 1, beam: int | None = None, progress: Progress = silent
 ) -> AnsweredWords:
-    """Transduce each different source once; any target that it has in the pairs is right."""
+    """Transduce each different source once; any target that it has in the pairs is a right reference."""
     words = _words(model, pairs)
     with progress("transducing", len(words)) as on_batch:
         given = model.transduce([word.source for word in words], nbest=nbest, beam=beam, on_batch=on_batch)
@@ -81,7 +81,7 @@ def _words(model: Any, pairs: Pairs) -> list[AnsweredWord]:
 
 
 def transduction_figures(done: AnsweredWords) -> tuple[Figure, ...]:
-    """Error rates with their intervals; of several answers also how often one is right, and how near the best is."""
+    """Error rates with confidence intervals; of several answers also n-best accuracy and oracle error rates."""
     errors, score = done.errors, done.errors.score()
     edits = np.stack([errors.edits, errors.lengths], axis=1)
     corpus = totals_interval(edits, lambda total: float(total[0] / max(total[1], 1)))
@@ -103,7 +103,7 @@ def _nbest_figures(done: AnsweredWords) -> tuple[Figure, ...]:
 
 
 def transduction_curves(done: AnsweredWords) -> tuple[Curve, ...]:
-    """Error rates by length of the source; how often one of the first k answers is right."""
+    """Error rate curve by source length; n-best accuracy, how often one of the first k answers is right."""
     groups = length_groups(_lengths(done))
     lines = tuple(
         Line(name, tuple(_point(rows, values, done) for _, rows in groups))
@@ -114,7 +114,7 @@ def transduction_curves(done: AnsweredWords) -> tuple[Curve, ...]:
 
 
 def _point(rows: np.ndarray, values: np.ndarray, done: AnsweredWords) -> Point:
-    """At the mean length of a group."""
+    """Curve point at the mean length of a group."""
     return Point(float(_lengths(done)[rows].mean()), float(values[rows].mean()), len(rows))
 
 
@@ -125,7 +125,7 @@ def _nbest_curve(done: AnsweredWords) -> Curve:
 
 
 def transduction_breakdowns(done: AnsweredWords) -> tuple[Breakdown, ...]:
-    """By the length of the source and, where languages are known, by these."""
+    """Error rate breakdowns by source length and, where languages are known, by these."""
     by_length = _breakdown("source length", length_groups(_lengths(done)), done.errors)
     by_language = category_groups([word.languages for word in done.words])
     return (by_length, _breakdown("language", by_language, done.errors)) if by_language else (by_length,)

@@ -1,4 +1,4 @@
-"""From a model and pairs to a report; compared with another model, whether one is better or only lucky."""
+"""Report building, from a model and pairs; with a significance test against another model."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -26,7 +26,7 @@ from nsed.text import Links, Pairs
 
 
 def compare_answers(ours: AnsweredWords, theirs: AnsweredWords) -> tuple[Difference, ...]:
-    """Of error rates: below zero, ours are fewer."""
+    """Compare error rates by a permutation test: below zero, ours are fewer."""
     values = {
         "cer": (ours.errors.rates, theirs.errors.rates),
         "wer": (ours.errors.wrong.astype(float), theirs.errors.wrong.astype(float)),
@@ -39,7 +39,7 @@ def compare_answers(ours: AnsweredWords, theirs: AnsweredWords) -> tuple[Differe
 
 
 def compare_decisions(ours: Decisions, theirs: Decisions) -> tuple[Difference, ...]:
-    """Of F1, each at its own threshold: above zero, ours is higher."""
+    """Compare F1, each at its own threshold, by a permutation test: above zero, ours is higher."""
     both = ours.rows, theirs.rows
     test = paired_statistic_test(*both, statistic=_f1)
     return (Difference("f1", test.difference, difference_interval(*both, statistic=_f1), test.p_value),)
@@ -57,7 +57,7 @@ Done = TypeVar("Done")
 
 
 class NamedModel(NamedTuple):
-    """A model, and what the report calls it."""
+    """Named model, as the report calls it."""
 
     name: str
     model: Any
@@ -65,20 +65,20 @@ class NamedModel(NamedTuple):
 
 @dataclass(frozen=True)
 class Wishes:
-    """What a report shall have, beyond what all have."""
+    """Report options, beyond what all have."""
 
     nbest: int = 1
-    """Transducers: answers looked at for each word."""
+    """N-best size for Transducers: answers looked at for each word."""
     beam: int | None = None
-    """Transducers: prefixes followed at once; the model's own where nothing is said."""
+    """Beam width for Transducers: prefixes followed at once; the model's own where nothing is said."""
     validation: Pairs | None = None
-    """Matchers: pairs to tune the threshold on."""
+    """Validation pairs for Matchers, to tune the threshold on."""
     alignments: Sequence[Links] | None = None
-    """Links of each pair, to compare the model's substitutions with."""
+    """Reference alignment: links of each pair, to compare the model's substitutions with."""
     against: NamedModel | None = None
-    """Another model, to compare this one with."""
+    """Baseline: another model, to compare this one with."""
     mistakes: int = 50
-    """How many of the worst errors."""
+    """Number of worst errors shown."""
 
 
 NOTHING_MORE = Wishes()
@@ -87,7 +87,7 @@ NOTHING_MORE = Wishes()
 def evaluate(
     model: NamedModel, pairs: Pairs, *, name: str = "", wishes: Wishes = NOTHING_MORE, progress: Progress = silent
 ) -> Report:
-    """Error rates of what transduces, on pairs without labels; of labelled pairs the decisions of whatever scores.
+    """Evaluate a model: error rates where it transduces unlabelled pairs, F1 of its decisions on labelled pairs.
 
     A model that can do neither with the pairs may still align them, if there are alignments to compare with.
     """
@@ -118,7 +118,7 @@ def _report(
 
 
 def _settings(model: Any, wishes: Wishes) -> dict[str, int]:
-    """How answers were searched for: no fewer prefixes than answers are followed."""
+    """Search settings: how answers were searched for; no fewer prefixes than answers are followed."""
     beam = wishes.beam or getattr(model, "beam", 0)
     return {"nbest": wishes.nbest, **({"beam": max(beam, wishes.nbest)} if beam else {})}
 
@@ -153,7 +153,7 @@ def _decisions(model: NamedModel, pairs: Pairs, wishes: Wishes, progress: Progre
 
 @dataclass(frozen=True)
 class ReportTask(Generic[Done]):
-    """What is measured of a kind of work: how it is done, and what is made of it."""
+    """Report task, what is measured of a kind of work: how it is done, and what is made of it."""
 
     kind: TaskKind
     run: Callable[[NamedModel, Pairs, Wishes, Progress], Done]

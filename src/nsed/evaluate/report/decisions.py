@@ -1,4 +1,4 @@
-"""A model's decisions about labelled pairs, and the figures, curves and groups that they make."""
+"""Matching metrics of a model's decisions about labelled pairs: figures, curves and groups."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -33,24 +33,24 @@ OPTIMISTIC = "tuned on these very pairs: optimistic"
 
 @dataclass(frozen=True)
 class Decisions:
-    """Scores of labelled pairs, the threshold, and probabilities where the model has them."""
+    """Match decisions: scores of labelled pairs, the threshold, and probabilities where the model has them."""
 
     pairs: Pairs
     labels: np.ndarray
     scores: np.ndarray
     threshold: float
     lengths: np.ndarray
-    """Symbols of each source."""
+    """Source lengths in symbols."""
     probabilities: np.ndarray | None = None
 
     @property
     def rows(self) -> np.ndarray:
-        """See `nsed.evaluate.decisions`."""
+        """Decision indicators, see `nsed.evaluate.decisions`."""
         return decisions(self.scores, self.labels, self.threshold)
 
     @property
     def rankable(self) -> bool:
-        """Whether there are labels of both kinds."""
+        """Both classes present: whether there are labels of both kinds."""
         return bool(self.labels.any() and not self.labels.all())
 
 
@@ -64,7 +64,7 @@ def decide(model: Any, pairs: Pairs, *, validation: Pairs | None = None, progres
 
 
 def _lengths(model: Any, pairs: Pairs) -> np.ndarray:
-    """In the model's symbols; grapheme clusters where it does not say what these are."""
+    """Source lengths in the model's symbols; grapheme clusters where it does not say what these are."""
     tokenizers: Tokenizers | None = getattr(model, "tokenizers", None)
     split = SymbolSplitter().split if tokenizers is None else tokenizers.source.split
     lengths = {source: len(split(source)) for source in set(pairs.sources)}
@@ -72,7 +72,7 @@ def _lengths(model: Any, pairs: Pairs) -> np.ndarray:
 
 
 def labels_of(pairs: Pairs, name: str) -> np.ndarray:
-    """The labels as an array; `name` is that of the argument in complaints."""
+    """Label array; `name` is that of the argument in complaints."""
     if pairs.labels is None:
         raise ArgumentError(name, got="pairs without labels", expected="a third column with 1 or 0")
     return np.asarray(pairs.labels, dtype=bool)
@@ -89,7 +89,7 @@ def _threshold(model: Any, validation: Pairs | None) -> float:
 
 
 def matching_figures(done: Decisions) -> tuple[Figure, ...]:
-    """At the threshold; at the best one; and what needs none."""
+    """Matching metrics: at the threshold; at the best one; and what needs none."""
     score = matching_score(done.scores, done.labels, done.threshold)
     called, matches = done.scores >= done.threshold, done.labels
     return (
@@ -114,7 +114,7 @@ def _best(done: Decisions) -> tuple[Figure, ...]:
 
 
 def _ranking(done: Decisions) -> tuple[Figure, ...]:
-    """What needs no threshold, but labels of both kinds."""
+    """Ranking metrics: what needs no threshold, but labels of both kinds."""
     if not done.rankable:
         return ()
     precision = average_precision(done.scores, done.labels)
@@ -122,7 +122,7 @@ def _ranking(done: Decisions) -> tuple[Figure, ...]:
 
 
 def _promises(done: Decisions) -> tuple[Figure, ...]:
-    """How far calibrated probabilities are from what was true."""
+    """Calibration metrics: how far calibrated probabilities are from what was true."""
     if done.probabilities is None:
         return ()
     error = expected_calibration_error(done.probabilities, done.labels)
@@ -133,7 +133,7 @@ def _promises(done: Decisions) -> tuple[Figure, ...]:
 
 
 def matching_curves(done: Decisions) -> tuple[Curve, ...]:
-    """Precision over recall, ROC, and whether probabilities keep their promise."""
+    """Precision-recall curve, ROC curve, and reliability diagram."""
     return (_threshold_curves(done) if done.rankable else ()) + _reliability(done)
 
 
@@ -147,7 +147,7 @@ def _threshold_curves(done: Decisions) -> tuple[Curve, ...]:
 
 
 def _line(name: str, x: np.ndarray, y: np.ndarray) -> Line:
-    """At most so many points, evenly chosen, the first and the last among them."""
+    """Subsampled line: at most so many points, evenly chosen, the first and the last among them."""
     chosen = np.unique(np.linspace(0, len(x) - 1, CURVE_POINTS).round().astype(int))
     return Line(name, tuple(Point(*point) for point in zip(x[chosen].tolist(), y[chosen].tolist(), strict=True)))
 
@@ -162,7 +162,7 @@ def _reliability(done: Decisions) -> tuple[Curve, ...]:
 
 
 def matching_breakdowns(done: Decisions) -> tuple[Breakdown, ...]:
-    """By the length of the source and, where languages are known, by those of either string."""
+    """Matching breakdowns by source length and, where languages are known, by those of either string."""
     by_length = _breakdown("source length", length_groups(done.lengths), done)
     columns = (done.pairs.source_languages, done.pairs.target_languages)
     known = [column for column in columns if column is not None]

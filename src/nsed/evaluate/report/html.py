@@ -1,4 +1,4 @@
-"""A report as one page that needs nothing else, for screens, phones and paper."""
+"""HTML report: one page that needs nothing else, for screens, phones and paper."""
 
 from collections.abc import Iterable, Sequence
 from importlib.resources import files
@@ -23,7 +23,7 @@ _NUMBER = ' class="number"'
 
 
 def figures_table(figures: Sequence[Figure]) -> str:
-    """A row for each figure, with its interval as numbers and as a line."""
+    """Metrics table: a row for each figure, with its confidence interval as numbers and as a line."""
     return _table(["figure", "value", "95 % interval", "", ""], map(_figure, figures))
 
 
@@ -33,7 +33,7 @@ def _figure(figure: Figure) -> list[str]:
 
 
 def comparison_table(model: str, figures: Sequence[Figure], comparison: Comparison) -> str:
-    """Both models side by side, then whether they differ."""
+    """Comparison table: both models side by side, then whether they differ."""
     theirs = {figure.name: figure for figure in comparison.figures}
     rows = [
         [_left(ours.title), *(_right(cell) for one in (ours, theirs.get(ours.name)) for cell in _with_span(one))]
@@ -44,7 +44,7 @@ def comparison_table(model: str, figures: Sequence[Figure], comparison: Comparis
 
 
 def breakdown_table(breakdown: Breakdown) -> str:
-    """A row for each group; a click on a head sorts by it."""
+    """Breakdown table: a row for each group; a click on a head sorts by it."""
     rows = [_group(group, place) for place, group in enumerate(breakdown.groups)]
     return _table([breakdown.by, breakdown.of, *map(in_words, breakdown.columns)], rows, sortable=True)
 
@@ -91,7 +91,7 @@ BETWEEN = ' <span class="between">and</span> '
 
 
 def mistake_cards(mistakes: tuple[Mistake, ...]) -> str:
-    """What the colours mean, then the cards, worst first."""
+    """Error cards: what the colours mean, then the cards, worst first."""
     cards = (_card(number, mistake) for number, mistake in enumerate(mistakes, start=1))
     return lines([f"<p>{legend()}</p>", '<ol class="mistakes">', *cards, "</ol>"])
 
@@ -116,11 +116,11 @@ def _script(named: NamedScript) -> str:
 
 
 HEADLINES = ("wer", "cer", "nbest_accuracy", "f1", "average_precision", "roc_auc", "alignment_f1")
-"""Figures that stand large at the top, where there are such."""
+"""Headline metrics, which stand large at the top, where there are such."""
 
 
 def to_html(report: Report) -> str:
-    """The report as a page, ready for a file in UTF-8."""
+    """HTML of the report, ready for a file in UTF-8."""
     title = f"{report.model} on {report.pairs}" if report.pairs else report.model
     return lines(
         [

@@ -1,4 +1,4 @@
-"""How well the links of a model agree with reference alignments. Paper: section 4, interpretability."""
+"""Alignment metrics: agreement of a model's links with reference alignments. Paper: section 4, interpretability."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -15,7 +15,7 @@ from nsed.text import Links, Pairs, Tokenizers
 
 
 def read_reference(path: Path, pairs: Pairs) -> list[Links]:
-    """The links of each pair, from a Pharaoh file with a line for each. Raises `DataError`."""
+    """Reference links of each pair, from a Pharaoh file with a line for each. Raises `DataError`."""
     expected = read_pharaoh(path)
     if len(expected) != len(pairs):
         raise DataError(path, f"has {len(expected):,} lines, expected {len(pairs):,}, one for each pair")
@@ -27,7 +27,7 @@ def read_reference(path: Path, pairs: Pairs) -> list[Links]:
 def alignment_figures(
     model: Any, pairs: Pairs, expected: Sequence[Links], *, progress: Progress = silent
 ) -> tuple[Figure, ...]:
-    """Precision, recall and F1 of the substitutions of all pairs together; of labelled pairs, of those that match.
+    """Alignment precision, recall and F1 of the substitutions of all pairs; of labelled pairs, of those that match.
 
     Beside them, where the model's symbols are known, what links in proportion to the lengths would have.
     """

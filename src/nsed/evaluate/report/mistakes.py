@@ -1,4 +1,4 @@
-"""What went wrong worst, with the operations that led there."""
+"""Error analysis: the worst errors, with the operations that led there."""
 
 import warnings
 from typing import Any, NamedTuple
@@ -16,7 +16,7 @@ from nsed.text.edit_script import plain_script
 
 
 def false_decisions(model: Any, done: Decisions, count: int) -> tuple[Mistake, ...]:
-    """The surest wrong decisions: half of them false positives, highest score first, half false negatives, lowest.
+    """False positives and negatives, the surest: half of them positives, highest score first, half negatives, lowest.
 
     Where there are fewer of one kind, there are more of the other.
     """
@@ -47,7 +47,7 @@ def _false_decision(model: Any, done: Decisions, row: int) -> Mistake:
 
 
 def wrong_answers(model: Any, done: AnsweredWords, count: int) -> tuple[Mistake, ...]:
-    """The words whose right answer is the least probable; of a model without scores, those with the most edits."""
+    """Wrong outputs: words whose reference is the least probable; of a model without scores, with the most edits."""
     wrong = [_Wrong.of(done, int(row)) for row in np.flatnonzero(done.errors.wrong)] if count else []
     if can(model, Capability.SCORE) and wrong:
         scores = model.score(Pairs([one.source for one in wrong], [one.right for one in wrong])).tolist()
@@ -57,7 +57,7 @@ def wrong_answers(model: Any, done: AnsweredWords, count: int) -> tuple[Mistake,
 
 
 class _Wrong(NamedTuple):
-    """A word's answer and the right one nearest to it, as text and as symbols."""
+    """Output and nearest reference of a word, as text and as symbols."""
 
     source: str
     said: str
@@ -92,7 +92,7 @@ def _wrong_answer(model: Any, wrong: _Wrong) -> Mistake:
 
 
 def _script(model: Any, name: str, source: str, target: str) -> tuple[NamedScript, ...]:
-    """The script of a pair; nothing where the model has none to show."""
+    """Edit script of a pair; nothing where the model has none to show."""
     if not can(model, Capability.ALIGN):
         return ()
     with warnings.catch_warnings():

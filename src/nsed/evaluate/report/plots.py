@@ -1,4 +1,4 @@
-"""Curves as pictures within the page (SVG); the page's style has the colours."""
+"""SVG plots of curves within the page; the page's style has the colours."""
 
 from itertools import chain
 from math import ceil, floor, log10
@@ -11,7 +11,7 @@ Number = float | int
 
 
 class Axis(NamedTuple):
-    """Numbers from `low` to `high` on the way from one place to another, with marks at round numbers."""
+    """Plot axis: numbers from `low` to `high` on the way from one place to another, with ticks at round numbers."""
 
     low: Number
     high: Number
@@ -20,7 +20,7 @@ class Axis(NamedTuple):
     ticks: tuple[Number, ...]
 
     def at(self, value: Number) -> float:
-        """The place of a number.
+        """Coordinate of a number.
 
         >>> Axis(0, 1, 40, 340, ()).at(0.5)
         190.0
@@ -29,7 +29,7 @@ class Axis(NamedTuple):
 
 
 def round_axis(low: Number, high: Number, *, start: Number, end: Number, whole: bool = False) -> Axis:
-    """An axis that reaches from one mark to another and holds both numbers; `whole` marks are integers.
+    """Axis with round ticks that reaches from one to another and holds both numbers; `whole` ticks are integers.
 
     >>> round_axis(0, 0.37, start=0, end=100).ticks
     (0.0, 0.1, 0.2, 0.3, 0.4)
@@ -44,7 +44,7 @@ def round_axis(low: Number, high: Number, *, start: Number, end: Number, whole: 
 
 
 def _round_step(about: float) -> float:
-    """1, 2 or 5 times a power of ten, not much less than the number given."""
+    """Tick step: 1, 2 or 5 times a power of ten, not much less than the number given."""
     power = 10.0 ** floor(log10(about))
     return next(power * factor for factor in (1, 2, 5, 10) if power * factor >= about * 0.99)
 
@@ -54,7 +54,7 @@ LEFT, RIGHT, TOP, BOTTOM = 52, 364, 16, 248
 
 
 def plot(curve: Curve) -> str:
-    """A picture with axes, a line or points for each of the curve's lines, and a legend if there are several."""
+    """SVG plot with axes, a line or points for each of the curve's lines, and a legend if there are several."""
     across, up = _axes(curve)
     return lines(
         [
@@ -71,7 +71,7 @@ def plot(curve: Curve) -> str:
 
 
 def whisker(figure: Figure) -> str:
-    """A share between 0 and 100 %: a dot, and its interval as a line."""
+    """Error bar of a share between 0 and 100 %: a dot, and its confidence interval as a line."""
     if figure.kind != "share" or not 0 <= figure.value <= 1:
         return ""
     low, high = figure.interval or (figure.value, figure.value)
@@ -133,7 +133,7 @@ def _series(line: Line, number: int, across: Axis, up: Axis) -> str:
 
 
 def _mark(point: Point, place: tuple[float, float], number: int, most: int) -> str:
-    """A dot, larger for more items, and their number above it; what it stands for shows under the pointer."""
+    """Data point: a dot, larger for more items, and their number above it; a tooltip says what it stands for."""
     radius = 3.0 if not point.items else 2.5 + 4 * (point.items / most) ** 0.5
     told = f"{point.x:.3g}: {point.y:.1%}" + (f" of {point.items:,}" if point.items else "")
     counted = _count(point.items) if point.items and not number else ""

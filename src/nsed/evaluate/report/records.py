@@ -1,4 +1,4 @@
-"""What a report consists of, as plain data: figures, curves, groups, mistakes."""
+"""Report records, as plain data: figures, curves, groups, mistakes."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, is_dataclass
@@ -17,7 +17,7 @@ _FORMATS: dict[FigureKind, str] = {"share": ".2%", "number": ".4f", "count": ",.
 
 @dataclass(frozen=True)
 class Figure:
-    """A number with a name, perhaps its 95 % interval, and a note where it must not be misread.
+    """Metric value with a name, perhaps its 95 % confidence interval, and a note where it must not be misread.
 
     >>> print(Figure("wer", 0.2294), Figure("words", 11994, "count"), Figure("brier_score", 0.0512, "number"))
     22.94% 11,994 0.0512
@@ -31,7 +31,7 @@ class Figure:
 
     @property
     def title(self) -> str:
-        """The name in words."""
+        """Metric name in words."""
         return in_words(self.name)
 
     def __str__(self) -> str:
@@ -39,12 +39,12 @@ class Figure:
 
     @property
     def span(self) -> str:
-        """The interval in words; nothing where there is none."""
+        """Confidence interval in words; nothing where there is none."""
         return " to ".join(written(end, self.kind) for end in self.interval or ())
 
 
 def in_words(name: str) -> str:
-    """The name of a figure as people write it.
+    """Metric name as people write it.
 
     >>> in_words("alignment_f1"), in_words("corpus_cer")
     ('alignment F1', 'corpus CER')
@@ -53,12 +53,12 @@ def in_words(name: str) -> str:
 
 
 def written(value: float | int, kind: FigureKind) -> str:
-    """A number as people read it: shares in per cent, counts with commas."""
+    """Formatted number, as people read it: shares in per cent, counts with commas."""
     return format(value, _FORMATS[kind])
 
 
 class Point(NamedTuple):
-    """A point of a curve; `items` is how many pairs or words it stands for, where that is known."""
+    """Curve point; `items` is how many pairs or words it stands for, where that is known."""
 
     x: float
     y: float
@@ -67,7 +67,7 @@ class Point(NamedTuple):
 
 
 class Line(NamedTuple):
-    """Points that belong together."""
+    """Curve line: points that belong together."""
 
     name: str
     points: tuple[Point, ...]
@@ -75,19 +75,19 @@ class Line(NamedTuple):
 
 @dataclass(frozen=True)
 class Curve:
-    """One or several lines over an axis each; all values of `y` are shares."""
+    """Curve plot: one or several lines over an axis each; all values of `y` are shares."""
 
     title: str
     x: str
     y: str
     lines: tuple[Line, ...]
     diagonal: bool = False
-    """Whether to draw the line on which both axes are the same."""
+    """Diagonal: whether to draw the line on which both axes are the same."""
     x_kind: FigureKind = "share"
 
 
 class Group(NamedTuple):
-    """A part of the pairs or words: what it is called, how many there are, and a figure for each column."""
+    """Breakdown group of pairs or words: what it is called, how many there are, and a figure for each column."""
 
     name: str
     items: int
@@ -96,17 +96,17 @@ class Group(NamedTuple):
 
 @dataclass(frozen=True)
 class Breakdown:
-    """The same figures for each group."""
+    """Breakdown: the same metrics for each group."""
 
     by: str
     of: str
-    """What the groups consist of: pairs, words."""
+    """Group items: what the groups consist of, pairs or words."""
     columns: tuple[str, ...]
     groups: tuple[Group, ...]
 
 
 class NamedScript(NamedTuple):
-    """An edit script, and what it is the script of."""
+    """Named edit script, and what it is the script of."""
 
     name: str
     script: EditScript
@@ -114,7 +114,7 @@ class NamedScript(NamedTuple):
 
 @dataclass(frozen=True)
 class Mistake:
-    """Something that went wrong: the string or strings given, what was said of them, what is right, and how."""
+    """Error example: the string or strings given, what was said of them, what is right, and how."""
 
     kind: str
     given: tuple[str, ...]
@@ -127,7 +127,7 @@ class Mistake:
 
 @dataclass(frozen=True)
 class Difference:
-    """How far a figure is above the other model's, and how probable a difference as large is by chance."""
+    """Significance test result: how far a figure is above the other model's, and the p-value of that difference."""
 
     name: str
     value: float
@@ -137,7 +137,7 @@ class Difference:
 
 @dataclass(frozen=True)
 class Comparison:
-    """Another model on the same pairs."""
+    """Model comparison: another model on the same pairs."""
 
     model: str
     figures: tuple[Figure, ...]
@@ -146,7 +146,7 @@ class Comparison:
 
 @dataclass(frozen=True)
 class Caution:
-    """Why a score is worth less than it seems, with the figures that show it, say those of a lookup table."""
+    """Data caution (leakage): why a score is worth less than it seems, with the figures that show it."""
 
     message: str
     figures: tuple[Figure, ...] = ()
@@ -154,7 +154,7 @@ class Caution:
 
 @dataclass(frozen=True)
 class Report:
-    """All that is known of a model on some pairs."""
+    """Evaluation report: all that is known of a model on some pairs."""
 
     model: str
     pairs: str
@@ -166,16 +166,16 @@ class Report:
     mistakes: tuple[Mistake, ...] = ()
     comparison: Comparison | None = None
     cautions: tuple[Caution, ...] = ()
-    """Shown beside the figures, before anything else."""
+    """Data cautions, shown beside the figures, before anything else."""
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values, ready for JSON; the figures stand at the top, each by its name, its interval beside it."""
+        """JSON-ready dictionary; the figures stand at the top, each by its name, its interval beside it."""
         rest = {name: value for name, value in vars(self).items() if name not in ("figures", "settings")}
         return {**plain(rest), **self.settings, **by_name(self.figures)}
 
 
 def by_name(figures: tuple[Figure, ...]) -> dict[str, Any]:
-    """Figures as a dictionary: `f1`, and `f1_interval` where there is one."""
+    """Metrics dictionary: `f1`, and `f1_interval` where there is one."""
     named: dict[str, Any] = {}
     for figure in figures:
         named[figure.name] = plain(int(figure.value) if figure.kind == "count" else float(figure.value))
@@ -185,7 +185,7 @@ def by_name(figures: tuple[Figure, ...]) -> dict[str, Any]:
 
 
 def plain(value: Any) -> Any:
-    """Records as dictionaries and tuples as lists, all the way down; numbers that JSON does not have are None.
+    """JSON-ready values: records as dictionaries and tuples as lists, all the way down; NaN and infinities are None.
 
     >>> from nsed.evaluate.report.records import Line, Point
     >>> plain(Line("f1", (Point(0.5, float("-inf")),)))

@@ -1,4 +1,4 @@
-"""An edit script as a row of boxes, the source's symbol above the target's: one way for all pages to show operations.
+"""Edit script as a row of HTML boxes, the source's symbol above the target's: one way for all pages.
 
 Colour is never the only sign: where a box has one symbol only, a sign stands in for the other. How solid a box is shows
 how probable the operation is, in tenths; so do its title and, where it is in doubt, a number.
@@ -10,13 +10,13 @@ from nsed.text import Edit, EditScript
 from nsed.text.visible import drawn
 
 WORDS = {"equal": "keep", "replace": "substitute", "delete": "delete", "insert": "insert"}
-"""What an operation does, by its tag."""
+"""Operation names: what an operation does, by its tag."""
 UNSURE = 0.9
-"""Operations that are less probable say so."""
+"""Uncertainty threshold: operations that are less probable say so."""
 
 
 def boxes(script: EditScript, *, exact: bool = False) -> str:
-    """One box per operation, from left to right in the order in which the strings are read.
+    """Edit boxes, one per operation, in the order in which the strings are read.
 
     `exact` adds all that is known of an operation, for programs that read the page.
 
@@ -28,7 +28,7 @@ def boxes(script: EditScript, *, exact: bool = False) -> str:
 
 
 def box(edit: Edit, *, exact: bool = False) -> str:
-    """One operation; the element `bdi` keeps the direction of a symbol from its neighbours."""
+    """Edit box of one operation; the element `bdi` keeps the direction of a symbol from its neighbours."""
     sign = tag("u", {}, SIGNS[edit.tag])
     above = sign if edit.tag == "insert" else _symbol(edit.source)
     below = sign if edit.tag in ("delete", "equal") else _symbol(edit.target)
@@ -39,7 +39,7 @@ def box(edit: Edit, *, exact: bool = False) -> str:
 
 
 def legend() -> str:
-    """What the colours and signs mean.
+    """Legend: what the colours and signs mean.
 
     >>> legend().count("<i class=")
     4
@@ -82,4 +82,4 @@ background:rgba(var(--nsed-colour),var(--nsed-solid));print-color-adjust:exact;-
 .nsed-legend{{align-items:center;gap:3px 5px}}
 .nsed-legend>i~i{{margin-left:.6em}}
 {_COLOURS}{_SOLID}"""
-"""How boxes look, on light and on dark pages."""
+"""CSS of the boxes, on light and on dark pages."""

@@ -1,4 +1,4 @@
-"""The pictures as files of any format that matplotlib writes (extra `viz`): PNG, PDF and others."""
+"""Matplotlib figures (extra `viz`): the pictures as PNG, PDF and others."""
 
 from collections.abc import Callable, Mapping
 from importlib import import_module
@@ -18,7 +18,7 @@ from nsed.text.visible import drawn, unisolated
 
 
 def draw(evidence: Evidence, path: str | Path, *, picture: str = "alpha") -> None:
-    """Write one picture of an explanation to a file."""
+    """Draw one picture of an explanation to a file."""
     check_picture(picture)
     if picture in GRIDS:
         return draw_grid(GRIDS[picture](evidence), path)
@@ -30,7 +30,7 @@ def draw(evidence: Evidence, path: str | Path, *, picture: str = "alpha") -> Non
 
 
 def draw_grid(grid: Grid, path: str | Path) -> None:
-    """Write a heat map to a file: that of an explanation, or a table over symbols (`matrix_map`)."""
+    """Draw a heat map to a file: that of an explanation, or a table over symbols (`matrix_map`)."""
     figure = _figure(2.2 + 0.5 * len(grid.columns), 1.2 + 0.4 * len(grid.rows))
     axes = figure.subplots()
     colours = import_module("matplotlib.colors")

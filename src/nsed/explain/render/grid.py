@@ -1,4 +1,4 @@
-"""A table as a heat map: what is to be drawn, and the drawing as SVG."""
+"""Heat map of a table: what is to be drawn, and the drawing as SVG."""
 
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
@@ -6,14 +6,14 @@ from typing import NamedTuple
 from nsed.explain.render.svg import COLOURS, FONT, picture, tag, width_of, words, write
 
 LARGE = 24
-"""Tables with more columns or rows have smaller cells, without numbers."""
+"""Large table limit: those with more columns or rows have smaller cells, without numbers."""
 
 SOLID = 0.65
-"""The darkest shade still lets letters be read, black ones and white ones."""
+"""Maximum opacity: the darkest shade still lets letters be read, black ones and white ones."""
 
 
 class Cell(NamedTuple):
-    """One place of a heat map: how dark it is (0 to 1), what is written there, and what it says when pointed at."""
+    """Heat map cell: how dark it is (0 to 1), what is written there, and its tooltip."""
 
     shade: float
     text: str
@@ -23,7 +23,7 @@ class Cell(NamedTuple):
 
 
 class Grid(NamedTuple):
-    """A heat map: cells by row and column, with labels, and perhaps a path over them as (row, column)."""
+    """Heat map: cells by row and column, with labels, and perhaps a path over them as (row, column)."""
 
     title: str
     description: str
@@ -34,7 +34,7 @@ class Grid(NamedTuple):
 
 
 class Measures(NamedTuple):
-    """Sizes of a drawing: margins left and above, and the cells."""
+    """Layout of a drawing: margins left and above, and the size of the cells."""
 
     left: float
     top: float
@@ -42,12 +42,12 @@ class Measures(NamedTuple):
     height: float
 
     def middle(self, row: int, column: int) -> tuple[float, float]:
-        """Where a path crosses a cell: left of its text, and below it."""
+        """Path point in a cell: left of its text, and below it."""
         return self.left + (column + 0.3) * self.width, self.top + (row + 0.68) * self.height
 
 
 def grid_svg(grid: Grid) -> str:
-    """The heat map as a picture."""
+    """SVG of a heat map."""
     sizes = measures_of(grid)
     width = sizes.left + sizes.width * len(grid.columns) + 8
     height = sizes.top + sizes.height * len(grid.rows) + 8
@@ -56,7 +56,7 @@ def grid_svg(grid: Grid) -> str:
 
 
 def measures_of(grid: Grid) -> Measures:
-    """Room for the longest labels."""
+    """Layout with room for the longest labels."""
     large = max(len(grid.rows), len(grid.columns)) > LARGE
     widest = max(map(width_of, grid.columns), default=0.0) + 8
     left = max(map(width_of, grid.rows), default=0.0) + 14

@@ -15,11 +15,11 @@ from nsed.text.visible import drawn
 from nsed.types import REACHABLE
 
 START = "⊢"
-"""The label of the row and the column before the first symbol."""
+"""Edge label of the row and the column before the first symbol."""
 
 
 def alpha_grid(evidence: Evidence) -> Grid:
-    """Probability of each pair of prefixes, dark for 1, fading with its logarithm.
+    """Heat map of alpha: the probability of each pair of prefixes, dark for 1, fading with its logarithm.
 
     Paper: Figure "Visualization of the alpha table", there of a unigram model on cognates, without the path.
     """
@@ -41,7 +41,7 @@ def alpha_grid(evidence: Evidence) -> Grid:
 
 
 def best_path(evidence: Evidence) -> list[tuple[int, int]]:
-    """The cells of the best script, from (0, 0) on."""
+    """Viterbi path: the cells of the best script, from (0, 0) on."""
     ends = [(edit.i + (edit.kind != "insert"), edit.j + (edit.kind != "delete")) for edit in evidence.script]
     return [(0, 0), *ends]
 
@@ -57,7 +57,7 @@ DELETED, INSERTED = "−del", "+ins"
 
 
 def posterior_grid(evidence: Evidence) -> Grid:
-    """A row per source symbol and one for insertions, a column per target symbol and one for deletions."""
+    """Heat map of posteriors: rows for source symbols and insertions, columns for target symbols and deletions."""
     sources, targets = list(map(drawn, evidence.source)), list(map(drawn, evidence.target))
     inserted = evidence.insert[:, 1:].sum(0).tolist()
     return Grid(
@@ -79,7 +79,7 @@ def posterior_grid(evidence: Evidence) -> Grid:
 
 
 def _row(evidence: Evidence, i: int, targets: list[str]) -> list[Cell]:
-    """What became of source symbol number i, from 1."""
+    """Heat map row: what became of source symbol number i, from 1."""
     source, shares = drawn(evidence.source[i - 1]), evidence.substitute[i, 1:].tolist()
     cells = [
         _posterior_cell(share, f"{source} → {target}", "equal" if source == target else "replace")
@@ -97,7 +97,7 @@ Matrix = Float[np.ndarray, "rows columns"]
 
 
 def confusion_grid(counts: Matrix, rows: Sequence[str], columns: Sequence[str]) -> Grid:
-    """Counts of substitutions, each row shaded by its own sum, as shares of what a source symbol becomes."""
+    """Confusion matrix of substitution counts; each row is shaded by shares of what a source symbol becomes."""
     sums = counts.sum(1, keepdims=True)
     shares = np.divide(counts, sums, out=np.zeros_like(counts, dtype=float), where=sums > 0)
     cells = [
@@ -109,7 +109,7 @@ def confusion_grid(counts: Matrix, rows: Sequence[str], columns: Sequence[str]) 
 
 
 def operation_grid(log_weights: Matrix, rows: Sequence[str], columns: Sequence[str]) -> Grid:
-    """Log-weights of operations on pairs of symbols, as probabilities; rows and columns of any labels."""
+    """Heat map of operation log-weights on pairs of symbols, as probabilities; rows and columns of any labels."""
     cells = [
         [_weight(value, f"{drawn(row)} → {drawn(column)}") for value, column in zip(values, columns, strict=True)]
         for values, row in zip(log_weights.tolist(), rows, strict=True)

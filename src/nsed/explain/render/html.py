@@ -1,4 +1,4 @@
-"""An explanation as a fragment of a page: no script, no link, nothing from elsewhere; and how it looks."""
+"""HTML rendering of an explanation: a fragment without script, link or anything from elsewhere; and its style."""
 
 from collections.abc import Iterable, Iterator
 from html import escape
@@ -24,11 +24,11 @@ STYLE = f"""
 .nsed-explanation svg{{max-width:100%;height:auto}}
 .nsed-explanation summary{{cursor:pointer}}
 {BOX_STYLE}"""
-"""The rules for the fragments of `Explanation.to_html`; all names begin with `nsed-`."""
+"""CSS for the fragments of `Explanation.to_html`; all names begin with `nsed-`."""
 
 
 def page(fragments: Iterable[str], *, title: str = "explanations") -> Iterator[str]:
-    """A whole page around fragments that were made without style, part by part."""
+    """HTML page around fragments that were made without style, part by part."""
     yield f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>{escape(title)}</title>\n'
     yield f'<meta name="color-scheme" content="light dark"><style>{STYLE}</style></head><body>\n'
     yield from (f"{fragment}\n<hr>\n" for fragment in fragments)
@@ -36,7 +36,7 @@ def page(fragments: Iterable[str], *, title: str = "explanations") -> Iterator[s
 
 
 def to_html(evidence: Evidence, *, style: bool = True) -> str:
-    """The decision, the script as coloured boxes, the pictures and what else there might have been."""
+    """HTML fragment: the decision, the script as coloured boxes, the pictures and what else there might have been."""
     parts = [
         tag("style", {}, STYLE) if style else "",
         _headline(evidence),
@@ -71,7 +71,7 @@ def _decision(decision: Decision, score: float) -> str:
 
 
 def _string(symbols: Iterable[str]) -> str:
-    """A string, symbol by symbol, in the direction of its script."""
+    """Symbols of a string, in the direction of its script."""
     return tag("bdi", {"class": "nsed-string", "dir": "auto"}, words(" ".join(map(drawn, symbols)) or "∅"))
 
 

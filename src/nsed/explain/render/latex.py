@@ -1,4 +1,4 @@
-"""An explanation for papers: coloured boxes, as in the paper's table of edit operations."""
+"""LaTeX rendering of an explanation: coloured boxes, as in the paper's table of edit operations."""
 
 from nsed.explain.explanation import Evidence
 from nsed.explain.render.numbers import nats
@@ -16,7 +16,7 @@ MACROS = "\n".join(
         r"\providecommand{\nsedop}[2]{\shortstack{#1\\{\tiny #2\,\%}}}",
     ]
 )
-r"""The boxes: \nsedsubs{a}{b}, \nsedins{b}, \nseddel{a}; \nsedop puts a probability under one."""
+r"""LaTeX macros of the boxes: \nsedsubs{a}{b}, \nsedins{b}, \nseddel{a}; \nsedop puts a probability under one."""
 _ESCAPES = {
     "\\": r"\textbackslash{}",
     "~": r"\textasciitilde{}",
@@ -29,7 +29,7 @@ _ESCAPES = {
 
 
 def to_latex(evidence: Evidence, *, standalone: bool = False) -> str:
-    """The pair, what is known of its score, and the scripts, one per line of a table."""
+    """LaTeX of the pair, what is known of its score, and the scripts, one per line of a table."""
     rows = [rf"\multicolumn{{2}}{{l}}{{{_headline(evidence)}}} \\"]
     rows += [rf"{100 * script.share:.1f}\,\% & {script_latex(script)} \\[2pt]" for script in evidence.scripts]
     table = "\n".join([r"\begin{tabular}{rl}", *rows, r"\end{tabular}"])
@@ -37,12 +37,12 @@ def to_latex(evidence: Evidence, *, standalone: bool = False) -> str:
 
 
 def script_latex(script: EditScript) -> str:
-    """The operations as boxes with their probabilities below."""
+    """LaTeX of a script: the operations as boxes with their probabilities below."""
     return " ".join(rf"\nsedop{{{_box(edit)}}}{{{100 * edit.probability:.1f}}}" for edit in script) or r"$\emptyset$"
 
 
 def escaped(text: str) -> str:
-    r"""Text that means itself.
+    r"""LaTeX-escaped text, which means itself.
 
     >>> escaped("50%_\\")
     '50\\%\\_\\textbackslash{}'

@@ -1,4 +1,4 @@
-"""The lattice itself: cells as dots, arcs as strong as they are probable."""
+"""Lattice drawing as SVG: cells as dots, arcs as strong as they are probable."""
 
 from collections.abc import Iterator
 from itertools import pairwise
@@ -15,11 +15,11 @@ from nsed.text.visible import drawn
 
 STEP_X, STEP_Y, TOP = 62.0, 52.0, 42.0
 FAINT = 0.005
-"""Arcs that are less probable are thin grey lines."""
+"""Faint arc threshold: those that are less probable are thin grey lines."""
 
 
 class Arc(NamedTuple):
-    """An arc between two cells, its operation with its probability, and whether the best script uses it."""
+    """Lattice arc between two cells, its operation with its posterior, and whether the best script uses it."""
 
     start: tuple[int, int]
     end: tuple[int, int]
@@ -28,7 +28,7 @@ class Arc(NamedTuple):
 
 
 def arcs_of(evidence: Evidence) -> Iterator[Arc]:
-    """All arcs of the lattice, the less probable ones first, so that the others are drawn over them."""
+    """Lattice arcs, the less probable ones first, so that the others are drawn over them."""
     path = best_path(evidence)
     used = set(pairwise(path))
     arcs = [
@@ -41,7 +41,7 @@ def arcs_of(evidence: Evidence) -> Iterator[Arc]:
 
 
 def lattice_svg(evidence: Evidence) -> str:
-    """The scheme of the lattice as a picture. Paper: Figure "scheme", its bottom right part, with what was learned."""
+    """SVG of the lattice. Paper: Figure "scheme", its bottom right part, with what was learned."""
     left = max(map(width_of, map(drawn, evidence.source)), default=0.0) + 34
     width, height = left + STEP_X * len(evidence.target) + 34, TOP + STEP_Y * len(evidence.source) + 44
     arcs = list(arcs_of(evidence))

@@ -1,10 +1,10 @@
-"""Numbers in few characters, the same ones in every rendering."""
+"""Number formatting in few characters, the same in every rendering."""
 
 from math import exp
 
 
 def nats(value: float) -> str:
-    """A log-probability, never minus zero.
+    """Formatted log-probability, never minus zero.
 
     >>> nats(-0.0001), nats(-2.0)
     ('0.000', '-2.000')
@@ -13,7 +13,7 @@ def nats(value: float) -> str:
 
 
 def signed(value: float) -> str:
-    """A part of a sum: with its sign, unless it is zero.
+    """Signed part of a sum, unless it is zero.
 
     >>> signed(0.5), signed(-0.0001), signed(-2.0)
     ('+0.500', '0.000', '-2.000')
@@ -23,7 +23,7 @@ def signed(value: float) -> str:
 
 
 def percent(probability: float, decimals: int = 1) -> str:
-    """A probability in percent; what rounds to nothing but is something says so.
+    """Percentage of a probability; what rounds to nothing but is something says so.
 
     >>> percent(0.25), percent(0.00004), percent(0.0), percent(0.001, 0)
     ('25.0%', '<0.1%', '0.0%', '<1%')
@@ -33,7 +33,7 @@ def percent(probability: float, decimals: int = 1) -> str:
 
 
 def short(log_probability: float) -> str:
-    """A probability from its logarithm.
+    """Formatted probability from its logarithm.
 
     >>> short(0.0), short(-0.7), short(-9.3)
     ('1', '.50', '9e-5')

@@ -1,4 +1,4 @@
-"""The pictures of an explanation by name."""
+"""Registry of an explanation's pictures by name."""
 
 from collections.abc import Callable, Mapping
 
@@ -11,17 +11,17 @@ from nsed.explain.render.waterfall import waterfall_svg
 
 GRIDS: Mapping[str, Callable[[Evidence], Grid]] = {"alpha": alpha_grid, "posteriors": posterior_grid}
 PICTURES = (*GRIDS, "lattice", "waterfall")
-"""The names."""
+"""Picture names."""
 
 
 def check_picture(name: str) -> None:
-    """Raises `UnknownNameError` for a picture that there is not."""
+    """Picture name check. Raises `UnknownNameError` for a picture that there is not."""
     if name not in PICTURES:
         raise UnknownNameError("picture", got=repr(name), expected=" | ".join(PICTURES))
 
 
 def to_svg(evidence: Evidence, name: str) -> str:
-    """One picture as SVG."""
+    """SVG of one picture."""
     check_picture(name)
     if name in GRIDS:
         return grid_svg(GRIDS[name](evidence))

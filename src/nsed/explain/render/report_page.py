@@ -1,4 +1,4 @@
-"""The report of many pairs as a page: one file that needs no other, to search, sort, filter and print."""
+"""HTML report of many pairs: one file that needs no other, to search, sort, filter and print."""
 
 from collections.abc import Callable, Iterator, Sequence
 from importlib.resources import files
@@ -13,7 +13,7 @@ from nsed.explain.render.svg import tag, words
 
 
 class ReportColumn(NamedTuple):
-    """What a column shows; `mark` is the class of its cells, `value` what they sort by, None for their text."""
+    """Report column; `mark` is the class of its cells, `value` what they sort by, None for their text."""
 
     name: str
     mark: str
@@ -60,7 +60,7 @@ _NUMBERS = (
 
 
 def columns_of(summaries: Sequence[ExplanationSummary]) -> tuple[ReportColumn, ...]:
-    """The columns that pairs of one model have."""
+    """Report columns that pairs of one model have."""
     decides = any(one.decision is not None for one in summaries)
     meaning = "that the pair matches, calibrated" if decides else "of the target, given the source"
     probability = ReportColumn(
@@ -70,7 +70,7 @@ def columns_of(summaries: Sequence[ExplanationSummary]) -> tuple[ReportColumn, .
 
 
 def table(summaries: Sequence[ExplanationSummary]) -> Iterator[str]:
-    """The table, part by part."""
+    """HTML table, part by part."""
     columns = columns_of(summaries)
     heads = _head("n", "#", "place in the data"), *(_head(one.mark, one.name, one.meaning) for one in columns)
     yield f'<table id="pairs"><thead>{tag("tr", {}, *heads)}</thead>\n<tbody>\n'
@@ -79,7 +79,7 @@ def table(summaries: Sequence[ExplanationSummary]) -> Iterator[str]:
 
 
 def row(number: int, outline: ExplanationSummary, columns: Sequence[ReportColumn]) -> str:
-    """A pair."""
+    """HTML table row of a pair."""
     first = tag("td", {"class": "n", "data-v": number}, f"{number:,}")
     return tag("tr", {}, first, *(_cell(column, outline) for column in columns)) + "\n"
 
@@ -90,16 +90,16 @@ def _cell(column: ReportColumn, outline: ExplanationSummary) -> str:
 
 
 def _head(mark: str, name: str, meaning: str) -> str:
-    """No button: browsers repeat the head of a table on every sheet of paper only if nothing in it can be pressed."""
+    """HTML table head, without buttons: browsers repeat it on every printed sheet only if nothing can be pressed."""
     return tag("th", {"class": mark, "scope": "col", "title": meaning}, words(name))
 
 
 _ALONE = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'"
-"""What the page allows itself: nothing from outside."""
+"""Content security policy: what the page allows itself, nothing from outside."""
 
 
 def report_page(summaries: Sequence[ExplanationSummary], *, title: str) -> Iterator[str]:
-    """The page, part by part, ready for a file in UTF-8. All of it can be read and printed without its script."""
+    """HTML page, part by part, ready for a file in UTF-8. All of it can be read and printed without its script."""
     operations = operations_of(summaries)
     yield '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">\n'
     yield f'<meta http-equiv="Content-Security-Policy" content="{_ALONE}">\n'

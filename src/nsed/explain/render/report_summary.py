@@ -1,4 +1,4 @@
-"""The top of a report: what all pairs have in common, and how probabilities are distributed."""
+"""Report summary: what all pairs have in common, and the histogram of probabilities."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -18,7 +18,7 @@ WIDTH, HEIGHT, LEFT, TOP, BOTTOM = 320.0, 150.0, 44.0, 14.0, 124.0
 
 
 def histogram(probabilities: Iterable[float], *, title: str) -> str:
-    """Bars, one for every twentieth between 0 and 1.
+    """Histogram bars, one for every twentieth between 0 and 1.
 
     >>> histogram([0.1, 0.97, 1.0], title="share").count("<rect")
     2
@@ -50,21 +50,21 @@ def _x(place: int) -> float:
 
 
 SHOWN = {"replace": 24, "delete": 12, "insert": 12}
-"""The most frequent operations of a kind that stand at the top, at most."""
+"""Most operations of a kind that stand at the top, the most frequent ones."""
 CHOICES = 400
-"""Operations that can be chosen by name, the most frequent ones."""
+"""Most operations that rows can be filtered by, the most frequent ones."""
 
 Operations = Counter[tuple[str, str, str]]
-"""How often each operation (tag, source, target) is part of the best scripts."""
+"""Operation counts: how often each (tag, source, target) is part of the best scripts."""
 
 
 def operations_of(summaries: Sequence[ExplanationSummary]) -> Operations:
-    """All operations of the best scripts, counted."""
+    """Operation counts of the best scripts."""
     return Counter((edit.tag, edit.source, edit.target) for one in summaries for edit in one.script)
 
 
 def summary(summaries: Sequence[ExplanationSummary], operations: Operations) -> str:
-    """Figures, distributions and the most frequent operations."""
+    """Summary: figures, distributions and the most frequent operations."""
     pictures = [
         histogram((one.probability for one in summaries), title="probability of the pairs"),
         histogram((one.script.share for one in summaries), title="share of the best script"),
@@ -80,14 +80,14 @@ def summary(summaries: Sequence[ExplanationSummary], operations: Operations) -> 
 
 
 def choices(operations: Operations) -> str:
-    """What rows can be filtered by: kinds of operations, and single ones, most frequent first."""
+    """Filter choices for rows: kinds of operations, and single ones, most frequent first."""
     kinds = [tag("option", {"value": word[0]}, f"any {_NOUNS[kind]}") for kind, word in WORDS.items()]
     single = [_choice(operation, count) for operation, count in operations.most_common(CHOICES)]
     return "".join([tag("option", {"value": ""}, "all operations"), *kinds, *single])
 
 
 def name_of(operation: tuple[str, str, str]) -> str:
-    """An operation as the page's script calls it.
+    """Operation name, as the page's script calls it.
 
     >>> name_of(("delete", "a", "")), name_of(("replace", "a", "b"))
     ('d−a', 'sa→b')
@@ -120,7 +120,7 @@ def _figure(name: str, value: str) -> str:
 
 
 def _frequent(kind: str, operations: Operations) -> str:
-    """The kind with its count, and its most frequent operations."""
+    """Most frequent operations of a kind, and its count."""
     found = [(operation, count) for operation, count in operations.most_common() if operation[0] == kind]
     total, everything = sum(count for _, count in found), max(1, operations.total())
     plural = _NOUNS[kind] + ("" if total == 1 else "s")

@@ -1,4 +1,4 @@
-"""Rules as a page of its own: no other file is needed, columns can be sorted, and nothing in the data can act."""
+"""HTML page of rules: no other file is needed, columns can be sorted, and nothing in the data can act."""
 
 from collections.abc import Iterable, Sequence
 from html import escape
@@ -55,7 +55,7 @@ _DIFFERENCE_MEANING = (
 
 
 def rules_page(table: RuleTable, chosen: Sequence[Rule], *, title: str) -> str:
-    """A page with these rules, in the order given."""
+    """HTML page with these rules, in the order given."""
     numbers = ("count", "probability", "share", "surprise")
     rows = (_rule_row(table, rule) for rule in chosen)
     about = f"{len(chosen):,} of {len(table):,} rules" + (f" in {table.pairs:,} pairs. " if table.pairs else ". ")
@@ -63,14 +63,14 @@ def rules_page(table: RuleTable, chosen: Sequence[Rule], *, title: str) -> str:
 
 
 def differences_page(chosen: Sequence[RuleDifference], names: tuple[str, str], *, title: str) -> str:
-    """A page with these differences, in the order given."""
+    """HTML page with these differences, in the order given."""
     numbers = (*names, "difference", "G²", "p")
     rows = (_difference_row(one) for one in chosen)
     return _page(title, _DIFFERENCE_MEANING, ["rule", *numbers, "where"], rows, numbers=numbers)
 
 
 def _page(title: str, about: str, heads: Sequence[str], rows: Iterable[str], *, numbers: Sequence[str]) -> str:
-    """`about` is HTML already, everything else is text."""
+    """HTML page; `about` is HTML already, everything else is text."""
     cells = "".join(f"<th{_class(head, numbers)}><button>{_isolated(head)}</button></th>" for head in heads)
     return (
         f'<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n<title>{escape(title)}</title>\n'
@@ -128,7 +128,7 @@ def _where(rule: Rule) -> str:
 
 
 def _example(table: RuleTable, rule: Rule, example: RuleExample) -> str:
-    """Both strings, with what the operation reads and writes marked."""
+    """Example pair, with what the operation reads and writes marked."""
     read, written = example.i if rule.source else None, example.j if rule.target else None
     source = _marked(example.source, read, table.separators[0])
     target = _marked(example.target, written, table.separators[1])
@@ -136,7 +136,7 @@ def _example(table: RuleTable, rule: Rule, example: RuleExample) -> str:
 
 
 def _marked(symbols: Sequence[str], place: int | None, separator: str) -> str:
-    """A string in its own direction, one of its symbols marked."""
+    """Marked symbol of a string, in its own direction."""
     shown = [escape(symbol) for symbol in symbols]
     if place is not None:
         shown[place] = f"<mark>{shown[place]}</mark>"
@@ -144,16 +144,16 @@ def _marked(symbols: Sequence[str], place: int | None, separator: str) -> str:
 
 
 def _number(value: float, shown: str, *, part: float | None = None) -> str:
-    """A number that sorts by its value; with a bar for a part of one."""
+    """Sortable number cell; with a bar for a part of one."""
     bar = "" if part is None else f' style="--part: {min(part, 1.0):.1%}"'
     return f'<td class="number{"" if part is None else " share"}"{bar} data-value="{value:.9g}">{escape(shown)}</td>'
 
 
 def _cell(kind: str, content: str, *, sort: str = "") -> str:
-    """`content` is HTML already."""
+    """Table cell; `content` is HTML already."""
     return f'<td class="{kind}" data-value="{escape(sort)}">{content}</td>'
 
 
 def _isolated(text: str) -> str:
-    """Text that leaves the direction of what stands beside it alone."""
+    """Bidi-isolated text, which leaves the direction of what stands beside it alone."""
     return f"<bdi>{escape(text)}</bdi>"

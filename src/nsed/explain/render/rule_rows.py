@@ -1,4 +1,4 @@
-"""Rules and differences as rows of text (the cells of TSV, terminals and pages), and as a table over symbols."""
+"""Tabular rules and differences: rows of text (the cells of TSV, terminals and pages), and a table over symbols."""
 
 from collections.abc import Iterable, Iterator, Sequence
 
@@ -40,7 +40,7 @@ _COLOURS = {"delete": "red", "insert": "green", "substitute": "yellow", "keep": 
 
 
 def rule_rows(table: RuleTable, chosen: Iterable[Rule]) -> Iterator[tuple[str, ...]]:
-    """A row per rule, under `COLUMNS`."""
+    """Table rows, one per rule, under `COLUMNS`."""
     for rule in chosen:
         numbers = f"{rule.count:.3f}", f"{rule.opportunities:.0f}", f"{rule.probability:.6f}", f"{rule.share:.8f}"
         examples = " | ".join("=".join(table.joined(example)) for example in rule.examples)
@@ -48,7 +48,7 @@ def rule_rows(table: RuleTable, chosen: Iterable[Rule]) -> Iterator[tuple[str, .
 
 
 def difference_rows(chosen: Iterable[RuleDifference]) -> Iterator[tuple[str, ...]]:
-    """A row per rule, under `DIFFERENCE_COLUMNS`."""
+    """Table rows, one per rule, under `DIFFERENCE_COLUMNS`."""
     for one in chosen:
         sides = zip(one.counts, one.opportunities, one.probabilities, strict=True)
         numbers = [cell for c, n, p in sides for cell in (f"{c:.3f}", f"{n:.0f}", f"{p:.6f}")]
@@ -56,7 +56,7 @@ def difference_rows(chosen: Iterable[RuleDifference]) -> Iterator[tuple[str, ...
 
 
 def console_table(table: RuleTable, chosen: Sequence[Rule]) -> Table:
-    """Rules for a terminal, in the order given; what no rule has is left out."""
+    """Terminal table of rules, in the order given; what no rule has is left out."""
     counted, told = table.pairs > 0, any(rule.contexts for rule in chosen)
     shown = [("rule", True), ("count", counted), ("probability", True), ("share", True), ("surprise", told)]
     shown += [("where", told), ("examples", counted)]
@@ -72,7 +72,7 @@ def console_table(table: RuleTable, chosen: Sequence[Rule]) -> Table:
 
 
 def console_differences(chosen: Sequence[RuleDifference], names: tuple[str, str]) -> Table:
-    """Differences for a terminal, in the order given."""
+    """Terminal table of differences, in the order given."""
     console = Table(box=None, pad_edge=False)
     console.add_column("rule")
     for name in (*map(escape, names), "difference", "G²", "p"):
@@ -103,13 +103,13 @@ def _name(rule: Rule) -> str:
 
 
 DELETED = "−"
-"""The column of what is deleted."""
+"""Deletion column label."""
 MOST_SYMBOLS = 40
 """Symbols of either side at most: those of the most weight."""
 
 
 def rule_grid(table: RuleTable, *, symbols: int = MOST_SYMBOLS) -> Grid:
-    """Substitutions, what is kept, and in the last column what is deleted.
+    """Heat map of rules: substitutions, what is kept, and in the last column what is deleted.
 
     Rules that were counted give counts (a confusion matrix), those of weights alone give probabilities.
     """
@@ -127,7 +127,7 @@ def rule_grid(table: RuleTable, *, symbols: int = MOST_SYMBOLS) -> Grid:
 
 
 def _strongest(rules: Sequence[Rule], side: str, most: int) -> list[str]:
-    """The symbols of one side, by weight; in alphabetical order."""
+    """Top symbols of one side, by weight; in alphabetical order."""
     weights: dict[str, float] = {}
     for rule in rules:
         symbol = getattr(rule, side)

@@ -1,4 +1,4 @@
-"""Elements of SVG and HTML as text, everything escaped.
+"""SVG and HTML elements as text, everything escaped.
 
 Pictures take the page's own colour for lines and letters (`currentColor`) and half-transparent fills, so that they
 are legible on light and on dark pages.
@@ -17,17 +17,17 @@ COLOURS = {
     "remainder": "#9a5fc4",
     "alpha": "#3f7fbf",
 }
-"""Blue, green and yellow as in the paper's table of edit operations; grey for what stays, violet for remainders."""
+"""Colour palette: blue, green, yellow as in the paper's table; grey for what stays, violet for remainders."""
 SIGNS = {"delete": "−", "insert": "+", "replace": "→", "equal": "="}
-"""Colour is never the only sign."""
+"""Operation signs: colour is never the only one."""
 FONT = 13
-"""Height of letters."""
+"""Font size, the height of letters."""
 
 Attributes = Mapping[str, object]
 
 
 def tag(name: str, attributes: Attributes, *children: str) -> str:
-    """An element; attributes are escaped here, children are elements or text that `words` has escaped.
+    """Markup element; attributes are escaped here, children are elements or text that `words` has escaped.
 
     >>> tag("text", {"x": 1.0, "data-symbol": '<"'}, words("<b>"))
     '<text x="1" data-symbol="&lt;&quot;">&lt;b&gt;</text>'
@@ -37,12 +37,12 @@ def tag(name: str, attributes: Attributes, *children: str) -> str:
 
 
 def words(text: object) -> str:
-    """Text, escaped."""
+    """Escaped text."""
     return escape(str(text))
 
 
 def picture(width: float, height: float, *children: str, title: str, description: str) -> str:
-    """A whole picture with its name and what it shows in words, for those who listen to it."""
+    """SVG document with its name and description (accessible title), what it shows in words."""
     return tag(
         "svg",
         {
@@ -63,13 +63,13 @@ def picture(width: float, height: float, *children: str, title: str, description
 
 
 def write(x: float, y: float, text: str, *, anchor: str = "middle", size: int = FONT, faint: bool = False) -> str:
-    """Text at a place: `anchor` is its start, middle or end."""
+    """SVG text at a place: `anchor` is its start, middle or end."""
     attributes = {"x": x, "y": y, "text-anchor": anchor, "font-size": size, "direction": "ltr"}
     return tag("text", {**attributes, "opacity": 0.65} if faint else attributes, words(text))
 
 
 def width_of(text: str, size: int = FONT) -> float:
-    """About how wide a text is."""
+    """Text width, about."""
     return 0.62 * size * cell_len(text)
 
 

@@ -1,4 +1,4 @@
-"""An explanation for terminals."""
+"""Text rendering of an explanation, for terminals."""
 
 from collections.abc import Iterator
 
@@ -8,12 +8,12 @@ from nsed.text.visible import visible
 
 
 def to_text(evidence: Evidence) -> str:
-    """The script and how sure it is, operation by operation, with what each adds; then the alternatives."""
+    """Text of the script and how sure it is, operation by operation, with what each adds; then the alternatives."""
     return "\n".join([*_summary(evidence), *_parts(evidence), *_others(evidence), *_outputs(evidence)])
 
 
 def word(symbols: tuple[str, ...]) -> str:
-    """A string, symbol by symbol; `∅` if it is empty.
+    """Symbols of a string; `∅` if it is empty.
 
     >>> word(("AE", " ")), word(())
     ('AE ␣', '∅')
@@ -58,7 +58,7 @@ def _outputs(evidence: Evidence) -> Iterator[str]:
 
 
 def _sources(origin: Origin, source: tuple[str, ...]) -> str:
-    """The likely sources, best first, each with its place (from 1)."""
+    """Likely source symbols (posteriors), best first, each with its place (from 1)."""
     ways = [(share, f"{visible(source[i])} ({i + 1})") for i, share in enumerate(origin.sources)]
     likely = sorted([*ways, (origin.inserted, "inserted")], reverse=True)
     return ", ".join(f"{name} {percent(share)}" for share, name in likely if share >= 0.01)

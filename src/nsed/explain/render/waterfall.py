@@ -1,4 +1,4 @@
-"""The waterfall: how the parts of a score add up to it."""
+"""Waterfall chart: how the contributions to a score add up to it."""
 
 from collections.abc import Iterator
 from itertools import accumulate
@@ -11,13 +11,13 @@ from nsed.explain.render.svg import COLOURS, FONT, picture, tag, width_of, words
 from nsed.explain.render.text import word
 
 ROW, BARS = 22.0, 320.0
-"""Height of a row and width of the room for bars."""
+"""Row height, and chart width, the room for bars."""
 LEAST = 0.1
-"""Nats that the width stands for at least: what is all but certain looks so."""
+"""Minimum axis range, in nats that the width stands for at least: what is all but certain looks so."""
 
 
 class WaterfallBar(NamedTuple):
-    """One step of the waterfall, from the sum before it to the sum after it."""
+    """Waterfall bar: one step, from the sum before it to the sum after it."""
 
     label: str
     kind: str
@@ -27,7 +27,7 @@ class WaterfallBar(NamedTuple):
 
 
 def bars_of(evidence: Evidence) -> list[WaterfallBar]:
-    """The parts in order, then the total from zero."""
+    """Waterfall bars: the contributions in order, then the total from zero."""
     parts = evidence.contributions
     starts = accumulate((part.value for part in parts), initial=0.0)
     bars = [
@@ -38,19 +38,19 @@ def bars_of(evidence: Evidence) -> list[WaterfallBar]:
 
 
 class Scale(NamedTuple):
-    """Where a value stands on the picture."""
+    """Linear axis scale: where a value stands on the picture."""
 
     left: float
     low: float
     unit: float
 
     def at(self, value: float) -> float:
-        """Its x."""
+        """X coordinate of a value."""
         return self.left + (value - self.low) * self.unit
 
 
 def waterfall_svg(evidence: Evidence) -> str:
-    """The waterfall as a picture; for a Matcher, a line shows from where on pairs match."""
+    """SVG waterfall chart; for a Matcher, a line shows from where on pairs match."""
     bars = bars_of(evidence)
     scale = _scale(evidence, bars)
     rows = [part for row, bar in enumerate(bars) for part in _row(bar, row, scale)]
@@ -62,7 +62,7 @@ def waterfall_svg(evidence: Evidence) -> str:
 
 
 def _scale(evidence: Evidence, bars: list[WaterfallBar]) -> Scale:
-    """Room for all sums, for zero, and for the border of the decision."""
+    """Axis scale with room for all sums, for zero, and for the border of the decision."""
     needed = [] if evidence.decision is None else [evidence.decision.needed]
     sums = [0.0, *needed, *(bar.start for bar in bars), *(bar.start + bar.value for bar in bars)]
     left = max(width_of(bar.label) for bar in bars) + 12
@@ -82,7 +82,7 @@ def _row(bar: WaterfallBar, row: int, scale: Scale) -> Iterator[str]:
 
 
 def _marks(evidence: Evidence, rows: int, scale: Scale) -> Iterator[str]:
-    """Lines at zero and, for a Matcher, where matches begin."""
+    """Reference lines at zero and, for a Matcher, where matches begin."""
     bottom = 6 + rows * ROW
     yield _line(scale.at(0.0), bottom, dashed=False)
     if evidence.decision is not None:

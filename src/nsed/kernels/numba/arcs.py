@@ -1,4 +1,4 @@
-"""Arcs from scores on a CPU, compiled.
+"""Arc normalisation on a CPU, compiled: from scores to log-probabilities of arcs.
 
 The exact normalisation has one distribution per cell, of which only the target's own symbols are kept. `blocked` has
 two rows to add to a cell's scores: for cells with some source left, and for those without; NEG for what cannot happen
@@ -36,7 +36,7 @@ def outgoing_arcs(
 
 
 def _blocked(scores: ClassScores) -> Float[Tensor, "2 classes"]:
-    """To be added to the scores of a cell: with some source left, and without."""
+    """Additive mask of impossible classes for the scores of a cell: with some source left, and without."""
     nothing = scores.new_zeros(2, scores.shape[-1])
     return nothing.masked_fill(~possible_classes(scores.shape[-1], scores.device), NEG)
 

@@ -1,4 +1,4 @@
-"""Gated recurrent units where nothing is learned, on a CPU: matrix products by torch, the rest compiled.
+"""GRU inference on a CPU: matrix products by torch, the rest compiled; nothing is learned here.
 
 Equal to torch's own, which does a dozen passes over the hidden states in a step, but without turning strings round, and
 with one product per kind of symbol where the vectors are those of symbols without context.
@@ -14,7 +14,7 @@ from nsed.kernels.contracts import Kinds, Order, Vectors
 from nsed.kernels.numba.math import exp_below_zero
 
 AT_ONCE = 512
-"""Rows of products that are made at once: more would not stay in the cache until their step comes."""
+"""Chunk size: rows of products that are made at once; more would not stay in the cache until their step comes."""
 compiled = njit(nogil=True, cache=True, error_model="numpy", fastmath={"reassoc", "contract", "nsz"})
 
 

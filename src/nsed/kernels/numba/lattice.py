@@ -21,7 +21,7 @@ compiled = njit(nogil=True, cache=True, error_model="numpy")
 
 
 class NumbaBackend(Backend):
-    """Compiled for float32 and float64 on a CPU."""
+    """Lattice backend compiled by numba, for float32 and float64 on a CPU."""
 
     def forward(self, weights: Stack, semiring: Semiring) -> Cells:
         """See `Backend.forward`."""
@@ -48,7 +48,7 @@ class NumbaBackend(Backend):
 
 
 def _bordered(table: Any, fill: float) -> Any:
-    """With one more row above and one more column to the left, so that every arc starts somewhere."""
+    """Bordered table: with one more row above and one more column to the left, so that every arc starts somewhere."""
     rows, columns, batch = table.shape
     wider = np.full((rows + 1, columns + 1, batch), fill, dtype=table.dtype)
     wider[1:, 1:] = table

@@ -1,4 +1,4 @@
-"""Launching numba's kernels: on arrays, some pairs of the batch after the others, by as many threads as torch has.
+"""Launching numba's kernels: on arrays, some pairs of the batch after the others, by a thread pool of torch's size.
 
 A kernel's last three arguments are the number of its part of the work and the first and last pair (exclusive) of it.
 Of long work there are more parts than threads: who is done takes the next one. A thread may well be slow to start or to
@@ -16,18 +16,18 @@ from torch import Tensor
 Kernel = Callable[..., None]
 
 LEAST, PER_THREAD = 64, 4
-"""Pairs of a part at least, and parts per thread at most."""
+"""Work partition: pairs of a part at least, and parts per thread at most."""
 LEAST_CELLS = 2**16
-"""The least for kernels that spend but a few nanoseconds on a cell: a second thread would need longer to wake up."""
+"""Minimum part for kernels that spend a few nanoseconds on a cell: a second thread would need longer to wake up."""
 
 
 def array(tensor: Tensor) -> Any:
-    """A contiguous array of the same numbers."""
+    """Contiguous array of the same numbers."""
     return tensor.detach().contiguous().numpy()
 
 
 def parts_of(count: int, *, least: int = LEAST, per_thread: int = PER_THREAD) -> list[tuple[int, int, int]]:
-    """Number, first and last pair (exclusive) of each part."""
+    """Work partition: number, first and last pair (exclusive) of each part."""
     threads = torch.get_num_threads()
     parts = max(1, min(threads * per_thread, count // least)) if threads > 1 else 1
     if parts == 1:
@@ -44,7 +44,7 @@ def run_kernel(kernel: Kernel, *arguments: Any, pairs: int) -> None:
 
 
 def run_light_kernel(kernel: Kernel, *arguments: Any, pairs: int, cells: int) -> None:
-    """The same for a kernel that does little in each of a pair's cells, but that in all pairs at once."""
+    """Run a kernel that does little in each of a pair's cells, but that in all pairs at once."""
     least = max(LEAST, LEAST_CELLS // max(cells, 1))
     if pairs < 2 * least:
         kernel(*arguments, 0, 0, pairs)
@@ -53,7 +53,7 @@ def run_light_kernel(kernel: Kernel, *arguments: Any, pairs: int, cells: int) ->
 
 
 def run_parts(kernel: Kernel, arguments: tuple[Any, ...], parts: list[tuple[int, int, int]]) -> None:
-    """Each part of the work once, by whichever thread is free."""
+    """Run each part of the work once, by whichever thread is free."""
     left = iter(parts)
 
     def work() -> None:

@@ -24,7 +24,7 @@ from nsed.types import PerPair
 
 compiled = njit(nogil=True, cache=True, error_model="numpy", fastmath={"reassoc", "contract", "nsz"})
 LIMIT = np.float32(80)
-"""Scores are cut here, far beyond what a difference of probabilities can show."""
+"""Score clipping: scores are cut here, far beyond what a difference of probabilities can show."""
 
 
 def scorer(
@@ -40,7 +40,7 @@ def scorer(
 
 
 def _run(kernel: Kernel, *given: Any) -> PerPair:
-    """The last two of what is given are the pairs."""
+    """Run a scoring kernel; the last two of what is given are the pairs."""
     *tables, rows, columns = given
     result = np.empty(len(rows))
     run_kernel(kernel, array(rows), array(columns), *tables, result, pairs=len(result))

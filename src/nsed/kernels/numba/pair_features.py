@@ -1,4 +1,4 @@
-"""Tables of pair features on a CPU, and the scores of many classes from them, some pairs after the others.
+"""Pair features on a CPU, and the scores of many classes from them, some pairs after the others.
 
 Written for the compiler: slices are taken once per pair (each costs an atomic count of references), and sums may be
 taken in any order (`reassoc`), so that they become vector instructions. Random numbers for dropout are made from one
@@ -23,7 +23,7 @@ from nsed.kernels.numba.launch import array, run_kernel
 from nsed.kernels.numba.random import U, mixed, number_of, places_of
 
 CELLS = 2**14
-"""Cells of a slice, about."""
+"""Slice size in cells, about."""
 compiled = njit(nogil=True, cache=True, error_model="numpy", fastmath={"reassoc", "contract", "nsz"})
 
 
@@ -53,13 +53,13 @@ class _Features(torch.autograd.Function):
 
 
 def drops(dropout: float, dtype: np.dtype) -> tuple[np.uint32, np.uint32, Any]:
-    """A seed, the number below which features are dropped, and the factor of those that stay."""
+    """Dropout parameters: a seed, the number below which features are dropped, and the factor of those that stay."""
     seed = int(torch.randint(2**31, ())) if dropout else 0
     return np.uint32(seed), np.uint32(dropout * 2**32), dtype.type(1 / (1 - dropout))
 
 
 class Slice(NamedTuple):
-    """Some pairs, and the features of their cells."""
+    """Batch slice: some pairs, and the features of their cells."""
 
     pairs: slice
     x: Float[Tensor, "cells dim"]
@@ -68,7 +68,7 @@ class Slice(NamedTuple):
 
 
 def _slices(sides: tuple[np.ndarray, np.ndarray], drawn: tuple[Any, Any, Any]) -> Iterator[Slice]:
-    """All pairs; the features of one slice are gone when the next comes."""
+    """Batch slices of all pairs; the features of one are gone when the next comes."""
     source, target = sides
     (batch, n, dim), m = source.shape, target.shape[1]
     at_once = max(1, min(batch, CELLS // max(n * m, 1)))
@@ -83,13 +83,13 @@ def _slices(sides: tuple[np.ndarray, np.ndarray], drawn: tuple[Any, Any, Any]) -
 
 
 class SlicedScores(torch.autograd.Function):
-    """`PairScoresKernel.pair_scores` for any number of classes, some pairs after the others."""
+    """Pair scores in batch slices: `PairScoresKernel.pair_scores` for any number of classes."""
 
     @staticmethod
     def forward(
         ctx: Any, source: Tensor, target: Tensor, weight: Tensor, constant: Tensor, eps: float, dropout: float
     ) -> Tensor:
-        """The scores; features of a slice are made, multiplied and forgotten."""
+        """Forward pass: the scores; features of a slice are made, multiplied and forgotten."""
         sides, dim = (array(source), array(target)), source.shape[2]
         drawn, shape = drops(dropout, sides[0].dtype), (*source.shape[:2], target.shape[1])
         scores = source.new_empty(*shape, len(weight))
@@ -108,7 +108,7 @@ class SlicedScores(torch.autograd.Function):
     @staticmethod
     @torch.autograd.function.once_differentiable
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor, None, None]:
-        """The gradients; features are made again."""
+        """Backward pass: the gradients; features are made again (recomputation)."""
         weight, constant, scores, inverses = ctx.saved_tensors
         sides, drawn, means = ctx.kept
         to_sides = np.zeros_like(sides[0]), np.zeros_like(sides[1])

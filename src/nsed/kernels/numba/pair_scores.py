@@ -1,4 +1,4 @@
-"""Scores of the classes in every cell on a CPU: of the Matcher's four in one compiled pass, of more in slices.
+"""Pair scores of the classes in every cell on a CPU: of the Matcher's four in one compiled pass, of more in slices.
 
 Four classes: no table of features ever exists. Per cell: x = relu(s + t); the classes' products with x, and the
 deviation of x, in one pass over the features. The backward pass computes x again. All sums are kept in registers:
@@ -28,9 +28,9 @@ from nsed.kernels.numba.vectors import LANES, kept_at_random, load, rectified, s
 __all__ = ["features", "fused_scores", "pair_scores"]
 
 CLASSES = 4
-"""What the kernels of this file are written for."""
+"""Class count that the kernels of this file are written for."""
 CLASSES_FIRST = BATCH_FIRST = (3, 1, 2, 0)
-"""From [batch, src, tgt, classes] to how tables lie in memory, and back."""
+"""Axis permutation from [batch, src, tgt, classes] to how tables lie in memory, and back."""
 FASTMATH = {"reassoc", "contract", "nsz"}
 ONE = np.float32(1)
 compiled = njit(nogil=True, cache=True, error_model="numpy", fastmath=FASTMATH)
@@ -62,7 +62,7 @@ def fused_scores(
     eps: float,
     dropout: float = 0.0,
 ) -> ClassScores:
-    """The same for four classes."""
+    """Fused pair scores of four classes."""
     size = source.shape[-1]
     padded = (functional.pad(part, (0, -size % LANES)) if size % LANES else part for part in (source, target, weight))
     scores: ClassScores = _Scores.apply(*padded, constant, size, eps, dropout)

@@ -1,4 +1,4 @@
-"""Numbers that look random, the same for the same seed, pair, cell and place: the backward pass makes them again."""
+"""Counter-based random numbers: the same for the same seed, pair, cell and place; backward passes make them again."""
 
 import numpy as np
 from numba import njit
@@ -11,7 +11,7 @@ inlined = njit(nogil=True, inline="always", error_model="numpy")
 
 @inlined
 def mixed(number):
-    """Shifts and odd factors spread every bit."""
+    """Integer hash: shifts and odd factors spread every bit."""
     number = U((number ^ (number >> U(16))) * FIRST)
     number = U((number ^ (number >> U(15))) * SECOND)
     return U(number ^ (number >> U(16)))
@@ -19,14 +19,14 @@ def mixed(number):
 
 @inlined
 def number_of(cell, place):
-    """The number of a place in a cell, both mixed already. Its high bits are good, the low ones less so."""
+    """Random number of a place in a cell, both mixed already. Its high bits are good, the low ones less so."""
     number = U((cell ^ place) * FIRST)
     return U((number ^ (number >> U(15))) * SECOND)
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def places_of(size):
-    """A row with the mixed numbers of all places."""
+    """Row of hashes: the mixed numbers of all places."""
     places = np.empty((1, size), np.uint32)
     for k in range(size):
         places[0, k] = mixed(U(k))

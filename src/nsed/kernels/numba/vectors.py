@@ -1,4 +1,4 @@
-"""Sixteen numbers at once, for compiled kernels: a vector stays in registers from one operation to the next.
+"""SIMD vectors of sixteen numbers for compiled kernels: a vector stays in registers from one operation to the next.
 
 The compiler makes such vectors of plain loops too, but gives up where many sums are kept at once, and cannot keep them
 from one loop to the next. Here the kernel says what it means; the machine's own vectors may be narrower or wider.
@@ -20,7 +20,7 @@ MACHINE_TYPES = {types.float32: ir.FloatType(), types.float64: ir.DoubleType(), 
 
 
 class Vector(types.Type):
-    """The type that numba knows such vectors by."""
+    """Numba type of the SIMD vectors."""
 
     def __init__(self, dtype):
         self.dtype = dtype
@@ -29,7 +29,7 @@ class Vector(types.Type):
 
 @register_model(Vector)
 class VectorModel(models.PrimitiveModel):
-    """What the compiler knows them by."""
+    """Data model: the LLVM type of the SIMD vectors, as the compiler knows them."""
 
     def __init__(self, manager, vector):
         super().__init__(manager, vector, _machine_type(vector.dtype))
@@ -45,7 +45,7 @@ def _zero(vector):
 
 @intrinsic
 def load(typing, array, row, column):
-    """The numbers of a row of a table from a column on."""
+    """Vector load: the numbers of a row of a table from a column on."""
 
     def generate(context, builder, signature, arguments):
         place, size = _place(context, builder, signature, arguments)
@@ -56,7 +56,7 @@ def load(typing, array, row, column):
 
 @intrinsic
 def store(typing, array, row, column, vector):
-    """Put them there."""
+    """Vector store: put them there."""
 
     def generate(context, builder, signature, arguments):
         place, size = _place(context, builder, signature, arguments)
@@ -67,7 +67,7 @@ def store(typing, array, row, column, vector):
 
 
 def _place(context, builder, signature, arguments):
-    """The address, and the bytes of a number."""
+    """Element pointer: the address, and the bytes of a number."""
     kind, *given = signature.args[:3]
     numbers = [context.cast(builder, *pair, types.intp) for pair in zip(arguments[1:3], given, strict=True)]
     array = context.make_array(kind)(context, builder, arguments[0])
@@ -87,7 +87,7 @@ def _numbers(numbers):
 
 @intrinsic
 def spread(typing, number):
-    """The same number everywhere."""
+    """Broadcast: the same number everywhere."""
 
     def generate(context, builder, signature, arguments):
         return _spread(builder, arguments[0], _machine_type(number))
@@ -97,7 +97,7 @@ def spread(typing, number):
 
 @intrinsic
 def rectified(typing, vector):
-    """0 where a number is negative; what is no number stays so."""
+    """ReLU: 0 where a number is negative; what is no number (NaN) stays so."""
 
     def generate(context, builder, signature, arguments):
         zero = _zero(vector)
@@ -108,7 +108,7 @@ def rectified(typing, vector):
 
 @intrinsic
 def where_positive(typing, condition, vector):
-    """The numbers where the condition's are positive, 0 elsewhere."""
+    """Select: the numbers where the condition's are positive, 0 elsewhere."""
 
     def generate(context, builder, signature, arguments):
         zero = _zero(condition)
@@ -119,7 +119,7 @@ def where_positive(typing, condition, vector):
 
 @intrinsic
 def kept_at_random(typing, vector, places, cell, dropped):
-    """0 where the random number of a place in a cell is below `dropped`: that of `random.number_of`."""
+    """Dropout: 0 where the random number of a place in a cell is below `dropped`: that of `random.number_of`."""
 
     def generate(context, builder, signature, arguments):
         kind = _machine_type(types.uint32)
@@ -135,7 +135,7 @@ def kept_at_random(typing, vector, places, cell, dropped):
 
 @intrinsic
 def total(typing, vector):
-    """The sum of the numbers: halves are added until one number is left."""
+    """Horizontal sum of the numbers: halves are added until one number is left."""
 
     def generate(context, builder, signature, arguments):
         (rest,), size = arguments, LANES
@@ -161,7 +161,7 @@ def _operation(name):
 
 
 def _overload(python, machine):
-    """Let an operator work on two vectors."""
+    """Operator overload for two vectors."""
     operation = _operation(machine)
 
     @overload(python, inline="always")

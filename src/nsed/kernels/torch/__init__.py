@@ -1,1 +1,1 @@
-"""Readable twins of the kernels, for any device: what the compiled ones are compared with, and their substitute."""
+"""Reference implementations in torch, readable twins of the compiled kernels, for any device, and their substitute."""

@@ -1,4 +1,4 @@
-"""Arcs from scores, operation by operation, on any device: the readable twin of both normalisations."""
+"""Arc normalisation in torch, operation by operation, on any device: the readable twin of both normalisations."""
 
 import torch
 from jaxtyping import Bool, Float, Int
@@ -33,7 +33,7 @@ def match_arcs(scores: Float[Tensor, "batch src tgt 4"]) -> tuple[Table, Table, 
 
 
 def entered(delete: Table, insert: Table, substitute: Table) -> tuple[Table, Table, Table]:
-    """Scores in the cells that arcs leave, moved to the cells that they enter; NEG where no arc enters."""
+    """Scores shifted from the cells that arcs leave to the cells that they enter; NEG where no arc enters."""
     return (
         functional.pad(delete[:, :-1], (0, 0, 1, 0), value=NEG),
         functional.pad(insert[:, :, :-1], (1, 0), value=NEG),
@@ -42,14 +42,14 @@ def entered(delete: Table, insert: Table, substitute: Table) -> tuple[Table, Tab
 
 
 def next_symbol(scores: ClassScores, target: Int[Tensor, "batch m"]) -> Table:
-    """In each cell (i, j), the score of the class of the next target symbol, t_{j+1}; NEG in the last column."""
+    """Next-symbol scores: in each cell (i, j), that of the class of t_{j+1}; NEG in the last column."""
     labels = functional.pad(target, (0, 1))[:, None, :, None].expand(-1, scores.shape[1], -1, 1)
     chosen = scores.gather(-1, labels)[..., 0]
     return functional.pad(chosen[:, :, :-1], (0, 1), value=NEG)
 
 
 def possible_cells(scores: ClassScores, source_lengths: Lengths) -> ClassScores:
-    """The scores, NEG for what cannot happen in a cell.
+    """Masked scores: NEG for what cannot happen in a cell.
 
     Nothing writes padding or a start; the end is an insert where the source is consumed, and only inserts are there.
     """
@@ -59,7 +59,7 @@ def possible_cells(scores: ClassScores, source_lengths: Lengths) -> ClassScores:
 
 
 def possible_classes(classes: int, device: torch.device) -> Bool[Tensor, "2 {classes}"]:
-    """Which classes can happen in a cell with some source left, and in one without."""
+    """Class mask: which classes can happen in a cell with some source left, and in one without."""
     number, symbols = torch.arange(classes, device=device), (classes - 1) // 2  # made there: nothing waits
     is_insert, symbol = (number > 0) & (number <= symbols), (number - 1) % symbols
     written = (number == 0) | ((symbol != PAD) & (symbol != START) & (symbol != END))
@@ -67,6 +67,6 @@ def possible_classes(classes: int, device: torch.device) -> Bool[Tensor, "2 {cla
 
 
 def _last_cell(table: Table, lengths: tuple[Lengths, Lengths]) -> PerPair:
-    """The value at each pair's own (n, m)."""
+    """Final cell: the value at each pair's own (n, m)."""
     places = lengths[0] * table.shape[2] + lengths[1]
     return table.flatten(1).gather(1, places[:, None])[:, 0]  # an index with three parts would sort in its gradient

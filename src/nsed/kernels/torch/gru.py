@@ -1,4 +1,4 @@
-"""Gated recurrent units over whole strings, as torch has them: the readable twin, which can also learn."""
+"""GRU over whole strings, as torch has it: the readable twin, which can also learn."""
 
 import torch
 from jaxtyping import Float

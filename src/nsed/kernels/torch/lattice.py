@@ -1,4 +1,4 @@
-"""The lattice, vectorised: all pairs and a whole anti-diagonal of cells per step, on any device.
+"""Lattice recursions in torch, vectorised: all pairs and a whole anti-diagonal of cells per step, on any device.
 
 Cells with the same i + j do not depend on each other, so n + m steps do the table. The batch is the innermost axis: an
 anti-diagonal is then a strided view of whole batches, nothing is copied or skewed, and no step asks the device for a
@@ -21,7 +21,7 @@ Place = tuple[tuple[int, ...], tuple[int, ...], int]
 
 
 class Diagonal(NamedTuple):
-    """Where the cells (i, j) of one anti-diagonal lie in memory: arguments of `as_strided`, as (size, stride, offset).
+    """Strided views of one anti-diagonal's cells (i, j): arguments of `as_strided`, as (size, stride, offset).
 
     Tables of results have a border, one more row above and one more column to the left, so that every arc starts
     somewhere; their cell (i, j) stands at (i + 1, j + 1).
@@ -63,7 +63,7 @@ def diagonals(rows: int, columns: int, batch: int) -> list[Diagonal]:
 
 
 class TorchBackend(Backend):
-    """Vectorised over pairs and anti-diagonals; float32 and float64."""
+    """Lattice backend in torch, vectorised over pairs and anti-diagonals; float32 and float64."""
 
     def forward(self, weights: Stack, semiring: Semiring) -> Cells:
         """See `Backend.forward`."""

@@ -20,9 +20,9 @@ from nsed.kernels.torch.pair_scores import pair_scores
 from nsed.types import NEG, PerPair
 
 LARGEST_TABLE = 2**22
-"""Pairs of vectors at most whose scores are kept as a table, four numbers each."""
+"""Maximum score table: pairs of vectors whose scores are kept, four numbers each."""
 CELLS_AT_ONCE = 2**14
-"""Cells that are computed together: their features are all in memory."""
+"""Batch size in cells that are computed together: their features are all in memory."""
 
 SourceRows = Int[Tensor, "pairs src"]
 TargetRows = Int[Tensor, "pairs tgt"]
@@ -46,7 +46,7 @@ def scorer(
 def _table(
     source: StringVectors, target: StringVectors, weight: Weight, constant: Constant, *, eps: float
 ) -> Float[Tensor, "kinds others 4"]:
-    """The scores of all pairs of vectors, some rows after the others."""
+    """Score table of all pairs of vectors, some rows after the others."""
     some = torch.split(source.vectors, max(1, CELLS_AT_ONCE // max(1, len(target.vectors))))
     parts = [pair_scores(rows[None], target.vectors[None], weight, constant, eps=eps)[0] for rows in some]
     return torch.cat(parts)
@@ -57,7 +57,7 @@ def _of_table(table: Float[Tensor, "kinds others 4"], rows: SourceRows, columns:
 
 
 def _log_alpha(scores: Float[Tensor, "pairs src tgt 4"]) -> PerPair:
-    """Log alpha in the last cell of pairs without padding."""
+    """Forward log-probability: log alpha in the last cell of pairs without padding."""
     weights = torch.stack(match_arcs(scores)[:3]).permute(0, 2, 3, 1).clamp(min=NEG)
     return TorchBackend().forward(weights, LOG)[-1, -1].clamp(min=NEG)
 
@@ -71,7 +71,7 @@ def by_lengths(
     *,
     cells: int,
 ) -> PerPair:
-    """Pairs of the same lengths go together, about so many cells at once, to a function of their vectors' rows."""
+    """Length bucketing: pairs of the same lengths, about so many cells at once, go to a function of their rows."""
     result = source.vectors.new_empty(len(rows))
     for some, n, m in _alike(source.lengths[rows], target.lengths[columns], cells):
         result[some] = log_alpha(source.rows_of(rows[some], n), target.rows_of(columns[some], m))
@@ -79,7 +79,7 @@ def by_lengths(
 
 
 def _alike(n: Rows, m: Rows, cells: int) -> Iterator[tuple[Rows, int, int]]:
-    """Which pairs have the same two lengths, as many at once as there is room for."""
+    """Length buckets: which pairs have the same two lengths, as many at once as there is room for."""
     base = int(m.amax()) + 1
     keys, order = (n.long() * base + m).sort()
     first = 0

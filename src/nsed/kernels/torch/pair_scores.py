@@ -1,4 +1,4 @@
-"""Scores of the classes in every cell, every table in full: the readable twin."""
+"""Pair scores of the classes in every cell, every table in full: the readable twin."""
 
 import torch
 from jaxtyping import Float
@@ -29,13 +29,13 @@ def features(source: SourceVectors, target: TargetVectors, *, dropout: float = 0
 
 
 def dropped(x: Float[Tensor, "batch src tgt dim"], *, dropout: float) -> Features:
-    """Features of which some are dropped, with their sums."""
+    """Dropout of features, with the sums of what is left."""
     x = functional.dropout(x, dropout)
     return Features(x, *moments_of(x))
 
 
 def moments_of(vectors: Float[Tensor, "*cells dim"]) -> tuple[Float[Tensor, "*cells"], Float[Tensor, "*cells"]]:
-    """Sum and sum of squares over the last axis, in single precision at least."""
+    """Moments: sum and sum of squares over the last axis, in single precision at least."""
     vectors = vectors.to(torch.promote_types(vectors.dtype, torch.float32))
     return vectors.sum(-1), vectors.square().sum(-1)
 
@@ -43,6 +43,6 @@ def moments_of(vectors: Float[Tensor, "*cells dim"]) -> tuple[Float[Tensor, "*ce
 def normed(
     projected: ClassScores, total: Table, squares: Table, constant: Constant, *, size: int, eps: float
 ) -> ClassScores:
-    """What was projected over the deviation of the `size` features, from their sums, plus constant."""
+    """Layer normalisation after projection: what was projected over the deviation of the features, plus constant."""
     variance = squares / size - (total / size).square()
     return projected * torch.rsqrt(variance.clamp(min=0) + eps)[..., None] + constant

@@ -1,4 +1,4 @@
-"""From scores in the cells that arcs leave to log-probabilities of the arcs that enter cells, on a GPU; and back.
+"""Arc normalisation on a GPU, forward and backward: scores in the cells that arcs leave to log-probabilities of arcs.
 
 Scores are [batch, n, m, classes], a cell after the other; arcs [kinds, n, m, batch], as the lattice reads them. The
 first kind is delete, then insert, substitute and, for the Matcher, non-match. To torch both are operations of their
@@ -18,7 +18,7 @@ from nsed.types import END, NEG, PAD, START, Lengths, PerPair, Table
 LOWEST = tl.constexpr(NEG)
 NOTHING, FIRST, LAST = tl.constexpr(PAD), tl.constexpr(START), tl.constexpr(END)
 BLOCK = 256
-"""Cells that a program does at once where there are four classes."""
+"""Block size: cells that a program does at once where there are four classes."""
 
 
 def outgoing_arcs(
@@ -40,7 +40,7 @@ def match_arcs(scores: Float[Tensor, "batch src tgt 4"]) -> tuple[Table, Table, 
 def outgoing_operation(
     scores: Tensor, target: Tensor, source_lengths: Tensor, target_lengths: Tensor
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Arcs `[3, n, m, batch]` of the target's symbols, the end's log-probability, and the logarithms of the sums."""
+    """Outgoing normalisation: arcs `[3, n, m, batch]` of the target's symbols, the end's log-probability, log-sums."""
     given = [part.contiguous() for part in (scores, target, source_lengths, target_lengths)]
     arcs, ends, totals = _empty(scores)
     launch(outgoing_forward, _grid(scores), *given, arcs, ends, totals, *_sizes(scores), **_blocks(scores))
@@ -52,7 +52,7 @@ def outgoing_backward_operation(
     scores: Tensor, target: Tensor, source_lengths: Tensor, target_lengths: Tensor, totals: Tensor, to_arcs: Tensor,
     to_ends: Tensor,
 ) -> Tensor:  # fmt: skip  # an argument a line would be a page
-    """The gradient by the scores."""
+    """Backward pass of the outgoing normalisation: the gradient by the scores."""
     everything = (scores, target, source_lengths, target_lengths, totals, to_arcs, to_ends)
     given, result = [part.contiguous() for part in everything], torch.empty_like(scores.contiguous())
     launch(outgoing_backward, _grid(scores), *given, result, *_sizes(scores), **_blocks(scores))
@@ -61,7 +61,7 @@ def outgoing_backward_operation(
 
 @torch.library.custom_op("nsed::match_arcs", mutates_args=())
 def match_operation(scores: Tensor) -> Tensor:
-    """Log-probabilities `[4, n, m, batch]` of delete, insert, substitute and non-match in the cells that they enter."""
+    """Incoming normalisation: log-probabilities `[4, n, m, batch]` of delete, insert, substitute and non-match."""
     batch, n, m, _ = scores.shape
     arcs = scores.new_empty(4, n, m, batch)
     launch(match_forward, (-(-n * m * batch // BLOCK),), scores.contiguous(), arcs, n, m, batch, BLOCK=BLOCK)
@@ -70,7 +70,7 @@ def match_operation(scores: Tensor) -> Tensor:
 
 @torch.library.custom_op("nsed::match_arcs_backward", mutates_args=())
 def match_backward_operation(arcs: Tensor, to_arcs: Tensor) -> Tensor:
-    """The gradient by the scores."""
+    """Backward pass of the Matcher's normalisation: the gradient by the scores."""
     _, n, m, batch = arcs.shape
     result, given = arcs.new_empty(batch, n, m, 4), (arcs.contiguous(), to_arcs.contiguous())
     launch(match_backward, (-(-n * m * batch // BLOCK),), *given, result, n, m, batch, BLOCK=BLOCK)

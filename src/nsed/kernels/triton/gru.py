@@ -1,4 +1,4 @@
-"""Gated recurrent units on a GPU, several directions in the same steps: a step is one product for all, and one kernel.
+"""GRU on a GPU, several directions in the same steps: a step is one product for all, and one kernel.
 
 Torch's own does a direction after the other, and takes longer for the biases' gradient than for the recurrence. Gates
 stand in the order of torch's GRU: reset, update, new. The kernels' tables are [directions, steps, batch, ...].
@@ -38,7 +38,7 @@ def read_both_ways(
 
 
 def read_all(units: Sequence[nn.GRU], strings: Sequence[Vectors]) -> list[Vectors]:
-    """What each unit makes of its strings, from left to right; all strings have the same size."""
+    """GRU outputs of each unit for its strings, from left to right; all strings have the same size."""
     by_step = torch.stack([one.transpose(0, 1) for one in strings])
     parts = [torch.stack([getattr(unit, name) for unit in units]) for name in PARAMETERS]
     hidden: Tensor = _Recurrence.apply(by_step, *parts)
@@ -46,7 +46,7 @@ def read_all(units: Sequence[nn.GRU], strings: Sequence[Vectors]) -> list[Vector
 
 
 class _Recurrence(torch.autograd.Function):
-    """Strings [directions, steps, batch, dim], weights [directions, 3 * dim, dim], biases [directions, 3 * dim]."""
+    """GRU recurrence: strings [directions, steps, batch, dim], weights [directions, 3 * dim, dim], biases alike."""
 
     @staticmethod
     @torch.amp.custom_fwd(device_type="cuda", cast_inputs=torch.float32)
@@ -96,7 +96,7 @@ class _Recurrence(torch.autograd.Function):
 
 
 def _products(gates: Tensor, vectors: Tensor) -> Tensor:
-    """Sums over all symbols, one product per direction: a batch of products would not be cut along so long a sum."""
+    """Weight gradients: sums over all symbols, one product per direction; a batched product would not cut the sum."""
     return torch.stack([of_gates.T @ of_vectors for of_gates, of_vectors in zip(gates, vectors, strict=True)])
 
 

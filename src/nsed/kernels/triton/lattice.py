@@ -1,4 +1,4 @@
-"""The lattice on a GPU: log-sums and their gradient as kernels, one program per few pairs, a row of cells per step.
+"""Lattice recursions on a GPU: log-sums and gradient as kernels, one program per few pairs, a row of cells per step.
 
 Within a row the recursion is first order, so a scan does it. The scan is over pairs (weight, value) and only ever adds
 log-weights, so nothing cancels; running sums that are subtracted would (`benchmarks/row_scan.py`). What a row needs of
@@ -27,7 +27,7 @@ WIDEST, LANES = 1024, 256
 
 
 class TritonBackend(Backend):
-    """float32 and log-sums in kernels; float64, best paths, wide tables and second derivatives in torch."""
+    """Lattice backend in Triton: log-sums in float32; float64, best paths, wide tables, second derivatives in torch."""
 
     def __init__(self) -> None:
         self._torch = TorchBackend()
@@ -53,7 +53,7 @@ class TritonBackend(Backend):
 
 @torch.library.custom_op("nsed::lattice_forward", mutates_args=())
 def lattice_forward(weights: Tensor) -> Tensor:
-    """The forward table `[rows, columns, batch]` of log-weights `[3, rows, columns, batch]`."""
+    """Forward table `[rows, columns, batch]` of log-weights `[3, rows, columns, batch]`."""
     alpha = weights.new_empty(weights.shape[1:])
     _run(log_forward, weights.contiguous(), alpha)
     return alpha
@@ -61,7 +61,7 @@ def lattice_forward(weights: Tensor) -> Tensor:
 
 @torch.library.custom_op("nsed::lattice_gradient", mutates_args=())
 def lattice_gradient(weights: Tensor, alpha: Tensor, injection: Tensor) -> Tensor:
-    """The gradient by the weights of what has the gradient `injection` by the forward table."""
+    """Gradient by the weights of what has the gradient `injection` by the forward table."""
     result = torch.empty_like(weights, memory_format=torch.contiguous_format)
     _run(log_gradient, weights.contiguous(), alpha.contiguous(), injection.contiguous(), result)
     return result

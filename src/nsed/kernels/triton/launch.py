@@ -14,5 +14,5 @@ def launch(kernel: Any, grid: tuple[int, ...], *arguments: Any, **constants: Any
 
 
 def power_of_two(size: int, *, least: int) -> int:
-    """The first power of two that is not below: blocks have such sizes."""
+    """Next power of two, the first that is not below: blocks have such sizes."""
     return max(least, 1 << (size - 1).bit_length())

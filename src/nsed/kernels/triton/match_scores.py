@@ -23,7 +23,7 @@ from nsed.kernels.triton.pair_scores import pair_scores, scores_of_all
 from nsed.types import NEG, PerPair
 
 CELLS_AT_ONCE, WIDEST = 2**20, 1024
-"""Cells that are computed together, and columns that the table's kernel can do."""
+"""Batch size in cells that are computed together, and columns that the table's kernel can do."""
 
 
 def scorer(
@@ -41,12 +41,12 @@ def scorer(
 
 
 def _narrow(strings: StringVectors) -> StringVectors:
-    """With places in 32 bits, as the kernel counts them."""
+    """Int32 indices: places in 32 bits, as the kernel counts them."""
     return StringVectors(strings.vectors, strings.flat.int(), strings.starts.int())
 
 
 def _log_alpha(scores: Float[Tensor, "pairs src tgt 4"]) -> PerPair:
-    """Log alpha in the last cell of pairs without padding."""
+    """Forward log-probability: log alpha in the last cell of pairs without padding."""
     weights = match_operation(scores)[:3]
     return TritonBackend().forward(weights, LOG)[-1, -1].clamp(min=NEG)
 
@@ -58,7 +58,7 @@ def of_table(
     rows: Rows,
     columns: Rows,
 ) -> Float[Tensor, " pairs"]:
-    """Pairs whose targets need blocks of the same width are done together, sorted by the lengths of their sources."""
+    """Length bucketing: pairs whose targets need blocks of the same width go together, sorted by source length."""
     n, m = source.lengths[rows], target.lengths[columns]
     bounds = 2 ** torch.arange(1, WIDEST.bit_length(), device=rows.device)  # targets below 2 need blocks of 2 columns
     block = torch.bucketize(m, bounds, right=True)

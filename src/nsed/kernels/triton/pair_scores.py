@@ -1,4 +1,4 @@
-"""Scores of all classes in every cell, and their gradient, on a GPU: the features of a cell are never in memory.
+"""Pair scores of all classes in every cell, and their gradient, on a GPU: a cell's features are never in memory.
 
 `x = dropout(relu(source[i] + target[j]))`, `score = (weight @ x) / deviation of x + constant`; rows of `weight` have
 mean 0. Features are made block by block, multiplied and forgotten, and made again for the gradients: by the two sides,
@@ -19,7 +19,7 @@ from nsed.kernels.triton.launch import launch, power_of_two
 __all__ = ["features", "pair_scores", "scores_of_all"]  # tables of features are torch's own
 
 PROGRAMS = 66
-"""Programs that share the cells in the weights' gradient, per block of dimensions."""
+"""Grid size: programs that share the cells in the weights' gradient, per block of dimensions."""
 
 
 def pair_scores(
@@ -46,7 +46,7 @@ def scores_of_all(
     *,
     eps: float,
 ) -> Float[Tensor, "kinds others classes"]:
-    """The same for all pairs of some vectors."""
+    """Pair scores of all pairs of some vectors."""
     return pair_scores(source[None], target[None], weight, constant, eps=eps)[0]
 
 
@@ -54,7 +54,7 @@ def scores_of_all(
 def scores_operation(
     source: Tensor, target: Tensor, weight: Tensor, constant: Tensor, seed: Tensor, eps: float, dropout: float
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Scores `[batch, n, m, classes]`, and the mean and inverse deviation of each cell's features."""
+    """Forward pass: scores `[batch, n, m, classes]`, and the mean and inverse deviation of each cell's features."""
     source, target, weight, constant = (part.contiguous() for part in (source, target, weight, constant))
     scores, means, inverses = _empty(source, target, constant)
     cells, classes, block = means.numel(), len(constant), power_of_two(len(constant), least=16)
@@ -72,7 +72,7 @@ def scores_backward_operation(
     source: Tensor, target: Tensor, weight: Tensor, constant: Tensor, seed: Tensor, scores: Tensor, means: Tensor,
     inverses: Tensor, gradient: Tensor, dropout: float,
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:  # fmt: skip  # an argument a line would be a page
-    """Gradients by source, target, weight and constant."""
+    """Backward pass: gradients by source, target, weight and constant."""
     given = (source, target, weight, constant, seed, scores, means, inverses, gradient)
     source, target, weight, constant, seed, scores, means, inverses, gradient = (part.contiguous() for part in given)
     shares, sides = _shares(constant, scores, gradient), (torch.empty_like(source), torch.empty_like(target))
@@ -121,12 +121,12 @@ def _empty(source: Tensor, target: Tensor, constant: Tensor) -> tuple[Tensor, Te
 
 
 def _chunk(dim: int, most: int) -> int:
-    """Dimensions that are done at once."""
+    """Block size: dimensions that are done at once."""
     return min(power_of_two(dim, least=16), most)
 
 
 def _precision() -> str:
-    """Of products, as torch computes its own."""
+    """Input precision of products (tf32 or ieee), as torch computes its own."""
     return "ieee" if torch.get_float32_matmul_precision() == "highest" else "tf32"
 
 

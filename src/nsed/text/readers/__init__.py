@@ -1,4 +1,4 @@
-"""Files of pairs, read by the ending of their name."""
+"""File readers of pairs, by the ending of the file's name."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -15,7 +15,7 @@ from nsed.text.symbols import SymbolKind
 
 
 class Reader(NamedTuple):
-    """How to read a kind of file, and what its targets are made of unless the user says otherwise."""
+    """File reader: how to read a kind of file, and what its targets are made of unless the user says otherwise."""
 
     read: Callable[[Path, Sequence[str] | None], Pairs]
     target_symbols: SymbolKind = "graphemes"
@@ -32,7 +32,7 @@ for _ending in (".arrow", ".feather"):
 
 
 def reader_for(path: str | Path) -> Reader:
-    """The reader for a file's ending; `-` is tab-separated standard input."""
+    """File reader for a file's ending; `-` is tab-separated standard input."""
     ending = Path(path).suffix.lower()
     if Path(path) == STDIN:
         return READERS[".tsv"]
@@ -42,7 +42,7 @@ def reader_for(path: str | Path) -> Reader:
 
 
 def read_pairs(path: str | Path, *, columns: Sequence[str] | None = None) -> Pairs:
-    """Pairs of strings from a file: TSV, CSV, CMUdict `.dict`, Parquet or Arrow; `-` is TSV on standard input.
+    """Read pairs of strings from a file: TSV, CSV, CMUdict `.dict`, Parquet or Arrow; `-` is TSV on standard input.
 
     `columns` names the source, the target, optionally the label, and with it optionally the two language columns of a
     file with a header. Without it, text files have source, target and perhaps label in this order; a header and Parquet

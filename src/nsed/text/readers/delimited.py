@@ -1,4 +1,4 @@
-"""Two- or three-column text: source, target and, optionally, label."""
+"""TSV and CSV of two or three columns: source, target and, optionally, label."""
 
 import csv
 from collections.abc import Iterable, Iterator, Sequence
@@ -12,14 +12,14 @@ from nsed.text.readers.lines import open_text
 
 
 class Row(NamedTuple):
-    """The columns of a line, and its number."""
+    """Table row: the columns of a line, and its number."""
 
     line: int
     cells: list[str]
 
 
 class Separator(NamedTuple):
-    """What stands between columns, and its name."""
+    """Column separator, and its name."""
 
     character: str
     name: str
@@ -29,20 +29,20 @@ TAB, COMMA = Separator("\t", "tab"), Separator(",", "comma")
 
 
 def read_tsv(path: Path, columns: Sequence[str] | None = None) -> Pairs:
-    """Tab-separated; quotes are ordinary characters."""
+    """Read TSV, tab-separated; quotes are ordinary characters."""
     with open_text(path) as stream:
         rows = (Row(number, line.rstrip("\r\n").split("\t")) for number, line in enumerate(stream, start=1))
         return parse_rows(path, rows, columns, TAB)
 
 
 def read_csv(path: Path, columns: Sequence[str] | None = None) -> Pairs:
-    """Comma-separated, with the usual quoting."""
+    """Read CSV, comma-separated, with the usual quoting."""
     with open_text(path) as stream:
         return parse_rows(path, csv_rows(path, stream), columns, COMMA)
 
 
 def parse_rows(path: Path, rows: Iterable[Row], columns: Sequence[str] | None, separator: Separator) -> Pairs:
-    """Pairs from rows of text.
+    """Parse pairs from rows of text.
 
     A first row that begins with `source target` is a header; `label` and the two languages are found by their names,
     and other columns are left alone. With `columns` (the names that these columns have in the file) the first row must
@@ -63,7 +63,7 @@ def parse_rows(path: Path, rows: Iterable[Row], columns: Sequence[str] | None, s
 
 
 def csv_rows(path: Path, stream: Iterable[str], separator: Separator = COMMA) -> Iterator[Row]:
-    """The rows of a stream of text, with the usual quoting."""
+    """CSV rows of a stream of text, with the usual quoting."""
     reader = csv.reader(stream, strict=True, delimiter=separator.character)
     try:
         for cells in reader:
@@ -73,7 +73,7 @@ def csv_rows(path: Path, stream: Iterable[str], separator: Separator = COMMA) ->
 
 
 def _is_header(row: Row) -> bool:
-    """Whether it names its columns; of a pair of these two words with a label, the label tells."""
+    """Header detection: whether it names its columns; of a pair of these two words with a label, the label tells."""
     return tuple(_names(row)[:2]) == COLUMNS[:2] and (len(row.cells) < 3 or parse_label(row.cells[2]) is None)
 
 
@@ -82,7 +82,7 @@ def _names(row: Row) -> list[str]:
 
 
 def _chosen(path: Path, first: Row, columns: Sequence[str] | None, separator: Separator) -> list[int]:
-    """Which columns hold source, target and, perhaps, label."""
+    """Column roles: which columns hold source, target and, perhaps, label."""
     if columns is None:
         if len(first.cells) < 2:
             raise wrong_width(path, first, "at least 2", separator)
@@ -103,13 +103,13 @@ def _pick(path: Path, row: Row, first: Row, chosen: list[int], separator: Separa
 
 
 def only_a_header(path: Path, header: Row, what: str, separator: Separator) -> DataError:
-    """The complaint about a file that ends where its data should begin."""
+    """Error for a file that ends where its data should begin."""
     shown = separator.character.join(header.cells)[:60]
     return DataError(path, f"there is a header but no {what} below it: {shown!r}", line=header.line)
 
 
 def wrong_width(path: Path, row: Row, expected: str, separator: Separator) -> DataError:
-    """The complaint about a row with too few or too many cells."""
+    """Error for a row with too few or too many cells."""
     shown = separator.character.join(row.cells)[:60]
     message = f"expected {expected} columns separated by a {separator.name}, found {len(row.cells)}: {shown!r}"
     return DataError(path, message, line=row.line)
@@ -126,7 +126,7 @@ def _label(path: Path, line: int, text: str) -> bool:
 def named_columns(
     path: Path, rows: Iterator[Row], columns: Sequence[Sequence[str]], *, separator: Separator
 ) -> Iterator[Row]:
-    """Of each row the cells of these columns; a column is given by the names it may have, the best one first.
+    """Select named columns of each row; a column is given by the names it may have, the best one first.
 
     Upper and lower case are the same. Empty rows are left out. Every other row must be as wide as the header, which is
     the first row. Raises `DataError` where it is not, where a column is missing, or where there is only a header.
@@ -150,7 +150,7 @@ def named_columns(
 
 
 def has_column(header: Row, name: str) -> bool:
-    """Whether a column has this name, in upper or lower case."""
+    """Column test: whether one has this name, in upper or lower case."""
     return name.lower() in _lower(header)
 
 

@@ -13,7 +13,7 @@ _VARIANT = re.compile(r"\(\d+\)$")
 
 
 def read_cmudict(path: Path, columns: Sequence[str] | None = None) -> Pairs:
-    """`WORD  PH ON ES` lines; `WORD(2)` is another pronunciation of WORD; `;;;` lines and ` #` are comments."""
+    """CMUdict reader: `WORD  PH ON ES` lines; `WORD(2)` is another pronunciation; `;;;` lines and ` #` are comments."""
     if columns is not None:
         raise ArgumentError("columns", got=list(columns), expected="nothing: a pronouncing dictionary has no header")
     words, phones = [], []
@@ -32,7 +32,7 @@ def read_cmudict(path: Path, columns: Sequence[str] | None = None) -> Pairs:
 
 
 def read_pronunciations(path: str | Path) -> Pairs:
-    """Words and their sounds, which are tokens, in the order of the file.
+    """Read pronunciations: words and their sounds, which are tokens, in the order of the file.
 
     There is no header. A word with several pronunciations has as many lines; lines that say the same twice are kept
     once. Tones and stress stay as they are. Raises `DataError`, with file and line.

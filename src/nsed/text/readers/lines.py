@@ -1,4 +1,4 @@
-"""Text files, opened so that their faults have a file and a line."""
+"""Text file opening, so that encoding errors have a file and a line."""
 
 import io
 import sys
@@ -14,7 +14,7 @@ STDIN = Path("-")
 
 @contextmanager
 def open_text(path: Path) -> Iterator[TextIO]:
-    """A UTF-8 text file (a byte order mark is skipped), or standard input for `-`."""
+    """Open a UTF-8 text file (a byte order mark is skipped), or standard input for `-`."""
     try:
         with _standard_input() if path == STDIN else path.open(encoding="utf-8-sig", newline="") as stream:
             yield stream
@@ -38,7 +38,7 @@ def _standard_input() -> Iterator[TextIO]:
 
 
 def _line_of(path: Path) -> tuple[int | None, str]:
-    """The number and the text of the first line that is not UTF-8; standard input cannot be read again."""
+    """Decoding error: number and text of the first line that is not UTF-8; standard input cannot be read again."""
     if path == STDIN:
         return None, ""
     for number, line in enumerate(path.read_bytes().split(b"\n"), start=1):

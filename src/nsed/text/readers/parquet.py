@@ -13,12 +13,12 @@ from nsed.text.texts import Texts
 
 
 def read_parquet(path: Path, columns: Sequence[str] | None = None) -> Pairs:
-    """A Parquet file."""
+    """Read a Parquet file."""
     return _read(path, pyarrow.parquet.read_table, columns)
 
 
 def read_arrow(path: Path, columns: Sequence[str] | None = None) -> Pairs:
-    """An Arrow IPC (Feather) file."""
+    """Read an Arrow IPC (Feather) file."""
     return _read(path, pyarrow.feather.read_table, columns)
 
 
