@@ -112,6 +112,8 @@ class Matcher(PairModel, LatticeModel):
     """Matcher: a trained network with its vocabularies, its threshold and its calibration.
 
     The score of a pair is log alpha_{n,m}; pairs at or above the threshold, tuned for F1 on validation pairs, match.
+
+    `fit`, `save`, `load`, `device` and `to` are written once for all networks: `NetworkModel`, in `base.py`.
     """
 
     configs: ClassVar[Mapping[str, type[MatcherConfig]]] = {"matcher": MatcherConfig}

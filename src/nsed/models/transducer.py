@@ -136,6 +136,8 @@ class Transducer(DecodingModel, LatticeModel):
 
     In exact mode scores are exact: over all targets of a source, their probabilities sum to one. Validation sources
     that are also learned from do not count in training.
+
+    `fit`, `save`, `load`, `device` and `to` are written once for all networks: `NetworkModel`, in `base.py`.
     """
 
     configs: ClassVar[Mapping[str, type[TransducerConfig]]] = {"transducer": TransducerConfig}
