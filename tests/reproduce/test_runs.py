@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 from nsed.__main__ import app
 from nsed.errors import DataError, NsedError
 from nsed.reproduce.grid import CONFIGS, Run, chosen_cells, grid
-from nsed.reproduce.links import alignment_figures, keep_links, score_links
+from nsed.reproduce.measure import alignment_figures, keep_links, score_links
 from nsed.reproduce.records import read_record, read_records, write_record
 from nsed.reproduce.render import render_tables
 from nsed.reproduce.runner import Options, SeededRun, cost, jobs_of, run_job, run_jobs

@@ -55,7 +55,7 @@ def reproduce(
     the paper's appendix; the data sets must be here (`nsed data fetch`).
     """
     from nsed.reproduce.grid import chosen_cells
-    from nsed.reproduce.links import score_links
+    from nsed.reproduce.measure import score_links
     from nsed.reproduce.runner import Options, jobs_of
 
     cells = _on_protocol(chosen_cells(what, only=only), protocol)

@@ -17,10 +17,8 @@ from nsed.errors import NsedError
 from nsed.models.base import NetworkModel
 from nsed.models.persistence import model_class
 from nsed.progress import Validation
-from nsed.reproduce.data import describe, splits_of, toy_splits
 from nsed.reproduce.grid import CONFIGS, Run, settings_of
-from nsed.reproduce.links import ALIGNED, keep_links
-from nsed.reproduce.measure import measure, scripts_of
+from nsed.reproduce.measure import ALIGNED, describe, keep_links, measure, scripts_of, splits_of, toy_splits
 from nsed.reproduce.records import RECORDS, RunRecord, machine, read_record, record_path, versions, write_record
 from nsed.text import StringConfig
 from nsed.train.config import NetworkConfig
