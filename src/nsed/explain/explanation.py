@@ -155,7 +155,7 @@ class Explanation(Evidence):
         return cls(**fields_from(json.loads(text)))
 
     def to_html(self, *, style: bool = True) -> str:
-        """HTML fragment that needs nothing else; without `style` the page brings `explain.html_style.STYLE`."""
+        """HTML fragment that needs nothing else; without `style` the page brings `explain.render.html.STYLE`."""
         return RENDERINGS["html"](self, style=style)
 
     def to_svg(self, picture: str = "alpha") -> str:
@@ -189,7 +189,7 @@ class ExplanationSummary(NamedTuple):
 
     @property
     def probability(self) -> float:
-        """Match probability, of a model that decides; otherwise that of the target, given the source."""
+        """Match probability, of a model that decides; otherwise what the log-probability is of."""
         return exp(min(0.0, self.log_prob)) if self.decision is None else self.decision.probability
 
     @property

@@ -12,7 +12,7 @@ from nsed.explain.rule_statistics import chance, g_squared
 from nsed.text.visible import visible
 
 RuleKind = Literal["delete", "insert", "substitute", "keep"]
-PaddedStrings = Literal["after", "before"]
+ContextSide = Literal["after", "before"]
 Ranking = Literal["support", "surprise"]
 
 SIGNIFICANT = 10.83
@@ -32,7 +32,7 @@ class RuleContext:
     below zero where the operation is rarer here.
     """
 
-    side: PaddedStrings
+    side: ContextSide
     symbol: str
     edge: bool
     count: float
@@ -78,7 +78,7 @@ class Rule:
     probability: float
     share: float
     contexts: tuple[RuleContext, ...] = ()
-    """Contexts: all neighbours that it was seen with, the most surprising first."""
+    """Contexts: the neighbours that it was seen with, expected at least half a time, the most surprising first."""
     examples: tuple[RuleExample, ...] = ()
 
     @property
@@ -127,7 +127,7 @@ class RuleTable:
         return len(self.rules)
 
     def ranked(self, by: Ranking = "support", *, top: int | None = None, min_count: float = 0.0) -> list[Rule]:
-        """Top rules by support (count; of weights probability) or by surprise (see `Rule.surprise`)."""
+        """Top rules by support (count; of weights their share) or by surprise (see `Rule.surprise`)."""
         if by == "surprise" and not any(rule.contexts for rule in self.rules):
             raise ArgumentError("by", got="surprise", expected="support: these rules have no contexts")
         chosen = [rule for rule in self.rules if rule.count >= min_count]

@@ -8,7 +8,7 @@ import torch
 
 from nsed.errors import ArgumentError
 from nsed.explain.rule_statistics import BestExamples, KeyedSums, Shown, Sums, g_squared
-from nsed.explain.rule_table import PaddedStrings, Rule, RuleContext, RuleExample, RuleKind, RuleTable
+from nsed.explain.rule_table import ContextSide, Rule, RuleContext, RuleExample, RuleKind, RuleTable
 from nsed.explain.rule_uses import Uses, derivable, opportunities_of, uses_of, with_edges
 from nsed.lattice import EditLattice
 from nsed.progress import OnBatch, ignore
@@ -46,7 +46,7 @@ class RuleCounts(NamedTuple):
     """Rule counts. An operation's number is `source * targets + target`, PAD (0) for what it does not have.
 
     `left` and `right` have the key `operation * sources + neighbour`, the opportunities `source * sources + neighbour`;
-    without contexts the neighbour is always PAD, and nothing is to the right.
+    without contexts the neighbour is always PAD.
     """
 
     source: Numbered
@@ -128,7 +128,7 @@ def _order(context: RuleContext) -> tuple[float, str, str]:
     return -context.g2, context.side, context.symbol
 
 
-def _one_side(counts: RuleCounts, side: PaddedStrings) -> Iterator[tuple[int, RuleContext]]:
+def _one_side(counts: RuleCounts, side: ContextSide) -> Iterator[tuple[int, RuleContext]]:
     used, possible = (
         (counts.left, counts.left_opportunities) if side == "after" else (counts.right, counts.right_opportunities)
     )

@@ -72,7 +72,7 @@ class Model(ABC):
     @property
     def fine_tuning_settings(self) -> StringConfig:
         """Fine-tuning settings, with which the model learns more unless others are given; raises where it cannot."""
-        expected = "none: a model of this kind cannot learn more; a matcher or a transducer can"
+        expected = "none: a model of this kind cannot learn more; a matcher, a transducer or an edit-distance can"
         raise ArgumentError("start", got=f"a model of kind {self.kind!r}", expected=expected)
 
     @abstractmethod

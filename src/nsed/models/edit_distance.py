@@ -51,7 +51,7 @@ class EditDistanceConfig(AlphabetConfig):
     max_cells: int = bounded(2**25, low=1)
     """Maximum lattice cells of a single pair; a pair of 5,000-symbol strings has 25 million."""
     backend: str = "auto"
-    """Lattice backend, who computes the lattices: auto, torch or reference."""
+    """Lattice backend, who computes the lattices: auto, torch, numba, triton or reference."""
 
 
 class LearnableEditDistance(LatticeModel):

@@ -35,7 +35,7 @@ class Incoming(Normalisation):
     ) -> NormalisedArcs:
         """See `Normalisation.normalise`: no target has an end of its own.
 
-        `log_alpha[n, m]` is between 0 and 1, but no probability over targets. Paper: Equation 3, with one insert and
+        Alpha at (n, m) is between 0 and 1, but no probability over targets. Paper: Equation 3, with one insert and
         substitute class per target symbol.
         """
         picked = entered(scores.delete, next_symbol(scores.insert, target), next_symbol(scores.substitute, target))

@@ -33,7 +33,7 @@ class Outgoing(Normalisation):
     def normalise(
         self, scores: TargetScores, target: Int[Tensor, "batch m"], lengths: tuple[Lengths, Lengths]
     ) -> NormalisedArcs:
-        """See `Normalisation.normalise`: with the end, `log_alpha[n, m]` is exact, and 1 over all targets together."""
+        """See `Normalisation.normalise`: with the end, alpha at (n, m) is exact, and 1 over all targets."""
         *arcs, end = ARCS.choose(scores.classes).code.outgoing_arcs(scores.classes, target, lengths)
         return NormalisedArcs(Arcs(*arcs), end)
 

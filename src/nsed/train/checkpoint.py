@@ -30,7 +30,7 @@ FREE = frozenset(
         "train.cuda_graph",
     }
 )
-"""Free settings, which may change when a training is resumed: how long it lasts and where it runs."""
+"""Free settings, which may change when a training is resumed: how long it lasts, where it runs, how it decodes."""
 
 
 def identity_of(config: NetworkConfig, training: Pairs, validation: Pairs, *, start: str = "") -> dict[str, str]:

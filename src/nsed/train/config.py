@@ -61,7 +61,7 @@ class TrainConfig(Config):
     validate_every: int = bounded(500, low=1)
     """Validation interval: steps between validations, each of which saves the model."""
     patience: int = bounded(10, low=1)
-    """Early stopping patience: validations without improvement before the training ends."""
+    """Early stopping patience: validations without improvement before the training ends; not of `plateau`."""
     logger: Literal["none", "tensorboard", "wandb"] = "none"
     """Experiment logger: where curves go beside curves.csv, with a run folder; tensorboard needs the extra `train`."""
     seed: int = bounded(0, low=0)

@@ -13,7 +13,7 @@ from nsed.train.gradients import GraphRecorder
 
 
 class Schedule:
-    """Learning-rate schedule: the factor at each step; it listens to validations and can be saved in three numbers."""
+    """Learning-rate schedule: the factor at each step; it listens to validations and is saved as two numbers."""
 
     def __init__(self, config: TrainConfig) -> None:
         self._config = config

@@ -42,7 +42,7 @@ def draw_curves(table: Path, picture: Path) -> None:
 
 
 def tensorboard(folder: Path) -> OnValidation:
-    """TensorBoard logger: event files in the folder `tensorboard`."""
+    """TensorBoard logger: event files in the folder `events` of the run."""
     writer = _required("lightning.fabric.loggers", "tensorboard").TensorBoardLogger(folder, name="", version="events")
 
     def log(validation: Validation) -> None:

@@ -11,7 +11,7 @@ HELD_OUT_SHARE, MOST_HELD_OUT = 20, 2000
 def split(pairs: Pairs, validation: Pairs | None, *, seed: int) -> tuple[Pairs, Pairs]:
     """Training and validation pairs; without the latter a twentieth of the sources, at most 2,000, is held out.
 
-    A source never stands on both sides of a split made here.
+    A source never stands on both sides of a split made here, unless there is only one.
     """
     if validation is not None:
         if not len(validation):

@@ -29,6 +29,8 @@ class Task(ABC):
     most_cells: int | None = None
     """Cells of lattices that are computed at once, about; larger batches are cut into slices, with None never.
 
+    CUDA graphs and several devices do without slices.
+
     The loss of a batch must be the mean over its pairs, so that the gradients of its slices add up to its own.
     """
 
