@@ -25,7 +25,7 @@ def test_a_dictionary_has_tokens_for_targets(tmp_path):
 
 
 def test_settings_from_everywhere(tmp_path, pairs):
-    assert "# Steps of EM at most.\niterations: 30\n" in run("train", "--print-config")
+    assert "# EM iterations at most.\niterations: 30\n" in run("train", "--print-config")
     (tmp_path / "c.yaml").write_text("iterations: 2\nsmoothing: 0.5\n")
     run(
         "train", pairs, tmp_path / "m", "--config", tmp_path / "c.yaml", "--set", "iterations=3", "--set", "tolerance=0"
