@@ -31,13 +31,20 @@ SLOW_FILES = frozenset(
         "docs/quickstart.md",
         "docs/rules.md",
         "docs/train.md",
+        "tests/datasets/test_loading.py",
+        "tests/explain/test_rules.py",
+        "tests/kernels/test_gru.py",
         "tests/kernels/test_match_scores.py",
         "tests/kernels/test_pair_scores.py",
         "tests/kernels/test_triton.py",
         "tests/lattice/test_gradients.py",
+        "tests/reproduce/test_grid.py",
+        "tests/reproduce/test_runs.py",
+        "tests/test_configs.py",
+        "tests/train/test_split.py",
     }
 )
-"""Whole files that are slow: documents, which cannot carry a marker, and checks of every kernel."""
+"""Whole files that are slow: documents, which cannot carry a marker, checks of every kernel, and many small trainings."""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
