@@ -44,7 +44,7 @@ SLOW_FILES = frozenset(
         "tests/train/test_split.py",
     }
 )
-"""Whole files that are slow: documents, which cannot carry a marker, checks of every kernel, and many small trainings."""
+"""Whole files that are slow: documents, which cannot carry a marker, checks of every kernel, many trainings."""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

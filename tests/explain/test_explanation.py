@@ -71,6 +71,7 @@ def explanation(request, matcher, g2p, strange):
     }[request.param]()
 
 
+@pytest.mark.slow
 def test_contributions_sum_to_the_log_odds_of_random_pairs(matcher):
     pairs = random_pairs(60, seed=3)
     probabilities, decisions = matcher.probability(pairs), matcher.match(pairs)
