@@ -27,6 +27,9 @@ def reproduce(
     protocol: Annotated[
         str | None, typer.Option(help="Another split of word lists than the paper's, see nsed data cognates.")
     ] = None,
+    reading: Annotated[
+        str | None, typer.Option(help="Another reading of the paper's terms, a file of configs/paper/readings.")
+    ] = None,
     seeds: Annotated[str, typer.Option(help="Seeds of the training, between commas.")] = "0",
     jobs: Annotated[int, typer.Option(min=1, help="Runs side by side, each with one thread.")] = 1,
     minutes: Annotated[float | None, typer.Option(min=0.1, help="Of each run at most.")] = None,
@@ -58,7 +61,7 @@ def reproduce(
     from nsed.reproduce.measure import score_links
     from nsed.reproduce.runner import Options, jobs_of
 
-    cells = _on_protocol(chosen_cells(what, only=only), protocol)
+    cells = _read_as(_on_protocol(chosen_cells(what, only=only), protocol), reading)
     if not cells:
         raise ArgumentError("--only", got=repr(only), expected="a text that the names of some cells have, see --list")
     if list_cells:
@@ -79,6 +82,10 @@ def _on_protocol(cells: list[TableCell], protocol: str | None) -> list[TableCell
     if protocol is None:
         return cells
     return [cell._replace(run=replace(cell.run, protocol=protocol)) for cell in cells if cell.run.protocol is not None]
+
+
+def _read_as(cells: list[TableCell], reading: str | None) -> list[TableCell]:
+    return [cell._replace(run=replace(cell.run, reading=reading)) for cell in cells]
 
 
 def _run(todo: list[SeededRun], options: Options, *, at_once: int, minutes: float | None, until: float | None) -> None:

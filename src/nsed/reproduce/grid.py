@@ -57,21 +57,25 @@ class Run:
     variants: tuple[str, ...] = ()
     protocol: str | None = None
     """Of word lists; data sets that come in parts have none."""
+    reading: str | None = None
+    """How the paper's terms are read, a file of `readings/`; without, to the letter."""
 
     @classmethod
     def named(cls, name: str) -> "Run":
-        """The run of a name, `data set/settings+variant`; word lists without a protocol are split as in the paper."""
+        """The run of a name, `data set/settings+variant~reading`; word lists are split as in the paper by default."""
+        name, _, reading = name.partition("~")
         data, _, rest = name.partition("/")
         dataset, _, protocol = data.partition("@")
         config, *variants = rest.split("+")
         is_list = DATASETS[dataset].parts is None
-        return cls(dataset, config, tuple(variants), (protocol or "published") if is_list else None)
+        return cls(dataset, config, tuple(variants), (protocol or "published") if is_list else None, reading or None)
 
     @property
     def name(self) -> str:
         """As `named` reads it."""
         protocol = f"@{self.protocol}" if self.protocol not in (None, "published") else ""
-        return "+".join([f"{self.dataset}{protocol}/{self.config}", *self.variants])
+        reading = f"~{self.reading}" if self.reading else ""
+        return "+".join([f"{self.dataset}{protocol}/{self.config}", *self.variants]) + reading
 
 
 class TableCell(NamedTuple):
@@ -140,9 +144,18 @@ def settings_of(run: Run, *, folder: Path = CONFIGS) -> StringConfig:
         values = merged(read_yaml(_settings_path(COMMON, folder)), dict(flat(values)))
     changes = {name: value for variant in run.variants for name, value in VARIANTS[variant].items()}
     known = {name: value for name, value in changes.items() if name in kind.__dataclass_fields__}
-    settings = from_mapping(kind, merged(values, known), where=run.name)
+    values = _read_as(run.reading, merged(values, known), folder)
+    settings = from_mapping(kind, values, where=run.name)
     assert isinstance(settings, StringConfig)
     return settings
+
+
+def _read_as(reading: str | None, values: dict[Any, Any], folder: Path) -> dict[Any, Any]:
+    """Settings in a reading: its values in place of those that a row has; a loss that is left out stays out."""
+    if reading is None:
+        return values
+    changes, there = dict(flat(read_yaml(_settings_path(f"readings/{reading}", folder)))), dict(flat(values))
+    return merged(values, {name: value for name, value in changes.items() if there.get(name)})
 
 
 def _settings_path(name: str, folder: Path) -> Path:
