@@ -1,7 +1,10 @@
 """Alignments by eflomal, where it is installed."""
 
 import importlib.util
+import sys
 from itertools import product
+from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -43,6 +46,21 @@ def test_symbols_may_have_spaces_and_capitals_and_strings_may_be_empty():
 def test_nothing_to_align(monkeypatch):
     monkeypatch.setattr(reference_alignments, "has_eflomal", lambda: True)
     assert statistical_links(Pairs([], []), source=SymbolSplitter(), target=SymbolSplitter()) == ([], [])
+
+
+def test_the_aligner_is_called_as_eflomal_has_it(monkeypatch):
+    """Also where eflomal is not installed: a stand-in with its names, which aligns the first symbols."""
+
+    class Aligner:
+        def align(self, sources, targets, *, links_filename_fwd, links_filename_rev):
+            for path in (links_filename_fwd, links_filename_rev):
+                Path(path).write_text("0-0\n" * len(sources), encoding="utf-8")
+
+    monkeypatch.setitem(sys.modules, "eflomal", SimpleNamespace(Aligner=Aligner))
+    monkeypatch.setattr(reference_alignments, "has_eflomal", lambda: True)
+    splitter = SymbolSplitter()
+    found = statistical_links(Pairs(["ab", "c"], ["x", "yz"]), source=splitter, target=splitter)
+    assert found.forward == found.reverse == [frozenset({(0, 0)})] * 2
 
 
 def test_a_missing_eflomal_is_named(monkeypatch):

@@ -21,7 +21,7 @@ TOLERANCE = 0.1
 
 @pytest.mark.parametrize("table", sorted(PAPER))
 def test_grid_has_every_row_and_figure_of_the_paper(table):
-    cells = [cell for cell in grid() if cell.table == int(table) and not cell.row.startswith("(")]
+    cells = [cell for cell in grid() if cell.place == f"table{table}" and not cell.row.startswith("(")]
     assert list(dict.fromkeys(cell.row for cell in cells)) == list(PAPER[table])
     for row, facts in PAPER[table].items():
         own = [cell for cell in cells if cell.row == row]

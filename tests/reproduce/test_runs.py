@@ -8,14 +8,19 @@ import pytest
 from typer.testing import CliRunner
 
 from nsed.__main__ import app
+from nsed.datasets import Splits
 from nsed.errors import DataError, NsedError
-from nsed.reproduce.grid import CONFIGS, Run, chosen_cells, grid
-from nsed.reproduce.measure import alignment_figures, keep_links, score_links
+from nsed.models.edit_distance import LearnableEditDistance
+from nsed.reproduce.figures import evidence_from, figures
+from nsed.reproduce.grid import CONFIGS, Run, chosen_cells, grid, settings_of
+from nsed.reproduce.measure import alignment_figures, evidence_of, keep_links, score_links
 from nsed.reproduce.records import read_record, read_records, write_record
-from nsed.reproduce.render import render_tables
+from nsed.reproduce.render import chosen_attempt, judged, render_tables, share_that_holds, write_page
 from nsed.reproduce.runner import Options, SeededRun, cost, jobs_of, run_job, run_jobs
+from nsed.text import Pairs
 
 ROOT = Path(__file__).parents[2]
+RECORDED = ROOT / "results" / "records" / "cognates-ie--matcher-unigram--seed0.json"
 KINDS = ["cognates-ie/edit-distance", "cognates-aa/matcher-cnn+interpretable", "cognates-ie/cross-encoder"]
 
 
@@ -74,16 +79,80 @@ def test_tables_are_made_of_records_alone(options):
     folder = Path(options.output)
     cells = chosen_cells(["table1", "table5", "table6"])
     assert read_records(folder) == {}
-    assert "| 78.5 ± 1.0 | · |" in render_tables(cells, read_records(folder))
+    assert "| 78.5 ± 1.0 | · | · | · | not run |" in render_tables(cells, read_records(folder))
     for seed, f1 in ((0, 0.8), (1, 0.9)):
         measured = {"test": {"f1": f1}, "validation": {"f1": f1 / 2}, "training": {"ended": "time"}}
         write_record(folder, replace(record, quick=False, seed=seed, **measured))
     shown = render_tables(cells, read_records(folder))
-    assert "| 78.5 ± 1.0 | 85.0 ± 7.1 (n = 2, 2 cut by time) |" in shown
-    assert "| 81.2 ± 1.0 | 42.5 ± 3.5 (n = 2, 2 cut by time) |" in shown
+    assert "| 78.5 ± 1.0 | 85.0 ± 7.1 (n = 2, 2 cut by time) | · | · | better |" in shown
+    assert "| 81.2 ± 1.0 | 42.5 ± 3.5 (n = 2, 2 cut by time) | · | · |" in shown
     assert "## Table 5" in shown
     assert "2 records, " in shown
     assert "; 27 of 28 runs have no record." in shown
+
+
+def rates(record, run, **figures):
+    """A record of a run with these figures."""
+    name, validation, test = run, {"wer": figures["validated"]}, {"cer": 0.1, "wer": figures["wer"]}
+    return replace(record, run=name, quick=False, validation=validation, test=test)
+
+
+def test_the_reading_that_counts_is_chosen_by_validation_not_by_test(options):
+    record = run_job(SeededRun(Run.named("cognates-ie/matcher-unigram"), 0), options)
+    (cell,) = chosen_cells(["table3"], only="Transformer, CMUDict, plain [g2p-cmudict/transducer")
+    name = cell.run.name
+    letter, faster = (
+        rates(record, name, validated=0.5, wer=0.2),
+        rates(record, f"{name}~faster", validated=0.4, wer=0.9),
+    )
+    assert chosen_attempt(cell, {name: [letter], f"{name}~faster": [faster]}) == ("faster", [faster])
+    assert judged(cell, {name: [letter]}) == ("better", True)
+    assert judged(cell, {name: [letter], f"{name}~faster": [faster]}) == ("differs", False)
+    within = [rates(record, name, validated=0.5, wer=wer) for wer in (0.44, 0.50)]  # the paper: 41.8 ± 3.1
+    assert judged(cell, {name: within}) == ("within two deviations", True)
+
+
+def test_a_reading_changes_rate_and_weights_but_adds_no_loss():
+    run = Run.named("translit-ar2en/transducer-rnn+interpretable+no-em~faster")
+    settings = settings_of(run, folder=ROOT / CONFIGS)
+    assert (settings.em, settings.likelihood, settings.train.learning_rate) == (0.0, 0.1, 1e-3)
+    assert settings_of(run.read_as(None), folder=ROOT / CONFIGS).train.learning_rate == 1e-4
+    assert settings_of(Run.named("translit-ar2en/transducer-rnn+dim=8"), folder=ROOT / CONFIGS).encoder.dim == 8
+
+
+def test_evidence_of_a_record_is_drawn_as_it_was():
+    model = LearnableEditDistance.fit([("abc", "abd"), ("ab", "ab")] * 10)
+    splits = Splits(*[Pairs(["abcab", "ab"], ["abdab", "ab"], [True, False])] * 3)
+    (kept,) = evidence_of(model, splits, "cognates-ie")
+    read = evidence_from(json.loads(json.dumps(kept)))
+    made = model.explain("abcab", "abdab", scripts=1)
+    assert str(read.script) == str(made.script)
+    assert read.substitute == pytest.approx(made.substitute, abs=1e-4)
+    record = replace(read_record(RECORDED), evidence=[kept, kept])
+    cells = [(cell, [record]) for cell in grid() if cell.place in ("figure1", "figure2")]
+    assert list(figures("figure1", cells[:1])) == ["figure1"]
+    assert "figure2-cognates-ie-without-1" in figures("figure2", cells[1:])
+    assert all(svg.startswith("<svg") for svg in figures("figure2", cells[1:]).values())
+
+
+def test_charts_are_made_of_what_records_have():
+    record = replace(read_record(RECORDED), decoding=[[1.0, 0.0, 0.1, 0.4], [5.0, 0.0, 0.1, 0.3], [5.0, 0.4, 0.1, 0.2]])
+    found = [(cell, [record]) for cell in grid() if cell.place == "figure4"]
+    assert set(figures("figure4", found)) == {
+        f"figure4-{name}" for name in ("beam-cer", "beam-wer", "length-cer", "length-wer")
+    }
+    assert "ours RNN: 5, 20.0" not in figures("figure4", found)["figure4-beam-wer"]
+    assert "ours RNN: 0.4, 20.0" in figures("figure4", found)["figure4-length-wer"]
+    assert list(figures("figure5", [(cell, []) for cell, _ in found])) == []
+
+
+def test_the_committed_page_is_what_its_records_make(tmp_path):
+    page = tmp_path / "reproduction.md"
+    write_page(page, read_records(ROOT / "results" / "records"))
+    assert page.read_text(encoding="utf-8") == (ROOT / "docs" / "reproduction.md").read_text(encoding="utf-8")
+    assert "not explained yet" not in page.read_text(encoding="utf-8")
+    holds, of = share_that_holds(read_records(ROOT / "results" / "records"))
+    assert holds >= 0.8 * of
 
 
 def test_a_file_that_is_no_record(tmp_path):

@@ -54,7 +54,7 @@ class Seq2SeqExpanded(NamedTuple):
 class Seq2SeqNetwork(nn.Module):
     """An `IncrementalDecoder`: the source's encoder, one of the target that looks at it in every layer, a softmax.
 
-    Paper: section 4, the baselines "RNN Seq2seq" and "Transformer" of Table 2. Over all targets of a source the
+    Paper: section 4, the baselines "RNN Seq2seq" and "Transformer" of Table 3. Over all targets of a source the
     probabilities sum to one.
     """
 

@@ -1,4 +1,4 @@
-"""`nsed reproduce`: the paper's tables again."""
+"""`nsed reproduce`: the paper's tables and figures again."""
 
 from __future__ import annotations
 
@@ -21,7 +21,9 @@ CONFIGS = Path("configs", "paper")
 
 
 def reproduce(
-    what: Annotated[list[str], typer.Argument(help="table1 to table7, or all.", show_default=False)],
+    what: Annotated[
+        list[str], typer.Argument(help="table1 to table7, figure1 to figure5, or all.", show_default=False)
+    ],
     list_cells: Annotated[bool, typer.Option("--list", help="Name the cells, and do nothing.")] = False,
     only: Annotated[str, typer.Option(help="Only cells with this text in their names, see --list.")] = "",
     protocol: Annotated[
@@ -35,6 +37,9 @@ def reproduce(
     minutes: Annotated[float | None, typer.Option(min=0.1, help="Of each run at most.")] = None,
     until: Annotated[float | None, typer.Option(min=1, help="Seconds of everything at most.")] = None,
     render: Annotated[bool, typer.Option("--render", help="Only make tables, of the records that there are.")] = False,
+    page: Annotated[
+        Path | None, typer.Option(help="Write the page of all tables and figures here, pictures beside it.")
+    ] = None,
     redo_cut: Annotated[
         bool, typer.Option("--redo-cut", help="Run again what was cut by --minutes or --until.")
     ] = False,
@@ -51,7 +56,7 @@ def reproduce(
     output: Annotated[Path, typer.Option("--output", "-o", help="Folder of the records.")] = RECORDS,
     configs: Annotated[Path, typer.Option(help="Folder of the paper's settings.")] = CONFIGS,
 ) -> None:
-    """Measure the paper's tables again: train their models, keep a record of each run, make tables of records.
+    """Measure the paper's tables and figures again: train their models, keep a record of each run, show the records.
 
     Every run writes one small JSON: settings, seed, hashes of the data, versions, machine, seconds, parameters, figures
     of validation and test, and what was chosen by what. What has a record is not run again. The settings are those of
@@ -75,7 +80,7 @@ def reproduce(
     if links is not None and alignments is not None:
         score_links(output, links, alignments)
     if not quick:
-        _render(cells, output)
+        _render(cells, output, page)
 
 
 def _on_protocol(cells: list[TableCell], protocol: str | None) -> list[TableCell]:
@@ -85,7 +90,7 @@ def _on_protocol(cells: list[TableCell], protocol: str | None) -> list[TableCell
 
 
 def _read_as(cells: list[TableCell], reading: str | None) -> list[TableCell]:
-    return [cell._replace(run=replace(cell.run, reading=reading)) for cell in cells]
+    return [cell._replace(run=cell.run.read_as(reading)) for cell in cells]
 
 
 def _run(todo: list[SeededRun], options: Options, *, at_once: int, minutes: float | None, until: float | None) -> None:
@@ -114,8 +119,12 @@ def _numbers(seeds: str) -> list[int]:
         raise ArgumentError("--seeds", got=repr(seeds), expected="whole numbers between commas") from None
 
 
-def _render(cells: list[TableCell], output: Path) -> None:
+def _render(cells: list[TableCell], output: Path, page: Path | None) -> None:
     from nsed.reproduce.records import read_records
-    from nsed.reproduce.render import render_tables
+    from nsed.reproduce.render import render_tables, write_page
 
-    typer.echo(render_tables(cells, read_records(output)))
+    records = read_records(output)
+    typer.echo(render_tables(cells, records))
+    if page is not None:
+        write_page(page, records)
+        typer.echo(f"{page}: all tables and figures")

@@ -45,7 +45,7 @@ def statistical_links(pairs: Pairs, *, source: SymbolSplitter, target: SymbolSpl
     sides = _numbered(map(source.split, pairs.sources)), _numbered(map(target.split, pairs.targets))
     with TemporaryDirectory() as folder:
         forward, reverse = Path(folder, "forward"), Path(folder, "reverse")
-        aligner = import_module("eflomal").LatticeModel()
+        aligner = import_module("eflomal").Aligner()
         aligner.align(*sides, links_filename_fwd=str(forward), links_filename_rev=str(reverse))
         return BothWays(read_pharaoh(forward), read_pharaoh(reverse))
 

@@ -1,12 +1,13 @@
-"""The grid: every cell of the paper's Tables 1 to 7 with its figures, and the run that each is measured by.
+"""The grid: every cell of the paper's tables and figures, what it says there, and the run that each is measured by.
 
 `cells.tsv` is the grid itself, a line per cell. Tables are numbered in the order of the paper's source: 1 cognates, 2
-its ablation, 3 transduction, 4 its ablation, 5 edit scripts, 6 and 7 validation. Rows in parentheses are
-comments there.
+its ablation, 3 transduction, 4 its ablation, 5 edit scripts, 6 and 7 validation. Rows in parentheses are comments
+there. Figures: 1 the lattice, 2 tables of alpha, 3 error by training pairs and by dimensions, 4 by beam and length
+normalisation, 5 learning curves. `hours` are the paper's, of one training.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from importlib import resources
 from pathlib import Path
@@ -18,7 +19,9 @@ from nsed.errors import ArgumentError, ConfigError
 from nsed.models.persistence import model_class
 from nsed.text import StringConfig
 
-TABLES = range(1, 8)
+PLACES = (*(f"table{number}" for number in range(1, 8)), *(f"figure{number}" for number in range(1, 6)))
+READINGS = (None, "faster", "patient")
+"""How the paper's terms were read, in the order in which it was tried: to the letter, then files of `readings/`."""
 CONFIGS = Path("configs", "paper")
 """Where the settings are, seen from the project's root."""
 COMMON = "common"
@@ -31,6 +34,8 @@ VARIANTS: Mapping[str, Mapping[str, Any]] = {
     "no-likelihood": {"likelihood": 0.0},
 }
 """What differs from the settings of a row: the column "+ Int. loss", and the ablations."""
+NUMBERED = {"dim": "encoder.dim"}
+"""Variants with a number, `dim=8`, and the setting that it is; `pairs=60` cuts the training pairs instead."""
 
 
 class PaperFigure(NamedTuple):
@@ -70,6 +75,20 @@ class Run:
         is_list = DATASETS[dataset].parts is None
         return cls(dataset, config, tuple(variants), (protocol or "published") if is_list else None, reading or None)
 
+    def read_as(self, reading: str | None) -> "Run":
+        """The same run in a reading of the paper's terms; without one, to the letter."""
+        return replace(self, reading=reading)
+
+    @property
+    def training_pairs(self) -> int | None:
+        """How many training pairs are used, where not all are.
+
+        >>> Run.named("translit-ar2en/transducer-rnn+pairs=60").training_pairs
+        60
+        """
+        numbers = [int(variant.removeprefix("pairs=")) for variant in self.variants if variant.startswith("pairs=")]
+        return numbers[0] if numbers else None
+
     @property
     def name(self) -> str:
         """As `named` reads it."""
@@ -81,27 +100,31 @@ class Run:
 class TableCell(NamedTuple):
     """A cell of a table: the paper's figures, and where ours come from."""
 
-    table: int
+    place: str
+    """`table1` to `table7`, `figure1` to `figure5`."""
     row: str
     column: str
     run: Run
     part: str
-    """Which figures of the run: of `test`, of `validation`, or the edit `script` of the row's word."""
+    """What of the run: figures of `test` or `validation`, the edit `script` of the row's word, the `alphas` of pairs,
+    the learning `curve`, or what `decoding` does."""
     parameters: float | None
     """In millions, as the paper has it."""
+    hours: float | None
+    """Of one training, as the paper has it."""
     paper: Mapping[str, PaperFigure]
 
     @property
     def name(self) -> str:
         """For people, and to choose by."""
-        return f"table{self.table}: {self.row}, {self.column} [{self.run.name}]"
+        return f"{self.place}: {self.row}, {self.column} [{self.run.name}]"
 
 
 @cache
 def grid() -> tuple[TableCell, ...]:
-    """All cells, in the order of the tables.
+    """All cells, in the order of the tables, then of the figures.
 
-    >>> [cell.row for cell in grid() if cell.table == 2]
+    >>> [cell.row for cell in grid() if cell.place == "table2"]
     ['Complete loss', '--- binary XENT for alpha', '--- expectation-maximization']
     """
     text = resources.files("nsed.reproduce").joinpath("cells.tsv").read_text(encoding="utf-8")
@@ -109,9 +132,9 @@ def grid() -> tuple[TableCell, ...]:
 
 
 def _cell(values: Sequence[str]) -> TableCell:
-    table, row, column, run, part, parameters, figures = values
-    size = float(parameters) if parameters else None
-    return TableCell(int(table), row, column, Run.named(run), part, size, dict(map(_figure, figures.split())))
+    place, row, column, run, part, parameters, hours, figures = values
+    size, time = (float(number) if number else None for number in (parameters, hours))
+    return TableCell(place, row, column, Run.named(run), part, size, time, dict(map(_figure, figures.split())))
 
 
 def _figure(text: str) -> tuple[str, PaperFigure]:
@@ -121,17 +144,16 @@ def _figure(text: str) -> tuple[str, PaperFigure]:
 
 
 def chosen_cells(what: Sequence[str], *, only: str = "") -> list[TableCell]:
-    """The cells of tables, `table1` or `all`, whose names have a text, in upper or lower case.
+    """The cells of tables and figures, `table1` or `all`, whose names have a text, in upper or lower case.
 
     >>> len(chosen_cells(["table2", "table4"], only="complete"))
     2
     """
-    known = {f"table{number}": {number} for number in TABLES} | {"all": set(TABLES)}
     for name in what:
-        if name not in known:
-            raise ArgumentError("WHAT", got=repr(name), expected=f"one of {', '.join(known)}")
-    tables = set().union(*(known[name] for name in what))
-    return [cell for cell in grid() if cell.table in tables and only.casefold() in cell.name.casefold()]
+        if name not in (*PLACES, "all"):
+            raise ArgumentError("WHAT", got=repr(name), expected=f"one of {', '.join(PLACES)}, all")
+    places = set(PLACES) if "all" in what else set(what)
+    return [cell for cell in grid() if cell.place in places and only.casefold() in cell.name.casefold()]
 
 
 def settings_of(run: Run, *, folder: Path = CONFIGS) -> StringConfig:
@@ -142,12 +164,19 @@ def settings_of(run: Run, *, folder: Path = CONFIGS) -> StringConfig:
     values = merged({"source_symbols": source, "target_symbols": target}, dict(flat(own)))
     if "encoder" in own:
         values = merged(read_yaml(_settings_path(COMMON, folder)), dict(flat(values)))
-    changes = {name: value for variant in run.variants for name, value in VARIANTS[variant].items()}
-    known = {name: value for name, value in changes.items() if name in kind.__dataclass_fields__}
+    changes = {name: value for variant in run.variants for name, value in _changes(variant).items()}
+    known = {name: value for name, value in changes.items() if name.partition(".")[0] in kind.__dataclass_fields__}
     values = _read_as(run.reading, merged(values, known), folder)
     settings = from_mapping(kind, values, where=run.name)
     assert isinstance(settings, StringConfig)
     return settings
+
+
+def _changes(variant: str) -> Mapping[str, Any]:
+    name, _, number = variant.partition("=")
+    if not number:
+        return VARIANTS[variant]
+    return {NUMBERED[name]: int(number)} if name in NUMBERED else {}
 
 
 def _read_as(reading: str | None, values: dict[Any, Any], folder: Path) -> dict[Any, Any]:

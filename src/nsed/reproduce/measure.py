@@ -19,6 +19,7 @@ from nsed.datasets.rule_language import matching_pairs, transduction_pairs
 from nsed.datasets.splits import split_by_source
 from nsed.evaluate import alignment_score, best_threshold, matching_score, read_pharaoh
 from nsed.evaluate.report.answers import answer
+from nsed.explain.explanation import Evidence
 from nsed.reproduce.grid import Run
 from nsed.reproduce.records import RunRecord, read_records, record_path, write_record
 from nsed.text import Links, Pairs
@@ -32,11 +33,19 @@ TOY_PAIRS = 200
 def splits_of(run: Run) -> Splits:
     """Training, validation and test pairs; the split has one seed, whatever that of the training."""
     if run.protocol is None:
-        return load(run.dataset)
+        return _fewer(load(run.dataset), run.training_pairs)
     if run.protocol not in ("published", "published-fixed"):
         return _without_languages(load(run.dataset, protocol=run.protocol, options=SplitOptions()))
     words = load_words(run.dataset, class_column=PROTOCOLS[run.protocol].own_column)
     return _without_languages(published_cognates(words, most_training=MOST_TRAINING))
+
+
+def _fewer(splits: Splits, count: int | None) -> Splits:
+    """Splits with so many training pairs, drawn once for all: the smaller sets are parts of the larger ones."""
+    if count is None:
+        return splits
+    rows = np.random.default_rng(0).permutation(len(splits.training))[:count]
+    return splits._replace(training=splits.training.chosen(rows.tolist()))
 
 
 def toy_splits(run: Run) -> Splits:
@@ -59,8 +68,8 @@ def _plain(pairs: Pairs) -> Pairs:
     return replace(pairs, source_languages=None, target_languages=None)
 
 
-BEAMS, LENGTH_PENALTIES = (1, 3, 5, 10), (0.4, 1.0)
-"""What is tried on the validation pairs. Paper: Figure 4 has beams of 1 to 20, and penalties of 0 to 1.6."""
+BEAMS, LENGTH_PENALTIES, BEAM = (1, 2, 3, 5, 10, 20), (0.4, 0.8, 1.2, 1.6), 5
+"""What is tried on the validation pairs: beams without a penalty, and penalties with one beam. Paper: Figure 4."""
 WORDS = {
     "GOELLER": "G OW L ER",
     "VOGAN": "V OW G AH N",
@@ -77,6 +86,8 @@ class Measured(NamedTuple):
     validation: Mapping[str, float]
     test: Mapping[str, float]
     selected: Mapping[str, Any]
+    decoding: Sequence[Sequence[float]] = ()
+    """All that was tried on validation: beam, length penalty, CER, WER."""
 
 
 def measure(model: Any, splits: Splits) -> Measured:
@@ -97,15 +108,16 @@ def _matching(score: Any) -> dict[str, float]:
 
 
 def measure_transduction(model: Any, splits: Splits) -> Measured:
-    """Error rates with the beam, and then the length penalty, of the lowest WER on the validation pairs."""
-    tried = {(beam, 0.0): _rates(model, splits.validation, beam, 0.0) for beam in BEAMS}
-    best, _ = min(tried, key=lambda choice: tried[choice]["wer"])
-    if best > 1:
-        tried |= {(best, penalty): _rates(model, splits.validation, best, penalty) for penalty in LENGTH_PENALTIES}
+    """Error rates with the beam and the length penalty of the lowest WER on the validation pairs."""
+    choices = [*((beam, 0.0) for beam in BEAMS), *((BEAM, penalty) for penalty in LENGTH_PENALTIES)]
+    tried = {choice: _rates(model, splits.validation, *choice) for choice in choices}
     beam, penalty = min(tried, key=lambda choice: tried[choice]["wer"])
     test = _rates(model, splits.test, beam, penalty)
     chosen = {"beam": beam, "length_penalty": penalty, "by": "validation wer"}
-    return Measured(tried[beam, penalty], test, chosen)
+    decoding = [
+        (*map(float, choice), round(rates["cer"], 4), round(rates["wer"], 4)) for choice, rates in tried.items()
+    ]
+    return Measured(tried[beam, penalty], test, chosen, decoding)
 
 
 def _rates(model: Any, pairs: Pairs, beam: int, penalty: float) -> dict[str, float]:
@@ -119,6 +131,44 @@ def scripts_of(model: Any, dataset: str) -> dict[str, str]:
     if dataset != "g2p-cmudict" or not can(model, Capability.ALIGN):
         return {}
     return {word: str(model.align(word, phones)) for word, phones in WORDS.items()}
+
+
+PICTURED, SHORTEST, LONGEST = 3, 4, 8
+"""Pairs of a data set whose evidence is kept, and how many symbols their strings have."""
+
+
+def evidence_of(model: Any, splits: Splits, dataset: str) -> list[dict[str, Any]]:
+    """Posteriors and best script of some pairs: Table 5's words, or the first test pairs of middling length.
+
+    Of labelled pairs, the first that match and the first that does not.
+    """
+    if not can(model, Capability.EXPLAIN):
+        return []
+    pairs = list(WORDS.items()) if dataset == ALIGNED else _pictured(model, splits.test)
+    return [_kept(explanation) for explanation in model.explain_all(pairs, scripts=1)]
+
+
+def _pictured(model: Any, pairs: Pairs) -> list[tuple[str, str]]:
+    cut = model.tokenizers.source.split, model.tokenizers.target.split
+    labels = pairs.labels if pairs.labels is not None else [1] * len(pairs)
+    rows = [
+        (pair, bool(label))
+        for pair, label in zip(pairs, labels, strict=True)
+        if all(SHORTEST <= len(split(text)) <= LONGEST for split, text in zip(cut, pair, strict=True))
+    ]
+    matching, others = [[pair for pair, label in rows if label == wanted] for wanted in (True, False)]
+    return [*matching[: PICTURED - bool(others)], *others[:1]]
+
+
+def _kept(evidence: Evidence) -> dict[str, Any]:
+    """What pictures need, with four digits."""
+    tables = {
+        name: np.round(getattr(evidence, name), 4).tolist() for name in ("log_alpha", "delete", "insert", "substitute")
+    }
+    script = [
+        (edit.kind, edit.source, edit.target, edit.i, edit.j, round(edit.probability, 4)) for edit in evidence.script
+    ]
+    return {"source": evidence.source, "target": evidence.target, "script": script, **tables}
 
 
 ALIGNED = "g2p-cmudict"

@@ -3,7 +3,7 @@
 import json
 import os
 import platform
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -37,6 +37,10 @@ class RunRecord:
     test: Mapping[str, float]
     scripts: Mapping[str, str] = field(default_factory=dict)
     """Edit scripts of the words of Table 5."""
+    evidence: Sequence[Mapping[str, Any]] = ()
+    """Of some pairs: best script and tables of posteriors, for Figures 1 and 2 and Table 5."""
+    decoding: Sequence[Sequence[float]] = ()
+    """What was tried on validation: beam, length penalty, CER, WER."""
     seconds: float = 0.0
     """Of everything, from reading the data to the last figure."""
     quick: bool = False

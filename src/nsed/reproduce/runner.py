@@ -18,7 +18,16 @@ from nsed.models.base import NetworkModel
 from nsed.models.persistence import model_class
 from nsed.progress import Validation
 from nsed.reproduce.grid import CONFIGS, Run, settings_of
-from nsed.reproduce.measure import ALIGNED, describe, keep_links, measure, scripts_of, splits_of, toy_splits
+from nsed.reproduce.measure import (
+    ALIGNED,
+    describe,
+    evidence_of,
+    keep_links,
+    measure,
+    scripts_of,
+    splits_of,
+    toy_splits,
+)
 from nsed.reproduce.records import RECORDS, RunRecord, machine, read_record, record_path, versions, write_record
 from nsed.text import StringConfig
 from nsed.train.config import NetworkConfig
@@ -95,7 +104,7 @@ def run_job(job: SeededRun, options: Options, *, deadline: float | None = None) 
     trained = time.time()
     model, facts = _trained(settings, splits)
     training = {"seconds": round(time.time() - trained, 1), **facts}
-    validation, test, selected = measure(model, splits)
+    validation, test, selected, decoding = measure(model, splits)
     record = RunRecord(
         run=job.run.name,
         seed=job.seed,
@@ -107,6 +116,8 @@ def run_job(job: SeededRun, options: Options, *, deadline: float | None = None) 
         validation=validation,
         test=test,
         scripts={} if options.quick else scripts_of(model, job.run.dataset),
+        evidence=() if options.quick else evidence_of(model, splits, job.run.dataset),
+        decoding=decoding,
         seconds=round(time.time() - began, 1),
         quick=options.quick,
         versions=versions(),
@@ -203,7 +214,7 @@ class _Process:
         self.job, self._began = job, time.time()
         told = {"run": job.run.name, "seed": job.seed, "deadline": deadline, **asdict(options)}
         environment = os.environ | {"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "NUMBA_NUM_THREADS": "1"}
-        command = [sys.executable, "-m", "nsed.reproduce", json.dumps(told)]
+        command = [sys.executable, "-m", "nsed.reproduce.runner", json.dumps(told)]
         self._said = TemporaryFile("w+", encoding="utf-8", errors="replace")  # noqa: SIM115  # closed when over; a pipe would fill up
         self._process = subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=self._said)
 
@@ -223,6 +234,13 @@ class _Process:
         return FinishedRun(self.job, time.time() - self._began, "" if code == 0 else error)
 
 
+def main(text: str) -> None:
+    """Do one run in this process, as JSON tells it: what `run_jobs` starts."""
+    told = json.loads(text)
+    job, deadline = SeededRun(Run.named(told.pop("run")), told.pop("seed")), told.pop("deadline")
+    run_job(job, Options(**told), deadline=deadline)
+
+
 def run_here(jobs: Sequence[SeededRun], options: Options, *, minutes: float | None = None) -> Iterator[FinishedRun]:
     """Do jobs in this process, one after the other; what fails is told and does not stop the others."""
     for job in jobs:
@@ -233,3 +251,7 @@ def run_here(jobs: Sequence[SeededRun], options: Options, *, minutes: float | No
             yield FinishedRun(job, time.time() - began, str(error))
         else:
             yield FinishedRun(job, time.time() - began)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])
