@@ -136,10 +136,11 @@ def chart_svg(chart: Chart) -> str:
     axes = Axes.around(points, logarithmic=chart.logarithmic)
     styles = zip(chart.lines.items(), cycle(PAINTS), cycle(dash for dash in DASHES for _ in PAINTS), strict=False)
     drawn = [part for place, style in enumerate(styles) for part in _line(axes, place, *style[0], *style[1:])]
-    names = [write(LEFT, TOP - 12, chart.title, anchor="start"), write(LEFT, HEIGHT - 6, chart.across, anchor="start")]
-    names.append(write(LEFT - 8, TOP - 12, chart.up, anchor="end", size=11, faint=True))
+    names = write(LEFT, TOP - 12, f"{chart.title}: {chart.up}", anchor="start") + write(
+        WIDTH - RIGHT, HEIGHT - 6, chart.across, anchor="end"
+    )
     description = f"{chart.up} by {chart.across}: {', '.join(chart.lines)}."
-    return picture(WIDTH, HEIGHT, *_ticks(axes), *drawn, *names, title=chart.title, description=description)
+    return picture(WIDTH, HEIGHT, *_ticks(axes), *drawn, names, title=chart.title, description=description)
 
 
 class Axes(NamedTuple):
@@ -147,15 +148,17 @@ class Axes(NamedTuple):
 
     x: Point
     y: Point
+    across: Sequence[float]
+    """Values across that have a number."""
     logarithmic: bool
 
     @classmethod
     def around(cls, points: Sequence[Point], *, logarithmic: bool) -> "Axes":
         """Axes that hold all points; the one up begins at zero unless all is far above it."""
         xs, ys = zip(*points, strict=True)
-        low, high = min(ys), max(ys)
-        across = min(xs), max(*xs, min(xs) + 1e-9)
-        return cls(across, (0.0 if low < high / 2 else float(floor(low)), float(ceil(high))), logarithmic)
+        rows = round_numbers(0.0 if min(ys) < max(ys) / 2 else min(ys), max(ys))
+        columns = sorted(set(xs)) if logarithmic else round_numbers(min(0.0, *xs), max(xs))
+        return cls((columns[0], max(columns[-1], columns[0] + 1)), (rows[0], rows[-1]), columns, logarithmic)
 
     def at(self, point: Point) -> Point:
         """Where a point is drawn."""
@@ -164,16 +167,26 @@ class Axes(NamedTuple):
         return LEFT + across * (WIDTH - LEFT - RIGHT), HEIGHT - BOTTOM - up * (HEIGHT - TOP - BOTTOM)
 
 
+def round_numbers(low: float, high: float) -> list[float]:
+    """Four to eight round numbers around a range.
+
+    >>> round_numbers(3, 94)
+    [0.0, 20.0, 40.0, 60.0, 80.0, 100.0]
+    """
+    rough = max(high - low, 1e-6) / 5
+    power = 10.0 ** floor(log10(rough))
+    step = power * min((1, 2, 5, 10), key=lambda part: abs(part * power - rough))
+    return [step * part for part in range(floor(low / step), ceil(high / step) + 1)]
+
+
 def _ticks(axes: Axes) -> Iterator[str]:
     """Lines of the grid with their numbers."""
-    for part in range(5):
-        value = axes.y[0] + part / 4 * (axes.y[1] - axes.y[0])
+    for value in round_numbers(*axes.y):
         _, y = axes.at((axes.x[0], value))
         line = {"x1": LEFT, "x2": WIDTH - RIGHT, "y1": y, "y2": y, "stroke": "currentColor", "stroke-opacity": 0.15}
-        yield tag("line", line) + write(LEFT - 8, y + 4, f"{value:.3g}", anchor="end", size=11)
-        share = (axes.x[1] / axes.x[0]) ** (part / 4) if axes.logarithmic else part / 4
-        across = axes.x[0] * share if axes.logarithmic else axes.x[0] + share * (axes.x[1] - axes.x[0])
-        yield write(axes.at((across, axes.y[0]))[0], HEIGHT - BOTTOM + 16, f"{across:.3g}", size=11)
+        yield tag("line", line) + write(LEFT - 8, y + 4, f"{value:g}", anchor="end", size=11)
+    for value in axes.across:
+        yield write(axes.at((value, axes.y[0]))[0], HEIGHT - BOTTOM + 16, f"{value:g}", size=11)
 
 
 def _line(axes: Axes, place: int, name: str, line: Sequence[Point], paint: str, dash: str) -> Iterator[str]:
