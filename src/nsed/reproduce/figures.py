@@ -129,7 +129,7 @@ DRAWN: Mapping[str, Callable[[Found], Iterator[tuple[str, str]]]] = {
 def chart_svg(chart: Chart) -> str:
     """SVG of a line chart, with a legend on its right.
 
-    >>> chart_svg(Chart("errors", "beam", "%", {"a": [(1, 5.0), (2, 3.0)]})).count("<polyline")
+    >>> chart_svg(Chart("errors", "beam", "%", {"a": [(1.0, 5.0), (2.0, 3.0)]})).count("<polyline")
     1
     """
     points = [point for line in chart.lines.values() for point in line]
@@ -170,7 +170,7 @@ class Axes(NamedTuple):
 def round_numbers(low: float, high: float) -> list[float]:
     """Four to eight round numbers around a range.
 
-    >>> round_numbers(3, 94)
+    >>> round_numbers(3.0, 94.0)
     [0.0, 20.0, 40.0, 60.0, 80.0, 100.0]
     """
     rough = max(high - low, 1e-6) / 5
