@@ -107,7 +107,7 @@ def cluster(
 
     **Without cognate classes to learn from**, begin with the control `sca`. **With classes** for some hundred words per
     language, train a matcher with the settings of `configs/cognates-ie/concepts-cnn.yaml`, for any family: see
-    docs/cognate-sets.md, which has figures of three families.
+    docs/cognate-sets.md, which has figures of each.
 
     **To test a model** that was trained with `nsed data cognates --protocol concepts`, use `--concepts test`, with the
     same seed: the threshold is tuned on the validation concepts, and all figures are of test concepts.

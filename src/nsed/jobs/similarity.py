@@ -40,7 +40,7 @@ class Control(NamedTuple):
     scores: Callable[..., np.ndarray]
     """Similarity of each pair; of LexStat it may exceed 1."""
     average: float
-    """Default threshold of a mean similarity, for average linkage: 1 - the distance that LingPy's authors recommend."""
+    """Default threshold of a mean similarity, for average linkage; of SCA and LexStat 1 - LingPy's usual distance."""
     links: float
     """Default threshold of links between single words, for all other methods."""
 
