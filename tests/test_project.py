@@ -175,6 +175,8 @@ def assert_sets_are_those_of_the_page(shown):
         assert "\t".join([*re.split(r"  +", cells), number]) in shown
     assert Path("sets.tsv").read_text(encoding="utf-8").startswith("DOCULECT\tCONCEPT\tTOKENS\tCLUSTER\nDutch\tmoon")
     assert "B-cubed F" in shown
+    config = (ROOT / "configs/cognates-ie/concepts-cnn.yaml").read_text(encoding="utf-8")
+    assert yaml.safe_load(Path("cognates.yaml").read_text(encoding="utf-8")) == yaml.safe_load(config)
 
 
 def output_of(command):

@@ -10,6 +10,7 @@ import nsed
 from nsed.__main__ import app
 from nsed.baselines.lingpy import quietly
 from nsed.errors import ArgumentError, DataError, NsedError, UnknownNameError
+from nsed.jobs import LevenshteinControl
 
 LANGUAGES = ("L1", "L2", "L3", "L4")
 
@@ -172,12 +173,22 @@ def test_lingpy_reads_every_cluster_because_none_is_number_0(tmp_path):
     lingpy = pytest.importorskip("lingpy")
     rows = ["\t".join([str(place), *line.split("\t")]) for place, line in enumerate(IPA.splitlines())]
     (tmp_path / "words.tsv").write_text("\n".join(["ID" + rows[0][1:], *rows[1:]]) + "\n")
-    run("levenshtein", tmp_path / "words.tsv", "-o", tmp_path / "sets.tsv")
+    run("levenshtein", tmp_path / "words.tsv", "--threshold", 0.5, "-o", tmp_path / "sets.tsv")
     sets = (tmp_path / "sets.tsv").read_text().replace("CLUSTER", "COGID")
     (tmp_path / "sets.tsv").write_text(sets)
     with quietly():
         aligned = lingpy.Alignments(str(tmp_path / "sets.tsv"), ref="cogid", transcription="tokens")
     assert sorted(aligned.msa["cogid"]) == [1, 2]
+
+
+def test_similarities_that_reach_1_3_have_thresholds_beyond_1(monkeypatch):
+    scores = LevenshteinControl.probability
+    monkeypatch.setattr(LevenshteinControl, "probability", lambda *given, on_batch: 1.3 * scores(*given))
+    result = run("levenshtein", "-", "--threshold", 1.1, stdin=IPA)
+    assert re.search(r"similarities +from 0\.0000 to 1\.3000\s+threshold +1\.1000\s+given", result.stderr)
+    assert [line.split("\t")[-1] for line in result.stdout.splitlines()[1:]] == ["1", "2", "3", "3"]
+    shown = CliRunner().invoke(app, ["cluster", "--help"], env={"COLUMNS": "200"}).stdout
+    assert "lexstat, and edit distances, go beyond 1" in " ".join(shown.replace("│", " ").split())
 
 
 def test_cluster_reads_a_folder_of_cldf(tmp_path):

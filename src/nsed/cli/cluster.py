@@ -312,8 +312,8 @@ def _figures(method: str, summary: dict[str, str], score: ClusterScore | None) -
         return table
     table.add_row("classes", f"{score.classes:,}, of {score.words:,} words")
     for name, agreement in (("B-cubed", score.b_cubed), ("pairwise", score.pairwise)):
-        for figure, value in zip(("precision", "recall", "F"), agreement, strict=True):
-            table.add_row(f"{name} {figure}", f"{value:.2%}")
+        for figure, share in zip(("precision", "recall", "F"), agreement, strict=True):
+            table.add_row(f"{name} {figure}", f"{share:.2%}")
     table.add_row("adjusted Rand", f"{score.adjusted_rand:.4f}")
     table.add_row("adjusted Rand, mean of concepts", f"{score.adjusted_rand_within:.4f}")
     return table
