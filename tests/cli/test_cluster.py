@@ -256,3 +256,10 @@ def test_words_without_a_class_are_clustered_beside_those_with(words, tmp_path):
     words.write_text("\n".join([*lines[:-1], lines[-1].rsplit("\t", 1)[0] + "\t"]) + "\n")
     shown = run("levenshtein", words, "-o", tmp_path / "sets.tsv").stdout
     assert re.search(r"classes +40, of 79 words", shown)
+
+
+@pytest.mark.parametrize("command", ["cluster", "train"])
+def test_help_says_which_settings_suit_a_new_family(command):
+    shown = CliRunner().invoke(app, [command, "--help"], env={"COLUMNS": "200"}).stdout
+    assert "configs/cognates-ie/concepts-cnn.yaml" in shown
+    assert "docs/cognate-sets.md" in shown
