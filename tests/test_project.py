@@ -143,15 +143,40 @@ def scenery(tmp_path, monkeypatch):
     nsed.Matcher.fit(known, validation=known, **tokens).save("MODEL")
 
 
+def write_files_of(page):
+    """What a page writes itself, by here-documents of the shell."""
+    text = (ROOT / page).read_text(encoding="utf-8")
+    for command in re.findall(r"^(?:cat|tr) [^\n]*<< 'END'\n.*?\nEND$", text, flags=re.MULTILINE | re.DOTALL):
+        subprocess.run(["sh", "-c", command], check=True)
+
+
 @pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::nsed.errors.UnknownSymbolWarning")  # the pages' data are small
 @pytest.mark.parametrize("page", ["README.md", *(page for page in PAGES if commands_of(page))])
 def test_commands_of_the_pages_run(page, scenery):
+    write_files_of(page)
     if page == "docs/rules.md":
         shutil.move("distance", "model")
     shown = "".join(output_of(command) for command in commands_of(page) if not command.startswith(ELSEWHERE))
     if page == "docs/quickstart.md":
         assert textwrap.indent("f l a  g s  h i  p s\nF L AE G SH · IH P S\n", "    ") in TOUR
         assert "f l a  g s  h i  p s\nF L AE G SH · IH P S\n" in shown
+    if page == "docs/cognate-sets.md":
+        assert_sets_are_those_of_the_page(shown)
+
+
+def assert_sets_are_those_of_the_page(shown):
+    """The rows that the page shows are those that SCA gives, and the last command wrote sets."""
+    text = (ROOT / "docs/cognate-sets.md").read_text(encoding="utf-8")
+    header, *rows = re.findall(r"^    (\S+  +\S+  +.*?)  +(\S+)$", text, flags=re.MULTILINE)
+    assert header[1] == "CLUSTER"
+    assert len(rows) == 4
+    for cells, number in rows:
+        assert "\t".join([*re.split(r"  +", cells), number]) in shown
+    assert Path("sets.tsv").read_text(encoding="utf-8").startswith("DOCULECT\tCONCEPT\tTOKENS\tCLUSTER\nDutch\tmoon")
+    assert "B-cubed F" in shown
+    config = (ROOT / "configs/cognates-ie/concepts-cnn.yaml").read_text(encoding="utf-8")
+    assert yaml.safe_load(Path("cognates.yaml").read_text(encoding="utf-8")) == yaml.safe_load(config)
 
 
 def output_of(command):

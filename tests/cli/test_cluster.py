@@ -8,7 +8,9 @@ from typer.testing import CliRunner
 
 import nsed
 from nsed.__main__ import app
-from nsed.errors import ArgumentError, DataError, UnknownNameError
+from nsed.baselines.lingpy import quietly
+from nsed.errors import ArgumentError, DataError, NsedError, UnknownNameError
+from nsed.jobs import LevenshteinControl
 
 LANGUAGES = ("L1", "L2", "L3", "L4")
 
@@ -47,12 +49,12 @@ def read(path):
 def test_test_concepts_with_a_threshold_of_validation_concepts(words, tmp_path, method):
     shown = run("levenshtein", words, "--concepts", "test", "--method", method, "-o", tmp_path / "sets.tsv").stdout
     assert re.search(r"tuned on validation concepts \(B-cubed F 100.0%\)", shown)
-    assert re.search(r"words +16\s+concepts +4\s+clusters +8\s+classes +8\s", shown)
+    assert re.search(r"words +16\s+concepts +4\s+clusters +8\s+classes +8, of 16 words\s", shown)
     for figure in ("B-cubed F +100.00%", "pairwise F +100.00%", "adjusted Rand +1.0", "mean of concepts +1.0"):
         assert re.search(figure, shown)
     header, *rows = read(tmp_path / "sets.tsv")
     assert header == ["ID", "DOCULECT", "CONCEPT", "TOKENS", "COGID", "CLUSTER"]
-    assert [int(row[-1]) for row in rows] == [number // 2 for number in range(16)]
+    assert [int(row[-1]) for row in rows] == [number // 2 + 1 for number in range(16)]
 
 
 def test_concepts_are_those_of_the_protocol(words, tmp_path):
@@ -67,7 +69,7 @@ def test_concepts_are_those_of_the_protocol(words, tmp_path):
 
 def test_words_without_classes_go_to_standard_output():
     result = run("levenshtein", "-", "--threshold", 0.5, stdin="\n".join(lines(classes=False)))
-    assert result.stdout.splitlines()[:2] == ["ID\tDOCULECT\tCONCEPT\tTOKENS\tCLUSTER", "00\tL1\tc0\t0.0 0.0 0.0x 0\t0"]
+    assert result.stdout.splitlines()[:2] == ["ID\tDOCULECT\tCONCEPT\tTOKENS\tCLUSTER", "00\tL1\tc0\t0.0 0.0 0.0x 0\t1"]
     assert len(result.stdout.splitlines()) == 81
     assert "B-cubed" not in result.output
 
@@ -90,8 +92,13 @@ def test_models_of_all_kinds(words, tmp_path):
     with pytest.warns(nsed.UnknownSymbolWarning):
         shown = run(tmp_path / "table", words, "--concepts", "test", "-o", tmp_path / "sets.tsv").stdout
     assert re.search(r"B-cubed F +\d+\.\d\d%", shown)
-    with pytest.raises(ArgumentError, match="--threshold: got nothing, expected a number, or --tune or --concepts"):
+    suggested = (
+        r"--threshold: got nothing, .* go from 0\.\d+ to 0\.\d+; --threshold (0\.\d+) has 25% of the pairs above it"
+    )
+    with pytest.warns(nsed.UnknownSymbolWarning), pytest.raises(ArgumentError, match=suggested) as found:
         run(tmp_path / "table", words)
+    with pytest.warns(nsed.UnknownSymbolWarning):
+        run(tmp_path / "table", words, "--threshold", re.search(suggested, str(found.value))[1])
     small = {"encoder": {"kind": "unigram", "dim": 8}, "train": {"steps": 2, "batch_pairs": 8, "device": "cpu"}}
     labelled = nsed.Pairs(["a b", "c d"] * 4, ["a b", "x y"] * 4, [True, False] * 4)
     config = nsed.config.from_mapping(nsed.MatcherConfig, small)
@@ -99,6 +106,10 @@ def test_models_of_all_kinds(words, tmp_path):
     with pytest.warns(nsed.UnknownSymbolWarning):
         shown = run(tmp_path / "matcher", words, "-o", tmp_path / "sets.tsv").stdout
     assert re.search(r"threshold +0.5000\s+as probable as not", shown)
+    with pytest.raises(
+        ArgumentError, match=r"--threshold: got 1\.3, expected a probability from 0 to 1, as this model"
+    ):
+        run(tmp_path / "matcher", words, "--threshold", 1.3)
 
 
 def test_what_is_wrong_is_said(words, tmp_path):
@@ -107,7 +118,9 @@ def test_what_is_wrong_is_said(words, tmp_path):
     with pytest.raises(DataError, match=r"words.tsv:2: no column ORIGIN; there are: ID, DOCULECT"):
         run("levenshtein", words, "--classes", "ORIGIN", "--threshold", 0.5)
     once = "DOCULECT\tCONCEPT\tTOKENS\nL1\thand\ta\nL1\tfoot\tb\n"
-    with pytest.raises(ArgumentError, match="words: got 2 words of 2 concepts, expected at least two words of one"):
+    with pytest.raises(
+        ArgumentError, match="words: got 2 words of 2 concepts in 1 language, expected at least two words"
+    ):
         run("levenshtein", "-", "--threshold", 0.5, stdin=once)
     run("levenshtein", words, "--threshold", 0.5, "-o", tmp_path / "sets.tsv")
     with pytest.raises(DataError, match=r"sets.tsv:1: there is a column CLUSTER already"):
@@ -126,3 +139,127 @@ def test_figures_are_written_too(words, tmp_path):
     unknown.write_text("\n".join(lines(classes=False)) + "\n")
     with pytest.raises(ArgumentError, match=r"--figures: got .*, expected nothing: the list has no classes"):
         run("levenshtein", unknown, "--threshold", "0.5", "--figures", figures, "-o", tmp_path / "sets.tsv")
+
+
+IPA = """DOCULECT\tCONCEPT\tTOKENS
+Dutch\thand\th ɑ n t
+German\thand\th a n t
+Czech\thand\tr u k a
+Russian\thand\tr u k a
+"""
+
+
+@pytest.mark.parametrize(("control", "threshold"), [("levenshtein", 0.25), ("sca", 0.55), ("lexstat", 0.4)])
+def test_controls_need_neither_gold_nor_threshold_nor_pairs(control, threshold):
+    if control != "levenshtein":
+        pytest.importorskip("lingpy")
+    result = run(control, "-", stdin=IPA)
+    assert re.search(rf"similarities +from .* to .*\s+threshold +{threshold:.4f}\s+the control's own", result.stderr)
+    clusters = [line.split("\t")[-1] for line in result.stdout.splitlines()]
+    assert clusters == ["CLUSTER", *(["1", "1", "2", "2"] if control != "lexstat" else ["1", "2", "3", "4"])]
+
+
+def test_lexstat_learns_from_the_list_that_tunes_as_well(tmp_path):
+    pytest.importorskip("lingpy")
+    rows = [f"{language}\tarm\t{word}\t{word[0]}" for language, word in (("A", "p a"), ("B", "p a"), ("C", "t u"))]
+    (tmp_path / "other.tsv").write_text("\n".join(["DOCULECT\tCONCEPT\tTOKENS\tCOGID", *rows]))
+    shown = run("lexstat", "-", "--tune", tmp_path / "other.tsv", "-o", tmp_path / "sets.tsv", stdin=IPA).stdout
+    assert "tuned on other.tsv" in shown
+    with pytest.raises(ArgumentError, match=r"words: got a list that LexStat cannot learn from .*, expected sounds in"):
+        run("lexstat", "-", stdin="DOCULECT\tCONCEPT\tTOKENS\nA\thand\t0.1 0.2\nB\thand\tx#\n")
+
+
+def test_lingpy_reads_every_cluster_because_none_is_number_0(tmp_path):
+    lingpy = pytest.importorskip("lingpy")
+    rows = ["\t".join([str(place), *line.split("\t")]) for place, line in enumerate(IPA.splitlines())]
+    (tmp_path / "words.tsv").write_text("\n".join(["ID" + rows[0][1:], *rows[1:]]) + "\n")
+    run("levenshtein", tmp_path / "words.tsv", "--threshold", 0.5, "-o", tmp_path / "sets.tsv")
+    sets = (tmp_path / "sets.tsv").read_text().replace("CLUSTER", "COGID")
+    (tmp_path / "sets.tsv").write_text(sets)
+    with quietly():
+        aligned = lingpy.Alignments(str(tmp_path / "sets.tsv"), ref="cogid", transcription="tokens")
+    assert sorted(aligned.msa["cogid"]) == [1, 2]
+
+
+def test_similarities_that_reach_1_3_have_thresholds_beyond_1(monkeypatch):
+    scores = LevenshteinControl.probability
+    monkeypatch.setattr(LevenshteinControl, "probability", lambda *given, on_batch: 1.3 * scores(*given))
+    result = run("levenshtein", "-", "--threshold", 1.1, stdin=IPA)
+    assert re.search(r"similarities +from 0\.0000 to 1\.3000\s+threshold +1\.1000\s+given", result.stderr)
+    assert [line.split("\t")[-1] for line in result.stdout.splitlines()[1:]] == ["1", "2", "3", "3"]
+    shown = CliRunner().invoke(app, ["cluster", "--help"], env={"COLUMNS": "200"}).stdout
+    assert "lexstat, and edit distances, go beyond 1" in " ".join(shown.replace("│", " ").split())
+
+
+def test_cluster_reads_a_folder_of_cldf(tmp_path):
+    pycldf = pytest.importorskip("pycldf")
+    dataset = pycldf.Wordlist.in_dir(tmp_path / "cldf")
+    for table in ("CognateTable", "LanguageTable", "ParameterTable"):
+        dataset.add_component(table)
+    words = [line.split("\t") for line in IPA.splitlines()[1:]]
+    forms = [
+        {
+            "ID": f"f-{place}",
+            "Language_ID": language,
+            "Parameter_ID": "1277",
+            "Form": tokens,
+            "Segments": tokens.split(),
+        }
+        for place, (language, _, tokens) in enumerate(words)
+    ]
+    dataset.write(
+        FormTable=forms,
+        LanguageTable=[{"ID": language, "Name": f"{language} (standard)"} for language, *_ in words],
+        ParameterTable=[{"ID": "1277", "Name": "HAND"}],
+        CognateTable=[{"ID": str(n), "Form_ID": f"f-{n}", "Cognateset_ID": f"hand-{n // 2}"} for n in range(3)],
+    )
+    shown = run("levenshtein", tmp_path / "cldf", "-o", tmp_path / "sets.tsv").stdout
+    assert re.search(r"words +4\s+concepts +1\s+clusters +2\s+classes +2, of 3 words\s+B-cubed", shown)
+    header, first, *_, last = read(tmp_path / "sets.tsv")
+    named = "ID DOCULECT LANGUAGE_NAME CONCEPT CONCEPT_NAME FORM_ID FORM TOKENS COGID COGNATESET CLUSTER"
+    assert header == named.split()
+    assert first == ["1", "Dutch", "Dutch (standard)", "1277", "HAND", "f-0", *["h ɑ n t"] * 2, "1", "hand-0", "1"]
+    assert last[-4:] == ["r u k a", "", "", "2"]
+    assert (
+        run("levenshtein", tmp_path / "cldf" / "Wordlist-metadata.json").stdout == (tmp_path / "sets.tsv").read_text()
+    )
+    (tmp_path / "cldf" / "Wordlist-metadata.json").unlink()
+    for name in ("cldf", "cldf/forms.csv"):
+        assert run("levenshtein", tmp_path / name).stdout == (tmp_path / "sets.tsv").read_text()
+    (tmp_path / "cldf" / "cognates.csv").unlink()
+    assert "COGID" not in run("levenshtein", tmp_path / "cldf").stdout
+
+
+BAD = {
+    "an empty file": ("", r"-: the file is empty; expected a header and words"),
+    "only a header": (IPA.splitlines()[0], r"-:1: there is a header but no row below it"),
+    "no language": (IPA.replace("DOCULECT", "WHO"), r"-:1: no column DOCULECT or LANGUAGE .*; there are: WHO, CONCEPT"),
+    "commas": (IPA.replace("\t", ","), r"-:1: no column DOCULECT .*; there are: DOCULECT,CONCEPT,TOKENS"),
+    "one language": (
+        "DOCULECT\tCONCEPT\tTOKENS\nA\thand\ta\nA\thand\tb\n",
+        "got 2 words of 1 concept in 1 language, expected at least two words of one concept in two languages",
+    ),
+    "one word": ("DOCULECT\tCONCEPT\tTOKENS\nA\thand\ta\n", "got 1 word of 1 concept in 1 language, expected at least"),
+}
+
+
+@pytest.mark.parametrize("control", ["levenshtein", "lexstat"])
+@pytest.mark.parametrize("case", BAD)
+def test_lists_that_cannot_be_clustered_are_refused_in_words(case, control):
+    content, message = BAD[case]
+    with pytest.raises(NsedError, match=message):
+        run(control, "-", stdin=content)
+
+
+def test_words_without_a_class_are_clustered_beside_those_with(words, tmp_path):
+    lines = words.read_text().splitlines()
+    words.write_text("\n".join([*lines[:-1], lines[-1].rsplit("\t", 1)[0] + "\t"]) + "\n")
+    shown = run("levenshtein", words, "-o", tmp_path / "sets.tsv").stdout
+    assert re.search(r"classes +40, of 79 words", shown)
+
+
+@pytest.mark.parametrize("command", ["cluster", "train"])
+def test_help_says_which_settings_suit_a_new_family(command):
+    shown = CliRunner().invoke(app, [command, "--help"], env={"COLUMNS": "200"}).stdout
+    assert "configs/cognates-ie/concepts-cnn.yaml" in shown
+    assert "docs/cognate-sets.md" in shown

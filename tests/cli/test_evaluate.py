@@ -4,11 +4,16 @@ import json
 import re
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.feather
+import pyarrow.parquet
 import pytest
 
 import nsed
 from nsed.errors import ArgumentError, DataError
 from nsed.evaluate import matching_score
+from nsed.text.readers import read_column
 from support.commands import run
 from support.pages import Page
 
@@ -98,3 +103,48 @@ def test_a_reference_of_other_pairs_is_refused(transducer, pairs, tmp_path):
     (tmp_path / "short.pharaoh").write_text("0-0\n")
     with pytest.raises(DataError, match=r"short\.pharaoh: has 1 lines, expected 300, one for each pair"):
         run("evaluate", transducer, pairs, "--alignments", tmp_path / "short.pharaoh")
+
+
+def grouped(labelled, path):
+    """The labelled pairs, with concepts: twenty pairs each."""
+    rows = [line.split("\t") for line in labelled.read_text().splitlines()]
+    text = ["\t".join(["source", "target", "label", "concept"])]
+    text += ["\t".join([*row, f"c{place // 20}"]) for place, row in enumerate(rows)]
+    path.write_text("\n".join(text) + "\n")
+    return path
+
+
+def test_the_model_of_against_that_has_no_threshold_is_named(matcher, model, labelled):
+    with pytest.raises(ArgumentError, match=rf"threshold on: {re.escape(str(model))} has none of its own"):
+        run("evaluate", matcher, labelled, "--against", model)
+
+
+def test_intervals_resample_the_concepts_that_a_file_names(matcher, labelled, tmp_path):
+    path = grouped(labelled, tmp_path / "grouped.tsv")
+    shown = run("evaluate", matcher, path, "--against", matcher, "--html", tmp_path / "page.html")
+    assert re.search(r"^intervals: 10 concepts resampled$", shown, flags=re.MULTILINE)
+    assert "resampled 10 concepts" in (tmp_path / "page.html").read_text(encoding="utf-8")
+    assert re.search(r"^intervals: 200 pairs resampled$", run("evaluate", matcher, labelled), flags=re.MULTILINE)
+    named = path.with_name("named.tsv")
+    named.write_text(path.read_text().replace("concept", "family", 1))
+    assert "intervals: 200 pairs resampled" in run("evaluate", matcher, named)
+    assert "intervals: 10 groups by family resampled" in run("evaluate", matcher, named, "--groups", "family")
+    with pytest.raises(DataError, match=r"named\.tsv: no column named 'genus' in a header"):
+        run("evaluate", matcher, named, "--groups", "genus")
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet", "arrow"])
+def test_concepts_are_found_in_files_of_every_kind(ending, labelled, tmp_path):
+    table = pa.csv.read_csv(grouped(labelled, tmp_path / "a.tsv"), parse_options=pa.csv.ParseOptions(delimiter="\t"))
+    path = tmp_path / f"pairs.{ending}"
+    {"csv": pa.csv.write_csv, "parquet": pa.parquet.write_table, "arrow": pa.feather.write_feather}[ending](table, path)
+    assert read_column(path, "Concept") == [f"c{place // 20}" for place in range(200)]
+    assert read_column(path, "none") is None
+
+
+def test_groups_of_pairs_without_labels_are_refused(transducer, few, tmp_path):
+    path = tmp_path / "words.tsv"
+    path.write_text("source\ttarget\tconcept\nAB\tab\t1\nC\tc\t2\n")
+    assert "intervals" not in run("evaluate", transducer, path)
+    with pytest.raises(ArgumentError, match="groups: got concept, expected nothing: these pairs have no labels"):
+        run("evaluate", transducer, path, "--groups", "concept")

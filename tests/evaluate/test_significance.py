@@ -10,6 +10,7 @@ from nsed.evaluate import (
     bootstrap_interval,
     difference_interval,
     f1_interval,
+    group_totals,
     matching_score,
     mean_interval,
     paired_statistic_test,
@@ -128,3 +129,18 @@ def test_many_items_are_taken_in_slices(monkeypatch):
 def test_what_cannot_be_resampled_is_refused(call, message):
     with pytest.raises(ArgumentError, match=message):
         call()
+
+
+def test_pairs_of_one_concept_are_not_as_much_evidence_as_pairs_of_many():
+    """Twenty concepts of fifty pairs that are all right or all wrong: the interval is that of twenty items."""
+    right = np.random.default_rng(4).random(20) < 0.5
+    rows, concepts = np.stack([np.repeat(right, 50), np.ones(1000)], axis=1), np.repeat(np.arange(20), 50).tolist()
+    (low, high), alone = totals_interval(group_totals(rows, concepts), share), totals_interval(rows, share)
+    assert high - low == pytest.approx(np.subtract(*mean_interval(right)[::-1]), abs=0.02)
+    assert high - low > 5 * (alone.high - alone.low)
+    with pytest.raises(ArgumentError, match="groups: got 1 rows, expected 2, one for each row"):
+        group_totals(np.zeros((2, 2)), ["hand"])
+
+
+def share(totals):
+    return totals[0] / totals[1]

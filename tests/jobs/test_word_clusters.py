@@ -112,7 +112,9 @@ def test_a_matcher_compares_by_its_calibrated_probability():
 def test_what_cannot_be_clustered_is_refused():
     with pytest.raises(ArgumentError, match="model: got a str, which scores no pairs, expected one with a method"):
         cluster_words("a model", word_list(), threshold=0.5)
-    with pytest.raises(ArgumentError, match="got 2 words of 2 concepts, expected at least two words of one concept in"):
+    with pytest.raises(
+        ArgumentError, match="got 2 words of 2 concepts in 2 languages, expected at least two words of one concept in"
+    ):
         cluster_words(LevenshteinControl(), [word_list()[0], word_list()[-1]], threshold=0.5)
     with pytest.raises(ArgumentError, match="words: got none, expected a list of words"):
         cluster_words(LevenshteinControl(), [], threshold=0.5)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from contextlib import AbstractContextManager
+from collections.abc import Callable
 from enum import StrEnum
 from itertools import chain
 from pathlib import Path
@@ -13,7 +13,7 @@ import typer
 from rich.table import Table
 
 from nsed.cli.arguments import Output, load_model, open_output, write_tsv
-from nsed.cli.console import ProgressBar, err, out, progress_bar
+from nsed.cli.console import err, out, progress_bar
 from nsed.errors import ArgumentError, DataError
 
 if TYPE_CHECKING:
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from nsed.datasets.word_list import Word, WordTable
     from nsed.jobs import ClusterScore
+    from nsed.jobs.word_clusters import ConceptWords
 
 METHODS = ("average", "components", "infomap", "labels")
 """Clustering methods: names of `nsed.jobs.CLUSTERERS`."""
@@ -28,7 +29,10 @@ CLASSES = "COGID"
 """Cognate class column, that of `nsed.datasets.word_list`."""
 PROBABLE = 0.5
 """Default threshold, that of `nsed.jobs.similarity`."""
-CONTROL = Path("levenshtein")
+CONTROLS = ("levenshtein", "sca", "lexstat")
+"""Controls: names of `nsed.jobs.CONTROLS`."""
+LIKELY = 0.25
+"""Cognate share of pairs within a concept, for a first threshold; measured: `results/cluster-thresholds.json`."""
 COLUMN = "CLUSTER"
 
 
@@ -44,21 +48,25 @@ class Concepts(StrEnum):
 Scorer = Annotated[
     Path,
     typer.Argument(
-        help=f"Folder of a saved model, the name of a shipped one, or {CONTROL}, the control without a model.",
+        help=f"Folder of a saved model, or a control, which needs no training: {', '.join(CONTROLS)} (the last two: "
+        "extra cognates).",
         show_default=False,
     ),
 ]
 WordListPath = Annotated[
     Path,
     typer.Argument(
-        help="LingPy word list: a TSV with DOCULECT, CONCEPT, TOKENS; - is standard input.", show_default=False
+        help="LingPy word list: a TSV with DOCULECT, CONCEPT, TOKENS; - is standard input. Or the folder or metadata "
+        "file of a CLDF Wordlist (extra cognates).",
+        show_default=False,
     ),
 ]
 ThresholdOption = Annotated[
     float | None,
     typer.Option(
-        help="How similar, from 0 to 1, words of one cluster are.",
-        show_default=f"tuned, or {PROBABLE} for a matcher",
+        help="How similar words of one cluster are at least: a probability from 0 to 1 for models that match; for "
+        "levenshtein and sca also from 0 to 1; lexstat, and edit distances, go beyond 1. The range is shown.",
+        show_default=f"tuned; or {PROBABLE} for models that match; of a control its own",
     ),
 ]
 ConceptsOption = Annotated[
@@ -95,29 +103,39 @@ def cluster(
     cognates) find what hangs closely together.
 
     The similarity is the probability that a matcher gives; of other models, that of the pair per token. Where the list
-    has cognate classes, B-cubed, pairwise and adjusted Rand figures are shown, too.
+    has cognate classes, B-cubed, pairwise and adjusted Rand figures are shown, too. Clusters are numbered from 1.
+
+    **Without cognate classes to learn from**, begin with the control `sca`. **With classes** for some hundred words per
+    language, train a matcher with the settings of `configs/cognates-ie/concepts-cnn.yaml`, for any family: see
+    docs/cognate-sets.md, which has figures of each.
 
     **To test a model** that was trained with `nsed data cognates --protocol concepts`, use `--concepts test`, with the
     same seed: the threshold is tuned on the validation concepts, and all figures are of test concepts.
     """
-    from nsed.jobs import CLUSTERERS, LevenshteinControl, cluster_score
+    from nsed.jobs import CLUSTERERS, cluster_score
+    from nsed.jobs.word_clusters import cluster_compared, known_similarities
 
     CLUSTERERS[method]  # a wrong name is known before anything is read
-    table, scorer = _table(word_list), LevenshteinControl() if model == CONTROL else load_model(model)
-    everything = table.words(_class_column(table, classes))
+    table, scorer_for = _table(word_list), _scorer_for(model)
+    everything = table.words(_class_column(table, classes), all_classes=False)
     places = _places(everything, concepts, seed)
     words = [everything[place] for place in places]
     tuning = _tuning(tune, classes, words) if tune else _other_concepts(everything, concepts, seed)
-    job = Job(scorer, method, same_language)
-    limit = _given(threshold, tune) or job.tuned(tuning) or _even_chance(scorer)
-    found = job.clusters(words, limit)
-    _write(output, table, places, found)
-    if any(word.cognate_class for word in words):
-        score = cluster_score(words, found)
-        (err if output is None else out).print(_figures(method, limit, score))
-        _save_figures(figures, {"model": str(model), "method": method, **limit._asdict()}, score)
-    elif figures is not None:
+    known = any(word.cognate_class for word in words)
+    if figures is not None and not known:
         raise ArgumentError("--figures", got=str(figures), expected="nothing: the list has no classes to compare with")
+    job = Job(scorer_for(everything), method, same_language)
+    given = _given(threshold, tune, job.scorer)
+    compared = job.compared("scoring", words)
+    tuner = job._replace(scorer=scorer_for(tuning.words)) if tuning and tune else job
+    limit = given or tuner.tuned(tuning) or _default(job, compared)
+    found = cluster_compared(compared, threshold=limit.threshold, method=method)
+    _write(output, table, places, found)
+    score = cluster_score(words, found) if known else None
+    summary = _summary(words, found, limit, known_similarities(compared))
+    (err if output is None else out).print(_figures(method, summary, score))
+    if score is not None:
+        _save_figures(figures, {"model": str(model), "method": method, **limit._asdict()}, score)
 
 
 class Threshold(NamedTuple):
@@ -143,45 +161,40 @@ class Job(NamedTuple):
 
     def tuned(self, tuning: Tuning | None) -> Threshold | None:
         """Tuned threshold for these words, or none without words."""
-        from nsed.jobs import tune_threshold
+        from nsed.jobs.word_clusters import tune_compared
 
         if tuning is None:
             return None
-        with self._bar(f"scoring {tuning.name}", tuning.words) as bar:
-            tuned = tune_threshold(
-                self.scorer,
-                tuning.words,
-                method=self.method,
-                same_language=self.same_language,
-                on_batch=bar.advance,
-            )
+        compared = self.compared(f"scoring {tuning.name}", tuning.words)
+        tuned = tune_compared(compared, tuning.words, method=self.method)
         return Threshold(tuned.threshold, f"tuned on {tuning.name} (B-cubed F {tuned.b_cubed.f1:.1%})")
 
-    def clusters(self, words: list[Word], limit: Threshold) -> np.ndarray:
-        """Cluster of each word."""
-        from nsed.jobs import cluster_words
+    def compared(self, what: str, words: list[Word]) -> list[ConceptWords]:
+        """Similarities of the words of each concept, under a progress bar."""
+        from nsed.jobs.word_clusters import compared_pairs, compared_words
 
-        with self._bar("scoring", words) as bar:
-            return cluster_words(
-                self.scorer,
-                words,
-                threshold=limit.threshold,
-                method=self.method,
-                same_language=self.same_language,
-                on_batch=bar.advance,
-            )
+        pairs = 2 * len(compared_pairs(words, same_language=self.same_language))
+        with progress_bar(what, pairs) as bar:
+            return compared_words(self.scorer, words, same_language=self.same_language, on_batch=bar.advance)
 
-    def _bar(self, what: str, words: list[Word]) -> AbstractContextManager[ProgressBar]:
-        from nsed.jobs.word_clusters import compared_pairs
 
-        return progress_bar(what, 2 * len(compared_pairs(words, same_language=self.same_language)))
+def _scorer_for(model: Path) -> Callable[[list[Word]], object]:
+    """Scorer of a word list: of a control, which may learn from its words, or a saved model, the same for any list."""
+    from nsed import jobs
+    from nsed.train.saved_model import DESCRIPTION
+
+    if str(model) in CONTROLS and not (model / DESCRIPTION).exists():
+        return jobs.CONTROLS[str(model)]
+    loaded = load_model(model)
+    return lambda words: loaded
 
 
 def _table(path: Path) -> WordTable:
     """Word list; its clusters will have a column of their own."""
+    from nsed.datasets.cldf import is_cldf, read_cldf_table
     from nsed.datasets.word_list import read_word_table
 
-    table = read_word_table(path)
+    table = read_cldf_table(path) if is_cldf(path) else read_word_table(path)
     if table.has_column(COLUMN):
         message = f"there is a column {COLUMN} already: remove it, or give it another name"
         raise DataError(path, message, line=table.header.line)
@@ -194,13 +207,15 @@ def _class_column(table: WordTable, classes: str | None) -> str | None:
 
 
 def _places(words: list[Word], concepts: Concepts, seed: int) -> list[int]:
+    """Places of the words of a part's concepts; those without any class are in none, as in nsed data cognates."""
     from nsed.datasets import protocols
 
     if concepts is Concepts.ALL:
         return list(range(len(words)))
-    part = getattr(protocols, concepts.name)
-    places: list[int] = (protocols.parts_of_concepts(words, seed=seed) == part).nonzero()[0].tolist()
-    return places
+    split = [word for word in words if word.cognate_class] or words
+    parts = protocols.parts_of_concepts(split, seed=seed) == getattr(protocols, concepts.name)
+    chosen = {word.concept for word, here in zip(split, parts.tolist(), strict=True) if here}
+    return [place for place, word in enumerate(words) if word.concept in chosen]
 
 
 def _other_concepts(words: list[Word], concepts: Concepts, seed: int) -> Tuning | None:
@@ -213,9 +228,9 @@ def _other_concepts(words: list[Word], concepts: Concepts, seed: int) -> Tuning 
 
 def _tuning(path: Path, classes: str | None, clustered: list[Word]) -> Tuning:
     """Tuning list: another one, with none of the concepts' words that are clustered: figures would be too good."""
-    from nsed.datasets.word_list import read_word_table
-
-    words = read_word_table(path).words(classes or CLASSES)
+    words = _table(path).words(classes or CLASSES, all_classes=False)
+    if not any(word.cognate_class for word in words):
+        raise DataError(path, f"no word has a class in {classes or CLASSES}, to tune the threshold on")
     shared = {word[:3] for word in words} & {word[:3] for word in clustered}
     if shared:
         expected = "a list without words that are clustered"
@@ -224,27 +239,47 @@ def _tuning(path: Path, classes: str | None, clustered: list[Word]) -> Tuning:
     return Tuning(words, path.name)
 
 
-def _given(threshold: float | None, tune: Path | None) -> Threshold | None:
+def _given(threshold: float | None, tune: Path | None, scorer: object) -> Threshold | None:
     if threshold is None:
         return None
     if tune is not None:
         raise ArgumentError("--threshold", got=threshold, expected="nothing beside --tune")
+    if _calibrated(scorer) and not 0 <= threshold <= 1:
+        raise ArgumentError("--threshold", got=threshold, expected="a probability from 0 to 1, as this model gives")
     return Threshold(threshold, "given")
 
 
-def _even_chance(scorer: object) -> Threshold:
-    """Default threshold, even odds: of calibrated probabilities one can say beforehand which are probable."""
-    from nsed.models.pair_model import PairModel
+def _calibrated(scorer: object) -> bool:
+    return getattr(scorer, "calibration", None) is not None
 
-    if isinstance(scorer, PairModel):
+
+def _default(job: Job, compared: list[ConceptWords]) -> Threshold:
+    """Default threshold: even odds of calibrated probabilities, or a control's own. Raises with a value to try."""
+    import numpy as np
+
+    from nsed.jobs.similarity import Control
+    from nsed.jobs.word_clusters import known_similarities
+
+    if isinstance(job.scorer, Control):
+        return Threshold(job.scorer.threshold(job.method), "the control's own; --tune finds one for your words")
+    if _calibrated(job.scorer):
         return Threshold(PROBABLE, "as probable as not")
+    similarities = known_similarities(compared)
     expected = "a number, or --tune or --concepts test to find it: this model gives no calibrated probability"
-    raise ArgumentError("--threshold", got="nothing", expected=expected)
+    advice = (
+        f"Its similarities here go {_span(similarities)}; --threshold {np.quantile(similarities, 1 - LIKELY):.4f} has "
+        f"{LIKELY:.0%} of the pairs above it, about as many as were cognate in three families"
+    )
+    raise ArgumentError("--threshold", got="nothing", expected=expected, advice=advice)
+
+
+def _span(similarities: np.ndarray) -> str:
+    return f"from {similarities.min():.4f} to {similarities.max():.4f}"
 
 
 def _write(output: Path | None, table: WordTable, places: list[int], found: np.ndarray) -> None:
-    """Write all columns as they were, and the cluster."""
-    numbered = ([*table.rows[place].cells, number] for place, number in zip(places, found.tolist(), strict=True))
+    """Write all columns as they were, and the cluster, numbered from 1: programs such as LingPy read 0 as no set."""
+    numbered = ([*table.rows[place].cells, number + 1] for place, number in zip(places, found.tolist(), strict=True))
     with open_output(output) as stream:
         write_tsv(stream, chain([[*table.header.cells, COLUMN]], numbered))
 
@@ -257,16 +292,28 @@ def _save_figures(path: Path | None, facts: dict[str, object], score: ClusterSco
         json.dump(facts | score._asdict() | agreements, stream, indent=1)
 
 
-def _figures(method: str, limit: Threshold, score: ClusterScore) -> Table:
+def _summary(words: list[Word], found: np.ndarray, limit: Threshold, similarities: np.ndarray) -> dict[str, str]:
+    """Summary of a clustering, with classes or without."""
+    return {
+        "similarities": _span(similarities),
+        "threshold": f"{limit.threshold:.4f}",
+        "": limit.origin,
+        "words": f"{len(words):,}",
+        "concepts": f"{len({word.concept for word in words}):,}",
+        "clusters": f"{len(set(found.tolist())):,}",
+    }
+
+
+def _figures(method: str, summary: dict[str, str], score: ClusterScore | None) -> Table:
     table = Table("figure", "value", box=None, pad_edge=False)
-    table.add_row("method", method)
-    table.add_row("threshold", f"{limit.threshold:.4f}")
-    table.add_row("", limit.origin)
-    for name in ("words", "concepts", "clusters", "classes"):
-        table.add_row(name, f"{getattr(score, name):,}")
+    for name, value in {"method": method, **summary}.items():
+        table.add_row(name, value)
+    if score is None:
+        return table
+    table.add_row("classes", f"{score.classes:,}, of {score.words:,} words")
     for name, agreement in (("B-cubed", score.b_cubed), ("pairwise", score.pairwise)):
-        for figure, value in zip(("precision", "recall", "F"), agreement, strict=True):
-            table.add_row(f"{name} {figure}", f"{value:.2%}")
+        for figure, share in zip(("precision", "recall", "F"), agreement, strict=True):
+            table.add_row(f"{name} {figure}", f"{share:.2%}")
     table.add_row("adjusted Rand", f"{score.adjusted_rand:.4f}")
     table.add_row("adjusted Rand, mean of concepts", f"{score.adjusted_rand_within:.4f}")
     return table

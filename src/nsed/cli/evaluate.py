@@ -13,9 +13,15 @@ import typer
 
 from nsed.cli.arguments import Columns, ModelPath, load_model, open_output, split_columns
 from nsed.cli.console import progress_bar
+from nsed.errors import DataError
 
 if TYPE_CHECKING:
+    from nsed.evaluate.report import Groups
     from nsed.progress import OnBatch
+    from nsed.text import Pairs
+
+CONCEPT = "concept"
+"""Default group column: nsed data cognates writes it."""
 
 
 def evaluate(
@@ -36,6 +42,13 @@ def evaluate(
     against: Annotated[
         Path | None, typer.Option(help="Another model: its figures side by side, and whether the two differ.")
     ] = None,
+    groups: Annotated[
+        str | None,
+        typer.Option(
+            help="Column of the file: its groups of pairs are resampled instead of single pairs.",
+            show_default=f"{CONCEPT}, if there",
+        ),
+    ] = None,
     errors: Annotated[int, typer.Option(min=0, help="How many of the worst errors go into JSON and HTML.")] = 50,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="Write figures, curves, groups and errors here, as JSON.")
@@ -45,9 +58,11 @@ def evaluate(
     """Measure a model on pairs with known answers: error rates of a transducer, F1 of whatever scores labelled pairs.
 
     A source that occurs several times may be answered in any of its ways. Intervals are those of a bootstrap, 95 %; two
-    models are compared pair by pair, by approximate randomisation. The best F1 is that of the threshold which suits
-    these very pairs: no other pairs will be as kind. The page of `--html` is one file that needs no other. A model that
-    cannot transduce is measured on pairs without labels by its alignment alone, against `--alignments`.
+    models are compared pair by pair, by approximate randomisation. Labelled pairs of one concept resemble each other:
+    where the file has a column `concept`, or another that `--groups` names, whole groups are resampled. The best F1 is
+    that of the threshold which suits these very pairs: no other pairs will be as kind. The page of `--html` is one file
+    that needs no other. A model that cannot transduce is measured on pairs without labels by its alignment alone,
+    against `--alignments`.
     """
     from nsed.cli.figures import show_report
     from nsed.cli.warnings_of_data import cautions_of
@@ -63,6 +78,7 @@ def evaluate(
         validation=read_pairs(validation, columns=names) if validation else None,
         alignments=read_reference(alignments, data) if alignments else None,
         against=NamedModel(str(against), load_model(against)) if against else None,
+        groups=_groups(pairs, data, groups),
         mistakes=errors if output or html else 0,
     )
     report = report_on(loaded, data, name=pairs.name, wishes=wishes, progress=_progress)
@@ -72,6 +88,21 @@ def evaluate(
         _write(output, json.dumps(report.to_dict(), indent=1))
     if html is not None:
         _write(html, to_html(report))
+
+
+def _groups(path: Path, data: Pairs, column: str | None) -> Groups | None:
+    """Groups that the user names, or concepts where labelled pairs have them; a single group cannot be resampled."""
+    from nsed.evaluate.report import Groups
+    from nsed.text.readers import read_column
+
+    found = read_column(path, column or CONCEPT) if column or data.labels is not None else None
+    if column is None:
+        return Groups(CONCEPT, found) if found and len(set(found)) > 1 else None
+    if found is None:
+        raise DataError(path, f"no column named {column!r} in a header, to resample its groups")
+    if len(set(found)) < 2:
+        raise DataError(path, f"column {column!r}: found the one group {found[0]!r}, expected at least two to resample")
+    return Groups(column, found)
 
 
 @contextmanager

@@ -16,6 +16,8 @@ def show_report(report: Report) -> None:
     for caution in report.cautions:
         show_caution(caution)
     out.print(_figures_table(report), width=max(out.width, WIDTH))
+    if "resampled" in report.settings:
+        out.print(f"intervals: {escape(str(report.settings['resampled']))} resampled")
     for one in report.comparison.differences if report.comparison else ():
         span = f"95 % {100 * one.interval.low:+.2f} to {100 * one.interval.high:+.2f}"
         out.print(f"{in_words(one.name)}: {100 * one.value:+.2f} points, {span}, p = {one.p_value:.4f}")

@@ -87,6 +87,9 @@ def train(
     The training saves itself as it goes; after an interruption it goes on with `--resume`. A third column may have
     labels, 1 or 0: matcher, cross-encoder and stance need them, the others learn from the positive pairs only.
 
+    **Settings to begin with**: of cognates, in any family, those of `configs/cognates-ie/concepts-cnn.yaml`, which
+    docs/cognate-sets.md shows with figures of two families; of other tasks the default settings of a model.
+
     With `--from` a trained model learns more, say corrected words. Without `--validation` nothing is held out then.
     """
     from nsed.cli.recipes import TrainingRequest, config_of

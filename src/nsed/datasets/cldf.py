@@ -9,12 +9,13 @@ from importlib import import_module, util
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from nsed.datasets.word_list import Word, checked_word, segments
+from nsed.datasets.word_list import CLASSES, Word, WordTable, checked_word, segments
 from nsed.errors import DataError, NsedError
 from nsed.text.readers.delimited import COMMA, Row, Separator, csv_rows, named_columns
 from nsed.text.readers.lines import open_text
 
-FORMS, COGNATES = "FormTable", "CognateTable"
+FORMS, COGNATES, LANGUAGES, PARAMETERS = "FormTable", "CognateTable", "LanguageTable", "ParameterTable"
+FORMS_FILE = "forms.csv"
 FORM_COLUMNS = ("id", "languageReference", "parameterReference", "segments", "form")
 
 
@@ -41,17 +42,68 @@ def read_cldf(path: str | Path) -> list[Word]:
     return list(_words_of_sets(dataset, forms))
 
 
+def read_cldf_table(path: str | Path) -> WordTable:
+    """Read all forms of a CLDF Wordlist, in a cognate set or not, as a word list with LingPy's columns.
+
+    Forms and cognate sets get numbers from 1, which LingPy wants (ID, COGID); beside them stand their identifiers
+    (FORM_ID, COGNATESET) and, where there are tables of them, the names of languages and concepts. A form in several
+    cognate sets is of a class of its own, that of all words in the same sets (strict cognates).
+    """
+    dataset = _dataset(Path(path))
+    sets, languages, concepts = _sets_of_forms(dataset), _names(dataset, LANGUAGES), _names(dataset, PARAMETERS)
+    numbers: dict[str, int] = {}
+    rows: list[Row] = []
+    for number, (_, row) in enumerate(_rows(dataset, FORMS, *FORM_COLUMNS), start=1):
+        name, language, concept, segmented, form = row.cells
+        cells = [str(number), language, languages.get(language, ""), concept, concepts.get(concept, "")]
+        cells += [name, form, _tokens(dataset, segmented, form)]
+        known = sets.get(name, "") if sets else ""
+        cells += [str(numbers.setdefault(known, len(numbers) + 1)) if known else "", known] if sets else []
+        rows.append(Row(row.line, cells))
+    return WordTable(_path(dataset, FORMS), _header(sets), rows)
+
+
+def _header(sets: dict[str, str]) -> Row:
+    names = ["ID", "DOCULECT", "LANGUAGE_NAME", "CONCEPT", "CONCEPT_NAME", "FORM_ID", "FORM", "TOKENS"]
+    return Row(1, [*names, CLASSES, "COGNATESET"] if sets else names)
+
+
+def _sets_of_forms(dataset: Any) -> dict[str, str]:
+    """Cognate sets of each form that is in one, with spaces between them; none where nobody says."""
+    if COGNATES in dataset:
+        rows = _rows(dataset, COGNATES, "formReference", "cognatesetReference")
+    elif _column(dataset, FORMS, "cognatesetReference") is not None:
+        rows = _rows(dataset, FORMS, "id", "cognatesetReference")
+    else:
+        return {}
+    sets: dict[str, list[str]] = {}
+    for _, row in rows:
+        form, cognate_set = row.cells
+        sets.setdefault(form, []).extend([cognate_set] if cognate_set else [])
+    return {form: " ".join(sorted(found)) for form, found in sets.items() if found}
+
+
+def _names(dataset: Any, table: str) -> dict[str, str]:
+    """Names by identifier, from the table of languages or of parameters, if it is there and has them."""
+    if table not in dataset or _column(dataset, table, "name") is None or not _path(dataset, table).exists():
+        return {}
+    return {row.cells[0]: row.cells[1] for _, row in _rows(dataset, table, "id", "name")}
+
+
 def is_cldf(path: str | Path) -> bool:
-    """CLDF detection: whether a path looks like a data set of it, a folder or a metadata file."""
-    return Path(path).is_dir() or Path(path).name.endswith("-metadata.json")
+    """CLDF detection: whether a path looks like a data set of it: a folder, a metadata file or a table of forms."""
+    return Path(path).is_dir() or Path(path).name.endswith(("-metadata.json", FORMS_FILE))
 
 
 def _dataset(path: Path) -> Any:
+    """Dataset of `pycldf`, from metadata or, where a folder has none, by the usual names of files and columns."""
     if util.find_spec("pycldf") is None:
         raise NsedError("the package `pycldf` is not installed: pip install 'neural-string-edit-distance[cognates]'")
     metadata = _metadata(path)
     try:
-        dataset = import_module("pycldf").Dataset.from_metadata(metadata)
+        pycldf = import_module("pycldf")
+        plain = metadata.name == FORMS_FILE
+        dataset = _without_metadata(pycldf, metadata) if plain else pycldf.Dataset.from_metadata(metadata)
     except (OSError, ValueError, KeyError) as error:  # ValueError: broken JSON, or none of CLDF's modules
         raise DataError(metadata, f"cannot be read as CLDF metadata: {error}") from None
     if dataset.module != "Wordlist" or FORMS not in dataset:
@@ -59,10 +111,28 @@ def _dataset(path: Path) -> Any:
     return dataset
 
 
+def _without_metadata(pycldf: Any, forms: Path) -> Any:
+    """Metadata-free dataset: the default columns that a folder's files have."""
+    dataset = pycldf.Wordlist.from_data(forms)
+    with open_text(forms) as stream:
+        header = next(csv_rows(forms, stream)).cells
+    known = [column.name for column in dataset[FORMS].tableSchema.columns]
+    dataset.remove_columns(FORMS, *(name for name in known if name not in header))
+    for table, name in ((COGNATES, "cognates.csv"), (LANGUAGES, "languages.csv"), (PARAMETERS, "parameters.csv")):
+        if (forms.parent / name).exists():
+            dataset.add_component(table)
+    return dataset
+
+
 def _metadata(path: Path) -> Path:
+    """Metadata file of a folder; without any, its table of forms."""
+    if path.name == FORMS_FILE:
+        path = path.parent
     if not path.is_dir():
         return path
     found = sorted(path.glob("*-metadata.json"))
+    if not found and (path / FORMS_FILE).exists():
+        return path / FORMS_FILE
     if len(found) != 1:
         names = ", ".join(each.name for each in found) or "none"
         raise DataError(path, f"expected one file *-metadata.json, found {names}")
@@ -101,16 +171,20 @@ def _forms(dataset: Any) -> dict[str, list[str]]:
 
 def _word(dataset: Any, path: Path, row: Row) -> Word:
     language, concept, segmented, form, cognate_set = row.cells
+    tokens = _tokens(dataset, segmented, form)
+    return checked_word(path, Row(row.line, [language, concept, tokens, cognate_set]), segmented=True)
+
+
+def _tokens(dataset: Any, segmented: str, form: str) -> str:
     column = _column(dataset, FORMS, "segments")
     if segmented and column and column.separator:
         segmented = " ".join(segmented.split(column.separator))
-    tokens = segmented or segments(form)
-    return checked_word(path, Row(row.line, [language, concept, tokens, cognate_set]), segmented=True)
+    return segmented or segments(form)
 
 
 def _rows(dataset: Any, table: str, *terms: str) -> Iterator[tuple[Path, Row]]:
     """Table rows: the cells of these columns, empty for one that the table need not have and has not."""
-    path = Path(dataset.directory) / str(dataset[table].url)
+    path = _path(dataset, table)
     columns = [_column(dataset, table, term) for term in terms]
     if missing := [term for term, column in zip(terms, columns, strict=True) if not column and term != "segments"]:
         raise DataError(dataset.directory, f"the {table} has no column for {', '.join(missing)}")
@@ -120,6 +194,10 @@ def _rows(dataset: Any, table: str, *terms: str) -> Iterator[tuple[Path, Row]]:
         for row in named_columns(path, csv_rows(path, stream, separator), names, separator=separator):
             cells = iter(row.cells)
             yield path, Row(row.line, [next(cells) if column else "" for column in columns])
+
+
+def _path(dataset: Any, table: str) -> Path:
+    return Path(dataset.directory) / str(dataset[table].url)
 
 
 def _separator(dataset: Any, table: str) -> Separator:

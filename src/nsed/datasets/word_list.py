@@ -40,13 +40,17 @@ class WordTable(NamedTuple):
         """Column test: whether one has this name, in upper or lower case."""
         return has_column(self.header, name)
 
-    def words(self, class_column: str | None = CLASSES) -> list[Word]:
-        """Words, one per row, without a class where no column is named. Raises `DataError`, with file and line."""
+    def words(self, class_column: str | None = CLASSES, *, all_classes: bool = True) -> list[Word]:
+        """Words, one per row, without a class where no column is named. Raises `DataError`, with file and line.
+
+        A cell of the class column may be empty only where not `all_classes` are needed.
+        """
         segmented = any(self.has_column(name) for name in TOKENS)
         columns = [LANGUAGES, CONCEPTS, TOKENS if segmented else TOKENS + TRANSCRIPTIONS]
         columns += [(class_column,)] if class_column else []
         found = named_columns(self.path, iter([self.header, *self.rows]), columns, separator=TAB)
-        return [checked_word(self.path, row, segmented=segmented) for row in found]
+        needed = len(columns) if all_classes else 3
+        return [checked_word(self.path, row, segmented=segmented, needed=needed) for row in found]
 
 
 def read_word_list(path: str | Path, *, class_column: str = CLASSES) -> list[Word]:
@@ -72,9 +76,9 @@ def read_word_table(path: str | Path) -> WordTable:
     return WordTable(path, rows[0], rows[1:])
 
 
-def checked_word(path: Path, row: Row, *, segmented: bool) -> Word:
-    """Validated word of a row of three or four cells, none of which may be empty."""
-    for name, cell in zip(Word._fields, row.cells, strict=False):
+def checked_word(path: Path, row: Row, *, segmented: bool, needed: int = 4) -> Word:
+    """Validated word of a row of three or four cells, of which those needed may not be empty."""
+    for name, cell in zip(Word._fields, row.cells[:needed], strict=False):
         if not cell:
             shown = TAB.character.join(row.cells)[:60]
             raise DataError(path, f"no {name.replace('_', ' ')}: {shown!r}", line=row.line)

@@ -1,11 +1,12 @@
 """Jobs: what trained models are used for, over whole data sets."""
 
 from nsed.jobs.clustering import CLUSTERERS, cluster, similarity_matrix
-from nsed.jobs.similarity import LevenshteinControl
+from nsed.jobs.similarity import CONTROLS, LevenshteinControl
 from nsed.jobs.word_clusters import ClusterScore, TunedThreshold, cluster_score, cluster_words, tune_threshold
 
 __all__ = [
     "CLUSTERERS",
+    "CONTROLS",
     "ClusterScore",
     "LevenshteinControl",
     "TunedThreshold",

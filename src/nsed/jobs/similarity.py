@@ -1,14 +1,18 @@
 """Similarity: how alike the strings of pairs are to a model, from 0 to 1, and the same without a model."""
 
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from nsed.baselines.lingpy import Entry, LexStat, LexStatConfig, Sca, ScaConfig, lexstat_distances
 from nsed.baselines.pair_scorer import UNCALIBRATED, Criterion
 from nsed.baselines.similarity import Levenshtein, LevenshteinConfig
 from nsed.capabilities import Capability, can
+from nsed.datasets.word_list import Word
 from nsed.errors import ArgumentError
 from nsed.progress import OnBatch, ignore
+from nsed.registry import Registry
 from nsed.text import Pairs
 
 PROBABLE = 0.5
@@ -28,6 +32,51 @@ class LevenshteinControl:
     def probability(self, pairs: Pairs, *, on_batch: OnBatch = ignore) -> np.ndarray:
         """Normalised similarity of each pair; no probability, but between the same bounds."""
         return self._similarity.score(pairs, on_batch=on_batch)
+
+
+class Control(NamedTuple):
+    """Control for clustering: a similarity that needs no training pairs, and the thresholds that suit it."""
+
+    scores: Callable[..., np.ndarray]
+    """Similarity of each pair; of LexStat it may exceed 1."""
+    average: float
+    """Default threshold of a mean similarity, for average linkage; of SCA and LexStat 1 - LingPy's usual distance."""
+    links: float
+    """Default threshold of links between single words, for all other methods."""
+
+    def probability(self, pairs: Pairs, *, on_batch: OnBatch = ignore) -> np.ndarray:
+        """Similarity of each pair; no probability."""
+        return self.scores(pairs, on_batch=on_batch)
+
+    def threshold(self, method: str) -> float:
+        """Default threshold of a clustering method. Measured: `results/cluster-thresholds.json`."""
+        return self.average if method == "average" else self.links
+
+
+def _levenshtein(words: Sequence[Word]) -> Control:
+    return Control(LevenshteinControl().probability, average=0.25, links=0.45)
+
+
+def _sca(words: Sequence[Word]) -> Control:
+    config = ScaConfig(source_symbols="tokens", target_symbols="tokens")
+    return Control(Sca(config, Criterion(PROBABLE, UNCALIBRATED)).score, average=0.55, links=0.7)
+
+
+def _lexstat(words: Sequence[Word]) -> Control:
+    try:
+        distances = lexstat_distances(Entry(word.language, word.concept, word.tokens) for word in words)
+    except ValueError as error:  # LingPy's, for sounds of which it knows no class
+        got = f"a list that LexStat cannot learn from ({error})"
+        raise ArgumentError("words", got=got, expected="sounds in IPA, with spaces between them") from None
+    model = LexStat(distances, LexStatConfig(), Criterion(PROBABLE, UNCALIBRATED))
+    return Control(model.score, average=0.4, links=0.8)
+
+
+CONTROLS: Registry[Callable[[Sequence[Word]], Control]] = Registry("control")
+"""Controls by name, made of the words that are clustered; LexStat alone learns from them, and never from classes."""
+CONTROLS.register("levenshtein", _levenshtein)
+CONTROLS.register("lexstat", _lexstat)
+CONTROLS.register("sca", _sca)
 
 
 def similarity(model: Any, pairs: Pairs, *, on_batch: OnBatch = ignore) -> np.ndarray:

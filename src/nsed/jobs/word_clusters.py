@@ -1,6 +1,6 @@
 """Cognate sets: word clusters of each concept, and how well these agree with cognate classes."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -45,10 +45,20 @@ def compared_pairs(words: list[Word], *, same_language: bool = False) -> np.ndar
     """Compared pairs: the places of each two words that are compared; at least one row."""
     rows = within_concepts(words, same_language=same_language)
     if not len(rows):
-        got = f"{len(words)} words of {len({word.concept for word in words})} concepts"
+        concepts, languages = {word.concept for word in words}, {word.language for word in words}
+        got = f"{_many(words, 'word')} of {_many(concepts, 'concept')} in {_many(languages, 'language')}"
         expected = "two words of one concept" if same_language else "two words of one concept in two languages"
         raise ArgumentError("words", got=got, expected=f"at least {expected}, to compare")
     return rows
+
+
+def _many(things: Collection[object], name: str) -> str:
+    return f"{len(things)} {name}" + ("" if len(things) == 1 else "s")
+
+
+def known_similarities(compared: Sequence[ConceptWords]) -> np.ndarray:
+    """Similarities of all pairs of words that were compared, in one column."""
+    return np.concatenate([each.similarities[np.isfinite(each.similarities)] for each in compared])
 
 
 class ClusterScore(NamedTuple):
@@ -168,8 +178,7 @@ def tune_threshold(
 
 def tune_compared(compared: Sequence[ConceptWords], words: list[Word], *, method: str) -> TunedThreshold:
     """Threshold grid search: the best of those that cut the similarities into shares of equal size (quantiles)."""
-    known = [each.similarities[np.isfinite(each.similarities)] for each in compared]
-    cuts = np.unique(np.quantile(np.concatenate(known), np.linspace(0, 1, THRESHOLDS + 2)))
+    cuts = np.unique(np.quantile(known_similarities(compared), np.linspace(0, 1, THRESHOLDS + 2)))
     tried = []
     for threshold in cuts.tolist():
         clusters = cluster_compared(compared, threshold=threshold, method=method)

@@ -63,6 +63,17 @@ class NamedModel(NamedTuple):
     model: Any
 
 
+class Groups(NamedTuple):
+    """Resampling groups: what they are called, and the group of each pair."""
+
+    name: str
+    of_pairs: Sequence[str]
+
+    def __str__(self) -> str:
+        count = len(set(self.of_pairs))
+        return f"{count:,} concepts" if self.name.lower() == "concept" else f"{count:,} groups by {self.name}"
+
+
 @dataclass(frozen=True)
 class Wishes:
     """Report options, beyond what all have."""
@@ -77,6 +88,8 @@ class Wishes:
     """Reference alignment: links of each pair, to compare the model's substitutions with."""
     against: NamedModel | None = None
     """Baseline: another model, to compare this one with."""
+    groups: Groups | None = None
+    """Groups of labelled pairs, say their concepts, that intervals and tests resample instead of single pairs."""
     mistakes: int = 50
     """Number of worst errors shown."""
 
@@ -93,6 +106,8 @@ def evaluate(
     """
     if not len(pairs):
         raise ArgumentError("pairs", got="none", expected="at least one")
+    if pairs.labels is None and wishes.groups is not None:
+        raise ArgumentError("groups", got=wishes.groups.name, expected="nothing: these pairs have no labels")
     if pairs.labels is None and can(model.model, Capability.TRANSDUCE):
         return _report(TRANSDUCTION, model, pairs, name=name, wishes=wishes, progress=progress)
     if pairs.labels is None and wishes.alignments is not None:
@@ -109,7 +124,7 @@ def _report(
         name,
         task.kind,
         task.figures(done) + _alignment(model, pairs, wishes, progress),
-        settings=_settings(model.model, wishes) if task.kind == "transduction" else {},
+        settings=_settings(task.kind, model.model, pairs, wishes),
         curves=task.curves(done),
         breakdowns=task.breakdowns(done),
         mistakes=task.mistakes(model.model, done, wishes.mistakes),
@@ -117,8 +132,12 @@ def _report(
     )
 
 
-def _settings(model: Any, wishes: Wishes) -> dict[str, int]:
-    """Search settings: how answers were searched for; no fewer prefixes than answers are followed."""
+def _settings(kind: TaskKind, model: Any, pairs: Pairs, wishes: Wishes) -> dict[str, int | str]:
+    """Search settings, no fewer prefixes than answers are followed; for labelled pairs what intervals resample."""
+    if kind == "matching":
+        return {"resampled": str(wishes.groups or f"{len(pairs):,} pairs")}
+    if kind == "alignment":
+        return {}
     beam = wishes.beam or getattr(model, "beam", 0)
     return {"nbest": wishes.nbest, **({"beam": max(beam, wishes.nbest)} if beam else {})}
 
@@ -136,7 +155,8 @@ def _comparison(
 def _alignment(model: NamedModel, pairs: Pairs, wishes: Wishes, progress: Progress) -> tuple[Figure, ...]:
     if wishes.alignments is None:
         return ()
-    return alignment_figures(model.model, pairs, wishes.alignments, progress=progress)
+    groups = wishes.groups and wishes.groups.of_pairs
+    return alignment_figures(model.model, pairs, wishes.alignments, groups=groups, progress=progress)
 
 
 def _answers(model: NamedModel, pairs: Pairs, wishes: Wishes, progress: Progress) -> AnsweredWords:
@@ -148,7 +168,8 @@ def _answers(model: NamedModel, pairs: Pairs, wishes: Wishes, progress: Progress
 def _decisions(model: NamedModel, pairs: Pairs, wishes: Wishes, progress: Progress) -> Decisions:
     if not can(model.model, Capability.SCORE):
         raise ArgumentError("model", got=model.name, expected="one that gives pairs scores")
-    return decide(model.model, pairs, validation=wishes.validation, progress=progress)
+    groups = wishes.groups and wishes.groups.of_pairs
+    return decide(model.model, pairs, name=model.name, validation=wishes.validation, groups=groups, progress=progress)
 
 
 @dataclass(frozen=True)

@@ -1,5 +1,6 @@
 """Matching metrics of a model's decisions about labelled pairs: figures, curves and groups."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -8,21 +9,23 @@ import numpy as np
 from nsed.capabilities import Capability, can
 from nsed.errors import ArgumentError
 from nsed.evaluate import (
+    Interval,
     average_precision,
     best_threshold,
     brier_score,
     category_groups,
     decisions,
     expected_calibration_error,
-    f1_interval,
+    group_totals,
     length_groups,
     matching_score,
-    mean_interval,
     ranking_curve,
     reliability_bins,
     roc_auc,
+    totals_interval,
 )
 from nsed.evaluate.grouping import Rows
+from nsed.evaluate.matching import f1_of_totals
 from nsed.evaluate.report.records import Breakdown, Curve, Figure, Group, Line, Point
 from nsed.progress import Progress, silent
 from nsed.text import Pairs, SymbolSplitter, Tokenizers
@@ -42,11 +45,14 @@ class Decisions:
     lengths: np.ndarray
     """Source lengths in symbols."""
     probabilities: np.ndarray | None = None
+    groups: Sequence[str] | None = None
+    """Group of each pair, say its concept, where whole groups are resampled."""
 
     @property
     def rows(self) -> np.ndarray:
-        """Decision indicators, see `nsed.evaluate.decisions`."""
-        return decisions(self.scores, self.labels, self.threshold)
+        """Decision indicators, see `nsed.evaluate.decisions`, of each pair or, where there are some, of each group."""
+        rows = decisions(self.scores, self.labels, self.threshold)
+        return rows if self.groups is None else group_totals(rows, self.groups)
 
     @property
     def rankable(self) -> bool:
@@ -54,13 +60,24 @@ class Decisions:
         return bool(self.labels.any() and not self.labels.all())
 
 
-def decide(model: Any, pairs: Pairs, *, validation: Pairs | None = None, progress: Progress = silent) -> Decisions:
-    """Score the pairs; the threshold is the best one of the validation pairs, without these the model's own."""
-    labels, threshold = labels_of(pairs, "pairs"), _threshold(model, validation)
+def decide(
+    model: Any,
+    pairs: Pairs,
+    *,
+    name: str = "this model",
+    validation: Pairs | None = None,
+    groups: Sequence[str] | None = None,
+    progress: Progress = silent,
+) -> Decisions:
+    """Score the pairs; the threshold is the best one of the validation pairs, without these the model's own.
+
+    `name` is that of the model in complaints.
+    """
+    labels, threshold = labels_of(pairs, "pairs"), _threshold(model, name, validation)
     with progress("scoring", len(pairs)) as on_batch:
         scores = model.score(pairs, on_batch=on_batch)
     calibrated = model.calibration.probability(scores) if can(model, Capability.MATCH) else None
-    return Decisions(pairs, labels, scores, threshold, _lengths(model, pairs), calibrated)
+    return Decisions(pairs, labels, scores, threshold, _lengths(model, pairs), calibrated, groups)
 
 
 def _lengths(model: Any, pairs: Pairs) -> np.ndarray:
@@ -78,31 +95,37 @@ def labels_of(pairs: Pairs, name: str) -> np.ndarray:
     return np.asarray(pairs.labels, dtype=bool)
 
 
-def _threshold(model: Any, validation: Pairs | None) -> float:
+def _threshold(model: Any, name: str, validation: Pairs | None) -> float:
     if validation is not None:
         return best_threshold(model.score(validation), labels_of(validation, "validation")).threshold
     threshold: float | None = getattr(model, "threshold", None)
     if threshold is not None:
         return threshold
-    expected = "labelled pairs to tune the threshold on: this model has none"
+    expected = f"labelled pairs to tune the threshold on: {name} has none of its own"
     raise ArgumentError("validation", got="nothing", expected=expected)
 
 
 def matching_figures(done: Decisions) -> tuple[Figure, ...]:
     """Matching metrics: at the threshold; at the best one; and what needs none."""
-    score = matching_score(done.scores, done.labels, done.threshold)
-    called, matches = done.scores >= done.threshold, done.labels
+    score, rows = matching_score(done.scores, done.labels, done.threshold), done.rows
+    called, hits, matches = rows.T
     return (
         Figure("pairs_scored", len(done.labels), "count"),
         Figure("positives", int(done.labels.sum()), "count"),
-        Figure("precision", score.precision, interval=mean_interval(matches[called]) if called.any() else None),
-        Figure("recall", score.recall, interval=mean_interval(called[matches]) if matches.any() else None),
-        Figure("f1", score.f1, interval=f1_interval(done.scores, done.labels, done.threshold)),
+        Figure("precision", score.precision, interval=_share_interval(hits, called)),
+        Figure("recall", score.recall, interval=_share_interval(hits, matches)),
+        Figure("f1", score.f1, interval=totals_interval(rows, f1_of_totals)),
         Figure("threshold", done.threshold, "number"),
         *_best(done),
         *_ranking(done),
         *_promises(done),
     )
+
+
+def _share_interval(hits: np.ndarray, chosen: np.ndarray) -> Interval | None:
+    """Bootstrap interval of the share of hits, over pairs or groups with something chosen; none where nothing is."""
+    rows = np.stack([hits, chosen], axis=1)[chosen > 0]
+    return totals_interval(rows, lambda total: float(total[0] / total[1])) if len(rows) else None
 
 
 def _best(done: Decisions) -> tuple[Figure, ...]:

@@ -8,7 +8,7 @@ import numpy as np
 
 from nsed.capabilities import Capability, can
 from nsed.errors import DataError, NotExplainableError
-from nsed.evaluate import Agreement, alignment_score, links_in_proportion, read_pharaoh, totals_interval
+from nsed.evaluate import Agreement, alignment_score, group_totals, links_in_proportion, read_pharaoh, totals_interval
 from nsed.evaluate.report.records import Figure
 from nsed.progress import OnBatch, Progress, silent
 from nsed.text import Links, Pairs, Tokenizers
@@ -25,7 +25,12 @@ def read_reference(path: Path, pairs: Pairs) -> list[Links]:
 
 
 def alignment_figures(
-    model: Any, pairs: Pairs, expected: Sequence[Links], *, progress: Progress = silent
+    model: Any,
+    pairs: Pairs,
+    expected: Sequence[Links],
+    *,
+    groups: Sequence[str] | None = None,
+    progress: Progress = silent,
 ) -> tuple[Figure, ...]:
     """Alignment precision, recall and F1 of the substitutions of all pairs; of labelled pairs, of those that match.
 
@@ -35,8 +40,12 @@ def alignment_figures(
     pairs, reference = pairs.chosen(matches), [expected[row] for row in matches]
     with progress("aligning", len(matches)) as on_batch:
         found = _links(model, pairs, on_batch)
-    counts = [(len(ours & theirs), len(ours), len(theirs)) for ours, theirs in zip(found, reference, strict=True)]
-    score, interval = alignment_score(found, reference), totals_interval(np.array(counts), _f1)
+    counts = np.array(
+        [(len(ours & theirs), len(ours), len(theirs)) for ours, theirs in zip(found, reference, strict=True)]
+    )
+    if groups is not None:
+        counts = group_totals(counts, [groups[row] for row in matches])
+    score, interval = alignment_score(found, reference), totals_interval(counts, _f1)
     return (
         Figure("alignment_precision", score.precision),
         Figure("alignment_recall", score.recall),

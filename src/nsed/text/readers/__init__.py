@@ -7,10 +7,10 @@ from typing import NamedTuple
 from nsed.errors import ArgumentError, DataError
 from nsed.registry import Registry
 from nsed.text.pairs import Pairs
-from nsed.text.readers.delimited import read_csv, read_tsv
+from nsed.text.readers.delimited import read_csv, read_csv_column, read_tsv, read_tsv_column
 from nsed.text.readers.dictionaries import read_cmudict
 from nsed.text.readers.lines import STDIN
-from nsed.text.readers.parquet import read_arrow, read_parquet
+from nsed.text.readers.parquet import read_arrow, read_arrow_column, read_parquet, read_parquet_column
 from nsed.text.symbols import SymbolKind
 
 
@@ -19,16 +19,18 @@ class Reader(NamedTuple):
 
     read: Callable[[Path, Sequence[str] | None], Pairs]
     target_symbols: SymbolKind = "graphemes"
+    column: Callable[[Path, str], list[str] | None] = lambda path, name: None
+    """One more column of such a file, by its name."""
 
 
 READERS: Registry[Reader] = Registry("file ending")
 for _ending in (".tsv", ".txt"):
-    READERS.register(_ending, Reader(read_tsv))
-READERS.register(".csv", Reader(read_csv))
+    READERS.register(_ending, Reader(read_tsv, column=read_tsv_column))
+READERS.register(".csv", Reader(read_csv, column=read_csv_column))
 READERS.register(".dict", Reader(read_cmudict, target_symbols="tokens"))
-READERS.register(".parquet", Reader(read_parquet))
+READERS.register(".parquet", Reader(read_parquet, column=read_parquet_column))
 for _ending in (".arrow", ".feather"):
-    READERS.register(_ending, Reader(read_arrow))
+    READERS.register(_ending, Reader(read_arrow, column=read_arrow_column))
 
 
 def reader_for(path: str | Path) -> Reader:
@@ -54,3 +56,11 @@ def read_pairs(path: str | Path, *, columns: Sequence[str] | None = None) -> Pai
         expected = "the names of 2, 3 or 5: source, target, label, the language of the source and of the target"
         raise ArgumentError("columns", got=", ".join(columns), expected=expected)
     return reader_for(path).read(Path(path), columns)
+
+
+def read_column(path: str | Path, name: str) -> list[str] | None:
+    """Column of a file of pairs, whatever it holds, by its name in upper or lower case: a text for each pair.
+
+    None where there is no such column, or where it cannot be read beside the pairs: of standard input.
+    """
+    return None if Path(path) == STDIN else reader_for(path).column(Path(path), name)

@@ -31,14 +31,34 @@ TAB, COMMA = Separator("\t", "tab"), Separator(",", "comma")
 def read_tsv(path: Path, columns: Sequence[str] | None = None) -> Pairs:
     """Read TSV, tab-separated; quotes are ordinary characters."""
     with open_text(path) as stream:
-        rows = (Row(number, line.rstrip("\r\n").split("\t")) for number, line in enumerate(stream, start=1))
-        return parse_rows(path, rows, columns, TAB)
+        return parse_rows(path, _tsv_rows(stream), columns, TAB)
 
 
 def read_csv(path: Path, columns: Sequence[str] | None = None) -> Pairs:
     """Read CSV, comma-separated, with the usual quoting."""
     with open_text(path) as stream:
         return parse_rows(path, csv_rows(path, stream), columns, COMMA)
+
+
+def read_tsv_column(path: Path, name: str) -> list[str] | None:
+    """Cells of the TSV column of this name, a cell for each pair; None where no header has it."""
+    with open_text(path) as stream:
+        return _column(_tsv_rows(stream), name)
+
+
+def read_csv_column(path: Path, name: str) -> list[str] | None:
+    """Cells of the CSV column of this name, see `read_tsv_column`."""
+    with open_text(path) as stream:
+        return _column(csv_rows(path, stream), name)
+
+
+def _column(rows: Iterator[Row], name: str) -> list[str] | None:
+    kept = (row for row in rows if row.cells not in ([], [""]))
+    header = next(kept, None)
+    if header is None or not has_column(header, name):
+        return None
+    place = _lower(header).index(name.lower())
+    return [row.cells[place].strip() for row in kept]
 
 
 def parse_rows(path: Path, rows: Iterable[Row], columns: Sequence[str] | None, separator: Separator) -> Pairs:
@@ -60,6 +80,10 @@ def parse_rows(path: Path, rows: Iterable[Row], columns: Sequence[str] | None, s
     texts: list[list[str]] = [[cells[place] for _, cells in picked] for place in range(len(chosen))]
     labels = [_label(path, line, cells[2]) for line, cells in picked] if len(chosen) > 2 else None
     return Pairs(texts[0], texts[1], labels, *texts[3:])
+
+
+def _tsv_rows(stream: Iterable[str]) -> Iterator[Row]:
+    return (Row(number, line.rstrip("\r\n").split("\t")) for number, line in enumerate(stream, start=1))
 
 
 def csv_rows(path: Path, stream: Iterable[str], separator: Separator = COMMA) -> Iterator[Row]:

@@ -22,6 +22,21 @@ def read_arrow(path: Path, columns: Sequence[str] | None = None) -> Pairs:
     return _read(path, pyarrow.feather.read_table, columns)
 
 
+def read_parquet_column(path: Path, name: str) -> list[str] | None:
+    """Values of the Parquet column of this name, as text, a value for each pair; None where there is none."""
+    return _column(pyarrow.parquet.read_table(path), name)
+
+
+def read_arrow_column(path: Path, name: str) -> list[str] | None:
+    """Values of the Arrow column of this name, see `read_parquet_column`."""
+    return _column(pyarrow.feather.read_table(path), name)
+
+
+def _column(table: pa.Table, name: str) -> list[str] | None:
+    found = next((one for one in table.column_names if one.lower() == name.lower()), None)
+    return None if found is None else [str(value) for value in table.column(found).to_pylist()]
+
+
 def _read(path: Path, read_table: Callable[[Path], pa.Table], columns: Sequence[str] | None) -> Pairs:
     if not path.is_file():
         raise DataError(path, "cannot be read: No such file")
