@@ -9,11 +9,16 @@ from nsed.errors import ArgumentError, NotExplainableError
 from support.commands import run
 
 
+def cells(*arguments, **options):
+    """The cells of each line below the header."""
+    return [line.split("\t") for line in run(*arguments, **options).splitlines()[1:]]
+
+
 def test_score_of_a_file_and_of_a_pair(model, pairs):
-    lines = [line.split("\t") for line in run("score", model, pairs).splitlines()]
+    lines = cells("score", model, pairs)
     expected = nsed.load(model).score(nsed.read_pairs(pairs))
     assert [float(score) for _, _, score in lines] == pytest.approx(expected, abs=1e-5)
-    assert run("score", model, "--pair", "AB", "ab").startswith("AB\tab\t-")
+    assert run("score", model, "--pair", "AB", "ab").startswith("source\ttarget\tscore\nAB\tab\t-")
     assert run("score", model, "-", stdin="AB\tab\n") == run("score", model, "--pair", "AB", "ab")
     (first, *_) = run("score", model, pairs, "--format", "json").splitlines()
     assert json.loads(first)["score"] == pytest.approx(expected[0])
@@ -52,10 +57,10 @@ def test_operations_and_costs(model, tmp_path):
 
 def test_a_transducer_answers_words_of_a_file_of_a_pipe_and_of_the_command_line(transducer, tmp_path):
     (tmp_path / "sources.txt").write_text("CCB\n\nCB\n")
-    lines = [line.split("\t") for line in run("transduce", transducer, tmp_path / "sources.txt").splitlines()]
+    lines = cells("transduce", transducer, tmp_path / "sources.txt")
     assert [source for source, _, _ in lines] == ["CCB", "", "CB"]
     assert [target for _, target, _ in lines[::2]] == ["ccb", "cb"]
-    assert run("transduce", transducer, stdin="CCB\n").split("\t") == [*lines[0][:2], lines[0][2] + "\n"]
+    assert cells("transduce", transducer, stdin="CCB\n") == lines[:1]
 
 
 def test_several_answers_come_best_first_with_the_scores_of_their_pairs(transducer):
@@ -65,7 +70,7 @@ def test_several_answers_come_best_first_with_the_scores_of_their_pairs(transduc
     assert len({answer["target"] for answer in answers}) == 3
     assert scores == sorted(scores, reverse=True)
     for answer in answers:
-        scored = run("score", transducer, "--pair", "CCB", answer["target"]).split("\t")[2]
+        ((_, _, scored),) = cells("score", transducer, "--pair", "CCB", answer["target"])
         assert float(scored) == pytest.approx(answer["log_prob"], abs=1e-3)
     assert run("align", transducer, "--pair", "CCB", "ccb") == "C→c C→c B→b\n"
 
@@ -74,7 +79,7 @@ def test_a_wider_beam_is_obeyed(transducer):
     """What greedy search finds is less probable than what a wide beam finds, of one of these sources at least."""
     sources = [part for source in ("CACAB", "BAAACB", "ABBA", "BCAAB", "CABCA") for part in ("--text", source)]
     narrow, wide = (
-        [float(line.split("\t")[2]) for line in run("transduce", transducer, *sources, "--beam", beam).splitlines()]
+        [float(score) for _, _, score in cells("transduce", transducer, *sources, "--beam", beam)]
         for beam in (1, 8)
     )
     assert sum(wide) > sum(narrow)
@@ -83,9 +88,9 @@ def test_a_wider_beam_is_obeyed(transducer):
 def test_seq2seq_answers_the_same_commands_but_has_no_operations(copied):
     model = copied("seq2seq")
     best = json.loads(run("transduce", model, "--text", "CCB", "--format", "json"))
-    scored = run("score", model, "--pair", "CCB", best["target"]).split("\t")[2]
+    ((_, _, scored),) = cells("score", model, "--pair", "CCB", best["target"])
     assert float(scored) == pytest.approx(best["log_prob"], abs=1e-3)
-    assert len(run("transduce", model, "--text", "CCB", "--sample", 2).splitlines()) == 2
+    assert len(cells("transduce", model, "--text", "CCB", "--sample", 2)) == 2
     links = run("align", model, "--pair", "CCB", "ccb", "--format", "pharaoh").split()
     assert {link.split("-")[1] for link in links} == {"0", "1", "2"}
     for command in ("align", "explain"):
@@ -96,16 +101,16 @@ def test_seq2seq_answers_the_same_commands_but_has_no_operations(copied):
 @pytest.mark.parametrize("kind", ["matcher-rnn", "cross-encoder", "stance"])
 def test_decisions_and_probabilities_are_those_of_the_model(kind, copied, labelled):
     folder, data = copied(kind), nsed.read_pairs(labelled)
-    loaded, lines = nsed.load(folder), [line.split("\t") for line in run("match", folder, labelled).splitlines()]
-    assert [decision == "1" for _, _, decision, _ in lines] == loaded.match(data).tolist()
-    assert [float(shown) for *_, shown in lines] == pytest.approx(loaded.probability(data).tolist(), abs=1e-3)
+    loaded, lines = nsed.load(folder), cells("match", folder, labelled)
+    assert [decision == "1" for _, _, decision, *_ in lines] == loaded.match(data).tolist()
+    assert [float(shown) for *_, shown, _ in lines] == pytest.approx(loaded.probability(data).tolist(), abs=1e-3)
     assert [(source, target) for source, target, *_ in lines] == list(zip(data.sources, data.targets, strict=True))
 
 
 def test_a_match_as_json_says_what_the_line_says(matcher):
     for pair in (("CC", "cc"), ("CCCCCC", "a")):
         shown = json.loads(run("match", matcher, "--pair", *pair, "--format", "json"))
-        _, _, decision, probability = run("match", matcher, "--pair", *pair).split("\t")
+        ((_, _, decision, probability),) = cells("match", matcher, "--pair", *pair)
         assert (shown["match"], shown["probability"]) == (decision == "1", pytest.approx(float(probability), abs=1e-3))
 
 
@@ -115,7 +120,7 @@ def test_a_matcher_aligns_what_it_decides(matcher):
 
 @pytest.mark.parametrize("kind", ["cross-encoder", "stance"])
 def test_a_baseline_of_the_matcher_has_no_operations(kind, copied):
-    assert float(run("score", copied(kind), "--pair", "CC", "cc").split("\t")[2]) < 0
+    assert float(cells("score", copied(kind), "--pair", "CC", "cc")[0][2]) < 0
     for command in ("align", "explain"):
         with pytest.raises(NotExplainableError, match=f"a model of kind '{kind}' has no edit operations to show"):
             run(command, copied(kind), "--pair", "CC", "cc")
@@ -139,7 +144,7 @@ def test_drawn_targets_are_the_same_for_the_same_seed(transducer):
 def test_exceptions_are_marked_in_the_output(transducer, tmp_path):
     (tmp_path / "fixes.tsv").write_text("CCB\tbbb\n")
     words = ["--text", "CCB", "--text", "CB", "--overrides", tmp_path / "fixes.tsv"]
-    lines = [line.split("\t") for line in run("transduce", transducer, *words).splitlines()]
+    lines = cells("transduce", transducer, *words)
     assert [(source, target, mark) for source, target, _, mark in lines] == [("CCB", "bbb", "1"), ("CB", "cb", "0")]
     shown = [
         json.loads(line) for line in run("transduce", transducer, *words, "--nbest", 2, "--format", "json").splitlines()
@@ -158,8 +163,8 @@ def test_a_target_that_cannot_be_written_has_no_probability_in_json(transducer, 
 
 def test_columns_are_found_by_the_names_given(model, tmp_path):
     (tmp_path / "words.tsv").write_text("id\tto\tfrom\n1\tab\tAB\n")
-    shown = run("score", model, tmp_path / "words.tsv", "--columns", "from,to")
-    assert shown == run("score", model, "--pair", "AB", "ab")
+    ((*scored, number),) = cells("score", model, tmp_path / "words.tsv", "--columns", "from,to")
+    assert (scored, number) == (*cells("score", model, "--pair", "AB", "ab"), "1")
 
 
 def test_as_many_operations_as_wanted_and_of_the_kind_wanted(model, tmp_path):

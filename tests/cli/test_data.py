@@ -29,7 +29,7 @@ def test_cognate_pairs_of_a_word_list(tmp_path):
     words = [("L1", "hand", "h a n d", "1"), ("L2", "hand", "h a n t", "1"), ("L1", "foot", "f u t", "2")] * 4
     lines = ["DOCULECT\tCONCEPT\tTOKENS\tCOGID", *map("\t".join, words)]
     (tmp_path / "words.tsv").write_text("\n".join(lines))
-    run("data", "cognates", tmp_path / "words.tsv", tmp_path / "pairs", "--held-out", 50)
+    run("data", "cognates", tmp_path / "words.tsv", tmp_path / "pairs", "--protocol", "published", "--held-out", 50)
     training = nsed.read_pairs(tmp_path / "pairs" / "training.tsv")
     assert len(training) == (8 * 8 + 4 * 4) * 11 - 100
     assert set(training.source_languages) == {"L1", "L2"}
@@ -80,7 +80,7 @@ def test_cognates_of_two_families(words):
         (["--protocol", "languages"], "--hold-out-language: got nothing, expected a value with --protocol languages"),
         (["--protocol", "families"], "--test-list: got nothing, expected a value with --protocol families"),
         (["--protocol", "concepts", "--held-out", 5], "--held-out: got 5, expected nothing with --protocol concepts"),
-        (["--test-list", "x.tsv"], "--test-list: got x.tsv, expected nothing with --protocol published"),
+        (["--test-list", "x.tsv"], "--test-list: got x.tsv, expected nothing with --protocol concepts"),
         (
             ["--protocol", "published-fixed", "--classes", "CLASS"],
             "--classes: got CLASS, expected COGID with --protocol published-fixed",
@@ -94,7 +94,7 @@ def test_options_that_a_protocol_does_not_take_or_lacks(words, options, message)
 
 
 def test_a_leaking_split_is_found_out(words):
-    run("data", "cognates", words, words.parent / "pairs", "--held-out", 50)
+    run("data", "cognates", words, words.parent / "pairs", "--protocol", "published", "--held-out", 50)
     arguments = ["data", "check", *map(str, parts_of(words.parent / "pairs"))]
     shown = run(*arguments)
     assert re.search(r"positives +\d+ +\d+ +\d+\n", shown)
