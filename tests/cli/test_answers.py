@@ -1,11 +1,15 @@
 """Score, align, transduce, match, operations: what models answer, as users ask for it."""
 
+import csv
 import json
 
+import pyarrow as pa
+import pyarrow.feather
+import pyarrow.parquet
 import pytest
 
 import nsed
-from nsed.errors import ArgumentError, NotExplainableError
+from nsed.errors import ArgumentError, DataError, NotExplainableError
 from support.commands import run
 
 
@@ -79,8 +83,7 @@ def test_a_wider_beam_is_obeyed(transducer):
     """What greedy search finds is less probable than what a wide beam finds, of one of these sources at least."""
     sources = [part for source in ("CACAB", "BAAACB", "ABBA", "BCAAB", "CABCA") for part in ("--text", source)]
     narrow, wide = (
-        [float(score) for _, _, score in cells("transduce", transducer, *sources, "--beam", beam)]
-        for beam in (1, 8)
+        [float(score) for _, _, score in cells("transduce", transducer, *sources, "--beam", beam)] for beam in (1, 8)
     )
     assert sum(wide) > sum(narrow)
 
@@ -171,3 +174,100 @@ def test_as_many_operations_as_wanted_and_of_the_kind_wanted(model, tmp_path):
     run("operations", model, "--top", 2, "--kind", "delete", "--output", tmp_path / "top.tsv")
     lines = [line.split("\t") for line in (tmp_path / "top.tsv").read_text().splitlines()]
     assert [kind for kind, *_ in lines] == ["delete", "delete"]
+
+
+@pytest.fixture
+def table(tmp_path):
+    """Pairs with an id, a gloss, and a column whose name is that of an answer."""
+    path = tmp_path / "table.tsv"
+    path.write_text("source\ttarget\tid\tgloss\tscore\nAB\tab\t7\thand\t0.5\nC\tc\t8\tfoot\t\n")
+    return path
+
+
+def test_answers_about_pairs_do_not_lose_the_other_columns_and_have_a_header(model, matcher, table):
+    header, first, second = (line.split("\t") for line in run("score", model, table).splitlines())
+    assert header == ["source", "target", "score", "id", "gloss", "input_score"]
+    assert first[:2] + first[3:] == ["AB", "ab", "7", "hand", "0.5"]
+    assert second[3:] == ["8", "foot", ""]
+    header, first, _ = (line.split("\t") for line in run("match", matcher, table).splitlines())
+    assert header == ["source", "target", "match", "probability", "id", "gloss", "score"]
+    assert first[4:] == ["7", "hand", "0.5"]
+
+
+def test_answers_about_sources_do_not_lose_the_other_columns_and_have_a_header(transducer, table):
+    header, *rows = (line.split("\t") for line in run("transduce", transducer, table, "--nbest", 2).splitlines())
+    assert header == ["source", "target", "log_prob", "input_target", "id", "gloss", "score"]
+    assert [(row[0], *row[3:6]) for row in rows] == [("AB", "ab", "7", "hand")] * 2 + [("C", "c", "8", "foot")] * 2
+    named = cells("transduce", transducer, "--column", "word", "-", stdin="id\tword\n7\tAB\n")
+    assert [(row[0], row[3]) for row in named] == [("AB", "7")]
+    assert [row[0] for row in cells("transduce", transducer, "-", stdin="AB\tx\nC\ty\n")] == ["AB", "C"]
+
+
+def test_scripts_that_know_the_places_of_columns_find_them_without_a_header(model, transducer, table):
+    assert [line.split("\t")[:2] for line in run("score", model, table, "--no-header").splitlines()] == [
+        ["AB", "ab"],
+        ["C", "c"],
+    ]
+    assert run("transduce", transducer, "--text", "CCB", "--no-header").startswith("CCB\tccb\t-")
+
+
+READ = {
+    "out.parquet": pyarrow.parquet.read_table,
+    "out.feather": pyarrow.feather.read_table,
+    "out.ARROW": pyarrow.feather.read_table,
+    "out.csv": lambda path: pa.Table.from_pylist(list(csv.DictReader(path.read_text().splitlines()))),
+    "out.tsv": lambda path: pa.Table.from_pylist(list(csv.DictReader(path.read_text().splitlines(), delimiter="\t"))),
+    "out.json": lambda path: pa.Table.from_pylist([json.loads(line) for line in path.read_text().splitlines()]),
+}
+
+
+@pytest.mark.parametrize("name", READ)
+def test_an_output_is_what_its_ending_says_not_tsv_under_that_name(name, model, table, tmp_path):
+    run("score", model, table, "-o", tmp_path / name)
+    found = READ[name](tmp_path / name)
+    assert found.column_names == ["source", "target", "score", "id", "gloss", "input_score"]
+    scores = nsed.load(model).score(nsed.read_pairs(table))
+    assert [float(score) for score in found["score"].to_pylist()] == pytest.approx(scores, abs=1e-5)
+    assert found["gloss"].to_pylist() == ["hand", "foot"]
+
+
+def test_an_ending_that_nobody_knows_is_refused_before_the_work(model, table, tmp_path):
+    with pytest.raises(ArgumentError, match=r"--output: got .*out\.xlsx, expected a name that ends in .*\.parquet"):
+        run("score", "no-such-model", table, "-o", tmp_path / "out.xlsx")
+    run("score", model, table, "-o", tmp_path / "out.xlsx", "--format", "csv")
+    assert (tmp_path / "out.xlsx").read_text().startswith("source,target,score")
+    for command in (["align", model, table], ["operations", model]):
+        with pytest.raises(ArgumentError, match=r"--output: got .*out\.parquet, expected the name of a text file"):
+            run(*command, "-o", tmp_path / "out.parquet")
+    with pytest.raises(ArgumentError, match="--format: got parquet, expected tsv, csv or json without --output FILE"):
+        run("score", model, table, "--format", "parquet")
+
+
+@pytest.fixture
+def with_nulls(tmp_path):
+    path = tmp_path / "nulls.parquet"
+    columns = {"source": ["AB", None, "C"], "target": ["ab", "b", None], "id": [1, 2, 3], "weight": [0.1, 0.2, None]}
+    pyarrow.parquet.write_table(pa.table(columns), path)
+    return path
+
+
+def test_a_null_in_one_row_does_not_stop_the_job_where_rows_may_be_skipped(model, transducer, with_nulls, tmp_path):
+    with pytest.raises(DataError, match=r"nulls\.parquet:2: column 'source': expected text, found None"):
+        run("score", model, with_nulls)
+    assert [row[0::3] for row in cells("score", model, with_nulls, "--on-error", "skip")] == [["AB", "1"]]
+    found = cells("transduce", transducer, with_nulls, "--rejects", tmp_path / "rejects.tsv")
+    assert [(row[0], row[-2:]) for row in found] == [("AB", ["1", "0.1"]), ("C", ["3", ""])]
+    header, *rejected = (tmp_path / "rejects.tsv").read_text().splitlines()
+    assert header == "row\treason\tcells"
+    assert rejected == ["2\tcolumn 'source': expected text, found None\t" + '["None", "b", "2", "0.2"]']
+
+
+def test_rows_of_text_that_cannot_be_used_are_skipped_and_told_by_their_numbers(model, tmp_path):
+    (tmp_path / "pairs.tsv").write_text("AB\tab\t1\nAB\nC\tc\tmaybe\nC\tc\t0\n")
+    assert len(cells("score", model, tmp_path / "pairs.tsv", "--on-error", "skip")) == 2
+    rejects = tmp_path / "rejects.parquet"
+    assert len(cells("score", model, tmp_path / "pairs.tsv", "--rejects", rejects)) == 2
+    assert pyarrow.parquet.read_table(rejects)["row"].to_pylist() == [2, 3]
+    (tmp_path / "pairs.tsv").write_text("AB\tab\tx\n")
+    with pytest.raises(DataError, match="no row can be used: every one was rejected"):
+        run("score", model, tmp_path / "pairs.tsv", "--on-error", "skip")
