@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
     from nsed.models.transduction import Transduction
     from nsed.text import Pairs
-    from nsed.text.readers import Sources
+    from nsed.text.readers.delimited import Sources
 
 
 def score(
@@ -180,7 +180,8 @@ def transduce(
 
 
 def _sources(path: Path, text: list[str] | None, column: str | None, rejects: Rejects) -> Sources:
-    from nsed.text.readers import Sources, read_sources
+    from nsed.text.readers import read_sources
+    from nsed.text.readers.delimited import Sources
 
     if text:
         if column is not None:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from nsed.text import Pairs
-    from nsed.text.readers import Reject
+    from nsed.text.readers.delimited import Reject
 
 Model = Any
 """A model of any kind: `nsed.capabilities.can` says what may be asked of it."""

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from nsed.text import Pairs
-    from nsed.text.readers import Reject
+    from nsed.text.readers.delimited import Reject
 
 
 class RowFormat(StrEnum):
@@ -123,7 +123,7 @@ def _values(column: Any, *, exact: bool = False) -> Iterable[object]:
     import pyarrow as pa
 
     if not isinstance(column, pa.ChunkedArray):
-        return column
+        return list(column)
     return [str(value) if exact and isinstance(value, float) else value for value in column.to_pylist()]
 
 

@@ -102,7 +102,8 @@ def parse_rows(path: Path, rows: Iterable[Row], options: ReadOptions, separator:
     layout = Layout(path, first, header, chosen, separator)
     texts, others = _columns(layout, rest if header else chain([first], rest), options)
     labels = [bool(parse_label(text)) for text in texts[2]] if len(chosen) > 2 else None
-    return Pairs(texts[0], texts[1], labels, *texts[3:], others=others)
+    one, other = texts[3:] or (None, None)
+    return Pairs(texts[0], texts[1], labels, one, other, others)
 
 
 def parse_sources(path: Path, rows: Iterable[Row], options: ReadOptions, separator: Separator) -> Sources:

@@ -43,7 +43,8 @@ def _pairs(path: Path, read_table: ReadTable, options: ReadOptions) -> Pairs:
     table = _usable(path, table, wanted, options)
     source, target, *languages = (_strings(path, table.column(name), name) for name in wanted[:2] + wanted[3:])
     labels = [bool(parse_label(value)) for value in table.column(wanted[2]).to_pylist()] if len(wanted) > 2 else None
-    return Pairs(source, target, labels, *languages, others=_others(table, wanted) if options.keep_others else None)
+    one, other = languages or (None, None)
+    return Pairs(source, target, labels, one, other, _others(table, wanted) if options.keep_others else None)
 
 
 def _sources(path: Path, read_table: ReadTable, options: ReadOptions) -> Sources:
