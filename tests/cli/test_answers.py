@@ -270,4 +270,5 @@ def test_rows_of_text_that_cannot_be_used_are_skipped_and_told_by_their_numbers(
     assert pyarrow.parquet.read_table(rejects)["row"].to_pylist() == [2, 3]
     (tmp_path / "pairs.tsv").write_text("AB\tab\tx\n")
     with pytest.raises(DataError, match="no row can be used: every one was rejected"):
-        run("score", model, tmp_path / "pairs.tsv", "--on-error", "skip")
+        run("score", model, tmp_path / "pairs.tsv", "--rejects", rejects)
+    assert pyarrow.parquet.read_table(rejects)["cells"].to_pylist() == ['["AB", "ab", "x"]']

@@ -100,8 +100,10 @@ def _kept_pairs(
     path: Path | None, columns: str | None, pair: tuple[str, str] | None, rejects: Rejects, output: TableOutput
 ) -> Pairs:
     """Pairs to answer, with all columns that the output is to have; what it cannot hold is refused now."""
-    data = pairs_from(path, columns, pair, keep_others=True, on_reject=rejects.on_reject)
-    rejects.report()
+    try:
+        data = pairs_from(path, columns, pair, keep_others=True, on_reject=rejects.on_reject)
+    finally:
+        rejects.report()
     output.check(_answered_pairs(data, {}))
     return data
 
@@ -187,19 +189,22 @@ def _sources(path: Path, text: list[str] | None, column: str | None, rejects: Re
         if column is not None:
             raise ArgumentError("--column", got=column, expected="nothing beside --text")
         return Sources(text)
-    given = read_sources(path, column=column, on_reject=rejects.on_reject)
-    rejects.report()
-    return given
+    try:
+        return read_sources(path, column=column, on_reject=rejects.on_reject)
+    finally:
+        rejects.report()
 
 
 def _answered_sources(given: Sources, found: list[list[Transduction]], *, marked: bool) -> Table:
     """Output rows: as many for each source as it has answers."""
-    rows = [row for row, best in enumerate(found) for _ in best]
+    import numpy as np
+
+    rows = np.array([row for row, best in enumerate(found) for _ in best], dtype=np.int64)
     answers = [one for best in found for one in best]
     mark = {"exception": [one.override for one in answers]} if marked else {}
     named = {"target": [one.text for one in answers], "log_prob": [one.log_prob for one in answers], **mark}
     others = None if given.others is None else given.others.take(rows)
-    return answered({"source": [given.texts[row] for row in rows]}, named, others)
+    return answered({"source": [given.texts[row] for row in rows.tolist()]}, named, others)
 
 
 def _transducer(path: Path, sample: int | None) -> Model:
