@@ -1,5 +1,6 @@
 """Every file in `configs` names the table cell it is about, and trains."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -41,6 +42,13 @@ def test_config_says_what_it_is_for(path):
     text = path.read_text()
     assert f"configs/{path.parent.name}/{path.name}" in text
     assert "\n# Paper: " in text
+
+
+def test_recorded_commands_name_their_protocol_and_do_not_rely_on_the_default():
+    files = [path for folder in ("configs", "results") for path in (ROOT / folder).rglob("*") if path.is_file()]
+    commands = [line for path in files for line in re.findall("nsed data cognates [^&`\n]*", path.read_text())]
+    assert len(commands) > 20
+    assert [command for command in commands if "--protocol" not in command] == []
 
 
 NETWORKS = [path for path in CONFIGS if "encoder" in read_yaml(path)]

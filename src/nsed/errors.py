@@ -78,7 +78,7 @@ class DataError(NsedError, ValueError):
     """
 
     def __init__(self, path: str | Path, message: str, *, line: int | None = None) -> None:
-        self.path, self.line = str(path), line
+        self.path, self.line, self.reason = str(path), line, message
         place = str(path) if line is None else f"{path}:{line}"
         super().__init__(f"{place}: {message}")
 

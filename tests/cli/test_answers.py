@@ -1,19 +1,28 @@
 """Score, align, transduce, match, operations: what models answer, as users ask for it."""
 
+import csv
 import json
 
+import pyarrow as pa
+import pyarrow.feather
+import pyarrow.parquet
 import pytest
 
 import nsed
-from nsed.errors import ArgumentError, NotExplainableError
+from nsed.errors import ArgumentError, DataError, NotExplainableError
 from support.commands import run
 
 
+def cells(*arguments, **options):
+    """The cells of each line below the header."""
+    return [line.split("\t") for line in run(*arguments, **options).splitlines()[1:]]
+
+
 def test_score_of_a_file_and_of_a_pair(model, pairs):
-    lines = [line.split("\t") for line in run("score", model, pairs).splitlines()]
+    lines = cells("score", model, pairs)
     expected = nsed.load(model).score(nsed.read_pairs(pairs))
     assert [float(score) for _, _, score in lines] == pytest.approx(expected, abs=1e-5)
-    assert run("score", model, "--pair", "AB", "ab").startswith("AB\tab\t-")
+    assert run("score", model, "--pair", "AB", "ab").startswith("source\ttarget\tscore\nAB\tab\t-")
     assert run("score", model, "-", stdin="AB\tab\n") == run("score", model, "--pair", "AB", "ab")
     (first, *_) = run("score", model, pairs, "--format", "json").splitlines()
     assert json.loads(first)["score"] == pytest.approx(expected[0])
@@ -52,10 +61,10 @@ def test_operations_and_costs(model, tmp_path):
 
 def test_a_transducer_answers_words_of_a_file_of_a_pipe_and_of_the_command_line(transducer, tmp_path):
     (tmp_path / "sources.txt").write_text("CCB\n\nCB\n")
-    lines = [line.split("\t") for line in run("transduce", transducer, tmp_path / "sources.txt").splitlines()]
+    lines = cells("transduce", transducer, tmp_path / "sources.txt")
     assert [source for source, _, _ in lines] == ["CCB", "", "CB"]
     assert [target for _, target, _ in lines[::2]] == ["ccb", "cb"]
-    assert run("transduce", transducer, stdin="CCB\n").split("\t") == [*lines[0][:2], lines[0][2] + "\n"]
+    assert cells("transduce", transducer, stdin="CCB\n") == lines[:1]
 
 
 def test_several_answers_come_best_first_with_the_scores_of_their_pairs(transducer):
@@ -65,7 +74,7 @@ def test_several_answers_come_best_first_with_the_scores_of_their_pairs(transduc
     assert len({answer["target"] for answer in answers}) == 3
     assert scores == sorted(scores, reverse=True)
     for answer in answers:
-        scored = run("score", transducer, "--pair", "CCB", answer["target"]).split("\t")[2]
+        ((_, _, scored),) = cells("score", transducer, "--pair", "CCB", answer["target"])
         assert float(scored) == pytest.approx(answer["log_prob"], abs=1e-3)
     assert run("align", transducer, "--pair", "CCB", "ccb") == "C→c C→c B→b\n"
 
@@ -74,8 +83,7 @@ def test_a_wider_beam_is_obeyed(transducer):
     """What greedy search finds is less probable than what a wide beam finds, of one of these sources at least."""
     sources = [part for source in ("CACAB", "BAAACB", "ABBA", "BCAAB", "CABCA") for part in ("--text", source)]
     narrow, wide = (
-        [float(line.split("\t")[2]) for line in run("transduce", transducer, *sources, "--beam", beam).splitlines()]
-        for beam in (1, 8)
+        [float(score) for _, _, score in cells("transduce", transducer, *sources, "--beam", beam)] for beam in (1, 8)
     )
     assert sum(wide) > sum(narrow)
 
@@ -83,9 +91,9 @@ def test_a_wider_beam_is_obeyed(transducer):
 def test_seq2seq_answers_the_same_commands_but_has_no_operations(copied):
     model = copied("seq2seq")
     best = json.loads(run("transduce", model, "--text", "CCB", "--format", "json"))
-    scored = run("score", model, "--pair", "CCB", best["target"]).split("\t")[2]
+    ((_, _, scored),) = cells("score", model, "--pair", "CCB", best["target"])
     assert float(scored) == pytest.approx(best["log_prob"], abs=1e-3)
-    assert len(run("transduce", model, "--text", "CCB", "--sample", 2).splitlines()) == 2
+    assert len(cells("transduce", model, "--text", "CCB", "--sample", 2)) == 2
     links = run("align", model, "--pair", "CCB", "ccb", "--format", "pharaoh").split()
     assert {link.split("-")[1] for link in links} == {"0", "1", "2"}
     for command in ("align", "explain"):
@@ -96,16 +104,16 @@ def test_seq2seq_answers_the_same_commands_but_has_no_operations(copied):
 @pytest.mark.parametrize("kind", ["matcher-rnn", "cross-encoder", "stance"])
 def test_decisions_and_probabilities_are_those_of_the_model(kind, copied, labelled):
     folder, data = copied(kind), nsed.read_pairs(labelled)
-    loaded, lines = nsed.load(folder), [line.split("\t") for line in run("match", folder, labelled).splitlines()]
-    assert [decision == "1" for _, _, decision, _ in lines] == loaded.match(data).tolist()
-    assert [float(shown) for *_, shown in lines] == pytest.approx(loaded.probability(data).tolist(), abs=1e-3)
+    loaded, lines = nsed.load(folder), cells("match", folder, labelled)
+    assert [decision == "1" for _, _, decision, *_ in lines] == loaded.match(data).tolist()
+    assert [float(shown) for *_, shown, _ in lines] == pytest.approx(loaded.probability(data).tolist(), abs=1e-3)
     assert [(source, target) for source, target, *_ in lines] == list(zip(data.sources, data.targets, strict=True))
 
 
 def test_a_match_as_json_says_what_the_line_says(matcher):
     for pair in (("CC", "cc"), ("CCCCCC", "a")):
         shown = json.loads(run("match", matcher, "--pair", *pair, "--format", "json"))
-        _, _, decision, probability = run("match", matcher, "--pair", *pair).split("\t")
+        ((_, _, decision, probability),) = cells("match", matcher, "--pair", *pair)
         assert (shown["match"], shown["probability"]) == (decision == "1", pytest.approx(float(probability), abs=1e-3))
 
 
@@ -115,7 +123,7 @@ def test_a_matcher_aligns_what_it_decides(matcher):
 
 @pytest.mark.parametrize("kind", ["cross-encoder", "stance"])
 def test_a_baseline_of_the_matcher_has_no_operations(kind, copied):
-    assert float(run("score", copied(kind), "--pair", "CC", "cc").split("\t")[2]) < 0
+    assert float(cells("score", copied(kind), "--pair", "CC", "cc")[0][2]) < 0
     for command in ("align", "explain"):
         with pytest.raises(NotExplainableError, match=f"a model of kind '{kind}' has no edit operations to show"):
             run(command, copied(kind), "--pair", "CC", "cc")
@@ -139,7 +147,7 @@ def test_drawn_targets_are_the_same_for_the_same_seed(transducer):
 def test_exceptions_are_marked_in_the_output(transducer, tmp_path):
     (tmp_path / "fixes.tsv").write_text("CCB\tbbb\n")
     words = ["--text", "CCB", "--text", "CB", "--overrides", tmp_path / "fixes.tsv"]
-    lines = [line.split("\t") for line in run("transduce", transducer, *words).splitlines()]
+    lines = cells("transduce", transducer, *words)
     assert [(source, target, mark) for source, target, _, mark in lines] == [("CCB", "bbb", "1"), ("CB", "cb", "0")]
     shown = [
         json.loads(line) for line in run("transduce", transducer, *words, "--nbest", 2, "--format", "json").splitlines()
@@ -158,11 +166,109 @@ def test_a_target_that_cannot_be_written_has_no_probability_in_json(transducer, 
 
 def test_columns_are_found_by_the_names_given(model, tmp_path):
     (tmp_path / "words.tsv").write_text("id\tto\tfrom\n1\tab\tAB\n")
-    shown = run("score", model, tmp_path / "words.tsv", "--columns", "from,to")
-    assert shown == run("score", model, "--pair", "AB", "ab")
+    ((*scored, number),) = cells("score", model, tmp_path / "words.tsv", "--columns", "from,to")
+    assert (scored, number) == (*cells("score", model, "--pair", "AB", "ab"), "1")
 
 
 def test_as_many_operations_as_wanted_and_of_the_kind_wanted(model, tmp_path):
     run("operations", model, "--top", 2, "--kind", "delete", "--output", tmp_path / "top.tsv")
     lines = [line.split("\t") for line in (tmp_path / "top.tsv").read_text().splitlines()]
     assert [kind for kind, *_ in lines] == ["delete", "delete"]
+
+
+@pytest.fixture
+def table(tmp_path):
+    """Pairs with an id, a gloss, and a column whose name is that of an answer."""
+    path = tmp_path / "table.tsv"
+    path.write_text("source\ttarget\tid\tgloss\tscore\nAB\tab\t7\thand\t0.5\nC\tc\t8\tfoot\t\n")
+    return path
+
+
+def test_answers_about_pairs_do_not_lose_the_other_columns_and_have_a_header(model, matcher, table):
+    header, first, second = (line.split("\t") for line in run("score", model, table).splitlines())
+    assert header == ["source", "target", "score", "id", "gloss", "input_score"]
+    assert first[:2] + first[3:] == ["AB", "ab", "7", "hand", "0.5"]
+    assert second[3:] == ["8", "foot", ""]
+    header, first, _ = (line.split("\t") for line in run("match", matcher, table).splitlines())
+    assert header == ["source", "target", "match", "probability", "id", "gloss", "score"]
+    assert first[4:] == ["7", "hand", "0.5"]
+
+
+def test_answers_about_sources_do_not_lose_the_other_columns_and_have_a_header(transducer, table):
+    header, *rows = (line.split("\t") for line in run("transduce", transducer, table, "--nbest", 2).splitlines())
+    assert header == ["source", "target", "log_prob", "input_target", "id", "gloss", "score"]
+    assert [(row[0], *row[3:6]) for row in rows] == [("AB", "ab", "7", "hand")] * 2 + [("C", "c", "8", "foot")] * 2
+    named = cells("transduce", transducer, "--column", "word", "-", stdin="id\tword\n7\tAB\n")
+    assert [(row[0], row[3]) for row in named] == [("AB", "7")]
+    assert [row[0] for row in cells("transduce", transducer, "-", stdin="AB\tx\nC\ty\n")] == ["AB", "C"]
+
+
+def test_scripts_that_know_the_places_of_columns_find_them_without_a_header(model, transducer, table):
+    assert [line.split("\t")[:2] for line in run("score", model, table, "--no-header").splitlines()] == [
+        ["AB", "ab"],
+        ["C", "c"],
+    ]
+    assert run("transduce", transducer, "--text", "CCB", "--no-header").startswith("CCB\tccb\t-")
+
+
+READ = {
+    "out.parquet": pyarrow.parquet.read_table,
+    "out.feather": pyarrow.feather.read_table,
+    "out.ARROW": pyarrow.feather.read_table,
+    "out.csv": lambda path: pa.Table.from_pylist(list(csv.DictReader(path.read_text().splitlines()))),
+    "out.tsv": lambda path: pa.Table.from_pylist(list(csv.DictReader(path.read_text().splitlines(), delimiter="\t"))),
+    "out.json": lambda path: pa.Table.from_pylist([json.loads(line) for line in path.read_text().splitlines()]),
+}
+
+
+@pytest.mark.parametrize("name", READ)
+def test_an_output_is_what_its_ending_says_not_tsv_under_that_name(name, model, table, tmp_path):
+    run("score", model, table, "-o", tmp_path / name)
+    found = READ[name](tmp_path / name)
+    assert found.column_names == ["source", "target", "score", "id", "gloss", "input_score"]
+    scores = nsed.load(model).score(nsed.read_pairs(table))
+    assert [float(score) for score in found["score"].to_pylist()] == pytest.approx(scores, abs=1e-5)
+    assert found["gloss"].to_pylist() == ["hand", "foot"]
+
+
+def test_an_ending_that_nobody_knows_is_refused_before_the_work(model, table, tmp_path):
+    with pytest.raises(ArgumentError, match=r"--output: got .*out\.xlsx, expected a name that ends in .*\.parquet"):
+        run("score", "no-such-model", table, "-o", tmp_path / "out.xlsx")
+    run("score", model, table, "-o", tmp_path / "out.xlsx", "--format", "csv")
+    assert (tmp_path / "out.xlsx").read_text().startswith("source,target,score")
+    for command in (["align", model, table], ["operations", model]):
+        with pytest.raises(ArgumentError, match=r"--output: got .*out\.parquet, expected the name of a text file"):
+            run(*command, "-o", tmp_path / "out.parquet")
+    with pytest.raises(ArgumentError, match="--format: got parquet, expected tsv, csv or json without --output FILE"):
+        run("score", model, table, "--format", "parquet")
+
+
+@pytest.fixture
+def with_nulls(tmp_path):
+    path = tmp_path / "nulls.parquet"
+    columns = {"source": ["AB", None, "C"], "target": ["ab", "b", None], "id": [1, 2, 3], "weight": [0.1, 0.2, None]}
+    pyarrow.parquet.write_table(pa.table(columns), path)
+    return path
+
+
+def test_a_null_in_one_row_does_not_stop_the_job_where_rows_may_be_skipped(model, transducer, with_nulls, tmp_path):
+    with pytest.raises(DataError, match=r"nulls\.parquet:2: column 'source': expected text, found None"):
+        run("score", model, with_nulls)
+    assert [row[0::3] for row in cells("score", model, with_nulls, "--on-error", "skip")] == [["AB", "1"]]
+    found = cells("transduce", transducer, with_nulls, "--rejects", tmp_path / "rejects.tsv")
+    assert [(row[0], row[-2:]) for row in found] == [("AB", ["1", "0.1"]), ("C", ["3", ""])]
+    header, *rejected = (tmp_path / "rejects.tsv").read_text().splitlines()
+    assert header == "row\treason\tcells"
+    assert rejected == ["2\tcolumn 'source': expected text, found None\t" + '["None", "b", "2", "0.2"]']
+
+
+def test_rows_of_text_that_cannot_be_used_are_skipped_and_told_by_their_numbers(model, tmp_path):
+    (tmp_path / "pairs.tsv").write_text("AB\tab\t1\nAB\nC\tc\tmaybe\nC\tc\t0\n")
+    assert len(cells("score", model, tmp_path / "pairs.tsv", "--on-error", "skip")) == 2
+    rejects = tmp_path / "rejects.parquet"
+    assert len(cells("score", model, tmp_path / "pairs.tsv", "--rejects", rejects)) == 2
+    assert pyarrow.parquet.read_table(rejects)["row"].to_pylist() == [2, 3]
+    (tmp_path / "pairs.tsv").write_text("AB\tab\tx\n")
+    with pytest.raises(DataError, match="no row can be used: every one was rejected"):
+        run("score", model, tmp_path / "pairs.tsv", "--rejects", rejects)
+    assert pyarrow.parquet.read_table(rejects)["cells"].to_pylist() == ['["AB", "ab", "x"]']

@@ -29,7 +29,7 @@ def test_cognate_pairs_of_a_word_list(tmp_path):
     words = [("L1", "hand", "h a n d", "1"), ("L2", "hand", "h a n t", "1"), ("L1", "foot", "f u t", "2")] * 4
     lines = ["DOCULECT\tCONCEPT\tTOKENS\tCOGID", *map("\t".join, words)]
     (tmp_path / "words.tsv").write_text("\n".join(lines))
-    run("data", "cognates", tmp_path / "words.tsv", tmp_path / "pairs", "--held-out", 50)
+    run("data", "cognates", tmp_path / "words.tsv", tmp_path / "pairs", "--protocol", "published", "--held-out", 50)
     training = nsed.read_pairs(tmp_path / "pairs" / "training.tsv")
     assert len(training) == (8 * 8 + 4 * 4) * 11 - 100
     assert set(training.source_languages) == {"L1", "L2"}
@@ -64,6 +64,45 @@ def test_protocols_of_cognates(words, protocol, options, sizes):
     assert [len(nsed.read_pairs(path)) for path in parts_of(words.parent / "pairs")] == sizes
 
 
+def test_the_default_protocol_is_not_the_one_that_leaks(words):
+    run("data", "cognates", words, words.parent / "pairs")
+    assert json.loads((words.parent / "pairs" / "controls.json").read_text())["protocol"] == "concepts"
+    assert run("data", "check", *parts_of(words.parent / "pairs"), "--strict").endswith("no leak\n")
+
+
+def test_training_on_cognates_does_not_read_their_spaces_as_symbols(words):
+    pairs, folder = words.parent / "pairs", words.parent / "model"
+    written = CliRunner().invoke(app, ["data", "cognates", str(words), str(pairs)])
+    assert "to train on them: --source-symbols tokens --target-symbols tokens" in written.stderr
+    trained = CliRunner().invoke(app, ["train", str(pairs / "training.tsv"), str(folder)])
+    said = "sources and targets are segments with spaces between them, and read as tokens (--source-symbols tokens "
+    assert said + "--target-symbols tokens)" in trained.stderr
+    model = nsed.load(folder)
+    assert (model.config.source_symbols, model.config.target_symbols) == ("tokens", "tokens")
+    assert not any(" " in symbol for symbol in model.tokenizers.source.vocabulary.symbols)
+    run("train", pairs / "training.tsv", folder, "--overwrite", "--source-symbols", "graphemes")
+    config = nsed.load(folder).config
+    assert (config.source_symbols, config.target_symbols) == ("graphemes", "tokens")
+
+
+def test_files_of_pairs_do_not_lose_ids_concepts_and_glosses(words):
+    lines = words.read_text().splitlines()
+    named = [f"{line}\t{number}\tthe {line.split()[1]}" for number, line in enumerate(lines)]
+    words.write_text("\n".join([f"{lines[0]}\tID\tENGLISH", *named[1:]]))
+    known = {line.split("\t")[5]: line.split("\t") for line in named}
+    for protocol, columns in (("concepts", ["concept", "gloss"]), ("published", ["source_concept", "target_concept"])):
+        held_out = ["--held-out", 50] if protocol == "published" else []
+        run("data", "cognates", words, words.parent / protocol, "--protocol", protocol, *held_out)
+        for path in parts_of(words.parent / protocol):
+            pairs = nsed.read_pairs(path, keep_others=True)
+            assert pairs.others.column_names[:4] == ["source_id", "target_id", *columns]
+            for (source, target), row in zip(pairs, pairs.others.to_pylist(), strict=True):
+                one, other = known[row["source_id"]], known[row["target_id"]]
+                assert (one[2], other[2]) == (source, target)
+                assert (one[1], other[1]) == (row[columns[0]], row.get("target_concept", row[columns[0]]))
+                assert row.get("gloss", row.get("source_gloss")) == f"the {one[1]}"
+
+
 def test_cognates_of_two_families(words):
     other = words.parent / "other.tsv"
     other.write_text(words.read_text().replace(" ", " x "))
@@ -80,7 +119,7 @@ def test_cognates_of_two_families(words):
         (["--protocol", "languages"], "--hold-out-language: got nothing, expected a value with --protocol languages"),
         (["--protocol", "families"], "--test-list: got nothing, expected a value with --protocol families"),
         (["--protocol", "concepts", "--held-out", 5], "--held-out: got 5, expected nothing with --protocol concepts"),
-        (["--test-list", "x.tsv"], "--test-list: got x.tsv, expected nothing with --protocol published"),
+        (["--test-list", "x.tsv"], "--test-list: got x.tsv, expected nothing with --protocol concepts"),
         (
             ["--protocol", "published-fixed", "--classes", "CLASS"],
             "--classes: got CLASS, expected COGID with --protocol published-fixed",
@@ -94,7 +133,7 @@ def test_options_that_a_protocol_does_not_take_or_lacks(words, options, message)
 
 
 def test_a_leaking_split_is_found_out(words):
-    run("data", "cognates", words, words.parent / "pairs", "--held-out", 50)
+    run("data", "cognates", words, words.parent / "pairs", "--protocol", "published", "--held-out", 50)
     arguments = ["data", "check", *map(str, parts_of(words.parent / "pairs"))]
     shown = run(*arguments)
     assert re.search(r"positives +\d+ +\d+ +\d+\n", shown)

@@ -1,10 +1,13 @@
 """What is wrong is named in one line, whatever the terminal; closed pipes are quiet."""
 
 import os
+import resource
 import subprocess
 
 import pytest
+from typer.testing import CliRunner
 
+from nsed.__main__ import app
 from nsed.errors import ArgumentError, ConfigError, DataError, ModelFileError, UnknownNameError
 from support.commands import nsed_process, run
 
@@ -79,5 +82,73 @@ def test_warnings_are_short_and_closed_pipes_quiet(command, model):
     process.stdout.close()
     with process.stderr:
         err = process.stderr.read()
-    assert process.wait(timeout=120) in (0, 1)  # 1 where the answer was written after the pipe was closed
+    assert process.wait(timeout=120) == 0
     assert err == "warning: 1 source symbol is unknown to the model, which reads <unk>: X\n"
+
+
+@pytest.mark.slow
+def test_match_into_head_ends_with_status_0(matcher, tmp_path):
+    """The output is larger than a pipe holds: the command writes when `head` has gone."""
+    (tmp_path / "pairs.tsv").write_text("CC\tcc\n" * 20_000)
+    process = nsed_process(
+        "match", matcher, tmp_path / "pairs.tsv", stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    assert process.stdout.readline() == "source\ttarget\tmatch\tprobability\n"
+    process.stdout.close()
+    with process.stderr:
+        assert process.stderr.read() == ""
+    assert process.wait(timeout=120) == 0
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no /dev/full")
+@pytest.mark.slow
+def test_standard_output_on_a_full_disk_is_no_traceback(model):
+    with open("/dev/full", "w") as full:
+        process = nsed_process("operations", model, stdout=full, stderr=subprocess.PIPE, text=True)
+        err = process.communicate(timeout=120)[1]
+    assert (process.returncode, err) == (2, "error: the output is not complete: No space left on device\n")
+
+
+@pytest.mark.parametrize(
+    ("command", "others", "meant"),
+    [(["link"], "demo, train, evaluate", None), (["trian"], "serve, data", "train"), (["data", "lst"], "list", "list")],
+)
+def test_a_command_that_there_is_not_is_not_taken_for_another(command, others, meant):
+    result = CliRunner().invoke(app, command)
+    said = " ".join(result.output.replace("│", "").split())
+    assert result.exit_code == 2
+    assert f"There is no command '{command[-1]}'." in said
+    assert ("Did you mean" in said) == (meant is not None)
+    assert meant is None or f"Did you mean '{meant}'?" in said
+    assert f"There are: {others}" in said or others in said
+
+
+@pytest.fixture
+def small_disk():
+    """No file may grow beyond 20 kB, as if the disk were full then."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, before[1]))
+    yield
+    resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+@pytest.mark.parametrize("name", ["out.tsv", "out.parquet"])
+def test_a_full_disk_leaves_no_half_file_under_the_name(name, tmp_path, small_disk):
+    arguments = ["data", "rules", "--count", 5000, "--longest", 20, "-o", tmp_path / name]
+    with pytest.raises(DataError, match=r"cannot be written: .*; nothing is left under this name"):
+        run(*arguments)
+    assert list(tmp_path.iterdir()) == []
+    (tmp_path / name).write_text("before")
+    with pytest.raises(DataError, match=r"cannot be written: .*; what was there before is unchanged"):
+        run(*arguments)
+    assert [(path.name, path.read_text()) for path in tmp_path.iterdir()] == [(name, "before")]
+
+
+def test_an_output_takes_the_place_of_a_file_with_its_mode_and_its_link(tmp_path):
+    (tmp_path / "real.tsv").write_text("before")
+    (tmp_path / "real.tsv").chmod(0o640)
+    (tmp_path / "link.tsv").symlink_to("real.tsv")
+    run("data", "rules", "--count", 2, "-o", tmp_path / "link.tsv")
+    assert (tmp_path / "link.tsv").is_symlink()
+    assert len((tmp_path / "real.tsv").read_text().splitlines()) == 2
+    assert (tmp_path / "real.tsv").stat().st_mode & 0o777 == 0o640

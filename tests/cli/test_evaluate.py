@@ -11,9 +11,10 @@ import pyarrow.parquet
 import pytest
 
 import nsed
+from nsed.cli.evaluate import column_of
 from nsed.errors import ArgumentError, DataError
 from nsed.evaluate import matching_score
-from nsed.text.readers import read_column
+from nsed.text import read_pairs
 from support.commands import run
 from support.pages import Page
 
@@ -138,8 +139,8 @@ def test_concepts_are_found_in_files_of_every_kind(ending, labelled, tmp_path):
     table = pa.csv.read_csv(grouped(labelled, tmp_path / "a.tsv"), parse_options=pa.csv.ParseOptions(delimiter="\t"))
     path = tmp_path / f"pairs.{ending}"
     {"csv": pa.csv.write_csv, "parquet": pa.parquet.write_table, "arrow": pa.feather.write_feather}[ending](table, path)
-    assert read_column(path, "Concept") == [f"c{place // 20}" for place in range(200)]
-    assert read_column(path, "none") is None
+    assert column_of(read_pairs(path, keep_others=True), "Concept") == [f"c{place // 20}" for place in range(200)]
+    assert column_of(read_pairs(path, keep_others=True), "none") is None
 
 
 def test_groups_of_pairs_without_labels_are_refused(transducer, few, tmp_path):

@@ -29,7 +29,7 @@ def folder(tmp_path):
 
 def test_the_published_protocol_says_that_it_leaks(folder):
     split = folder / "published"
-    run("data", "cognates", folder / "words.tsv", split, "--held-out", 100)
+    run("data", "cognates", folder / "words.tsv", split, "--protocol", "published", "--held-out", 100)
     written = json.loads((split / CONTROLS_FILE).read_text())
     assert written["protocol"] == "published"
     test = written["parts"]["test"]

@@ -38,7 +38,7 @@ def test_two_words_for_different_concepts_share_none():
 
 
 def test_the_command_shows_them(tmp_path):
-    rows = ["DOCULECT\tCONCEPT\tTOKENS\tCOGID", *("\t".join(word) for word in WORDS)]
+    rows = ["DOCULECT\tCONCEPT\tTOKENS\tCOGID", *("\t".join(word[:4]) for word in WORDS)]
     (tmp_path / "words.tsv").write_text("\n".join(rows) + "\n")
 
     def run(*arguments):
@@ -46,7 +46,7 @@ def test_the_command_shows_them(tmp_path):
         assert result.exit_code == 0, result.output
         return result.stdout
 
-    run("cognates", tmp_path / "words.tsv", tmp_path, "--held-out", 40)
+    run("cognates", tmp_path / "words.tsv", tmp_path, "--protocol", "published", "--held-out", 40)
     files = [tmp_path / f"{part}.tsv" for part in ("training", "validation", "test")]
     assert "seen before" in run("check", *files, "--words", tmp_path / "words.tsv")
     assert "seen before" not in run("check", *files)

@@ -27,7 +27,7 @@ def concept_of(string):
 
 
 def as_rows(pairs):
-    return list(zip(*vars(pairs).values(), strict=True))
+    return list(zip(*pairs.columns.values(), strict=True))
 
 
 def unordered(pairs):

@@ -96,6 +96,18 @@ def test_forms_with_cognate_sets(cldf, name):
     assert read_cldf(cldf / name) == HAND
 
 
+def test_words_of_cldf_do_not_lose_their_ids_and_the_names_of_their_concepts(tmp_path):
+    dataset = pytest.importorskip("pycldf").Wordlist.in_dir(tmp_path)
+    dataset.add_component("ParameterTable")
+    dataset.add_component("CognateTable")
+    dataset.write(
+        FormTable=[{"ID": "f1", "Language_ID": "L", "Parameter_ID": "c7", "Form": "f"}],
+        ParameterTable=[{"ID": "c7", "Name": "the hand"}],
+        CognateTable=[{"ID": "1", "Form_ID": "f1", "Cognateset_ID": "1"}],
+    )
+    assert [(word.id, word.concept, word.gloss) for word in read_cldf(tmp_path)] == [("f1", "c7", "the hand")]
+
+
 def change(path, *replacements):
     content = path.read_bytes()
     for old, new in replacements:

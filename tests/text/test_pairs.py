@@ -11,7 +11,7 @@ import pytest
 
 from nsed.errors import ArgumentError
 from nsed.text import Pairs
-from nsed.text.columns import MANY
+from nsed.text.columns import MANY, checked_column
 from nsed.text.pairs import parse_labels
 from nsed.text.texts import Texts
 
@@ -101,6 +101,20 @@ def test_polars_frames_and_columns():
         Pairs.of(frame["source"])
     with pytest.raises(ArgumentError, match="sources: got a table with"):
         Pairs.of_columns(frame, frame["target"])
+
+
+def test_a_lazy_frame_is_told_to_be_collected():
+    lazy = polars().LazyFrame(COLUMNS)
+    for given in (lambda: Pairs.of(lazy), lambda: checked_column(lazy, "sources")):
+        with pytest.raises(ArgumentError, match=r"got a LazyFrame, whose .* Collect it first: frame.collect"):
+            given()
+    assert list(Pairs.of(lazy.collect())) == ROWS
+
+
+def test_every_row_without_a_string_is_named():
+    frame = pd.DataFrame({"source": ["a", None, "b", float("nan")], "target": list("wxyz")})
+    with pytest.raises(ArgumentError, match=r"source: got None at place 1, .*dropna\(\).* 2 rows have none: 1, 3\."):
+        Pairs.of(frame)
 
 
 FORMS = {

@@ -5,8 +5,10 @@ import pyarrow.feather
 import pyarrow.parquet
 import pytest
 
+from nsed.datasets.word_list import read_word_list
 from nsed.errors import ArgumentError, DataError
 from nsed.text import read_pairs
+from nsed.text.readers import read_sources
 from nsed.text.readers.dictionaries import read_pronunciations
 
 
@@ -74,6 +76,16 @@ BAD = {
     "quotes": ("a.csv", 'a,"A\n', r"a\.csv:1: not readable as CSV: unexpected end of data"),
     "word alone": ("a.dict", "READ  R EH D\nWORD\n", r"a\.dict:2: expected a word and its phones, found 'WORD'"),
     "empty dict": ("a.dict", ";;; nothing\n", r"a\.dict: the file is empty"),
+    "a column twice": (
+        "a.tsv",
+        "source\ttarget\tlabel\tlabel\na\tA\t1\t0\n",
+        r"a\.tsv:1: several columns are named 'label', expected one; there are: source, target, label, label. Rename",
+    ),
+    "a column twice in csv": (
+        "a.csv",
+        "source,target,source\na,A,b\n",
+        r"a\.csv:1: several columns are named 'source'",
+    ),
     "not parquet": ("a.parquet", "a\tA\n", r"a\.parquet: cannot be read: "),
 }
 
@@ -122,6 +134,42 @@ def test_columns_are_chosen_by_name(write, name):
     assert pairs.labels == [True, False]
     with pytest.raises(DataError, match=r":1: no column named 'phones'; the header has: id, ipa, word, same"):
         read_pairs(path, columns=["word", "phones"])
+
+
+def test_a_column_that_is_there_twice_is_not_read_as_if_it_were_there_once(write):
+    path = write("a.tsv", "word\tipa\tword\na\tA\tb\n")
+    with pytest.raises(DataError, match=r"a\.tsv:1: several columns are named 'word', expected one"):
+        read_pairs(path, columns=["word", "ipa"])
+    with pytest.raises(DataError, match=r"a\.tsv:1: several columns are named 'word', expected one"):
+        read_sources(path, column="word")
+    with pytest.raises(DataError, match=r"words\.tsv:1: several columns are named 'TOKENS', expected one"):
+        read_word_list(write("words.tsv", "DOCULECT\tCONCEPT\tTOKENS\tTOKENS\tCOGID\nA\tb\tc\td\te\n"))
+    twice = pa.Table.from_arrays([pa.array(["a"])] * 3, names=["source", "target", "source"])
+    pyarrow.feather.write_feather(twice, path.with_suffix(".arrow"))
+    with pytest.raises(DataError, match=r"a\.arrow: several columns are named 'source', expected one"):
+        read_pairs(path.with_suffix(".arrow"))
+
+
+def test_further_columns_are_kept_where_they_are_wanted(write, tmp_path):
+    text = write("a.tsv", "source\ttarget\tid\t\tid\nab\tba\t1\tx\t2\n")
+    assert read_pairs(text).others is None
+    assert read_pairs(text, keep_others=True).others.to_pylist() == [{"id": "1", "column_4": "x", "id_5": "2"}]
+    bare = read_pairs(write("b.tsv", "ab\tba\t1\tnote\n"), keep_others=True)
+    assert (bare.labels, bare.others.to_pylist()) == ([True], [{"column_4": "note"}])
+    pyarrow.parquet.write_table(pa.table({"source": ["a"], "id": [7], "target": ["b"]}), tmp_path / "a.parquet")
+    typed = read_pairs(tmp_path / "a.parquet", keep_others=True)
+    assert typed.others.schema.field("id").type == pa.int64()
+    assert typed.chosen([0, 0]).others["id"].to_pylist() == [7, 7]
+
+
+def test_every_row_with_a_null_is_named_or_rejected(tmp_path):
+    source = pa.array(["a", None, "b", None], pa.string())
+    pyarrow.parquet.write_table(pa.table({"source": source, "target": list("wxyz")}), tmp_path / "a.parquet")
+    with pytest.raises(DataError, match=r"a\.parquet:2: column 'source': expected text, found None .2 rows .*: 2, 4"):
+        read_pairs(tmp_path / "a.parquet")
+    rejects = []
+    assert list(read_pairs(tmp_path / "a.parquet", on_reject=rejects.append)) == [("a", "w"), ("b", "y")]
+    assert [(reject.row, reject.cells) for reject in rejects] == [(2, ["None", "x"]), (4, ["None", "z"])]
 
 
 def test_a_dictionary_has_no_columns_to_choose(write):

@@ -151,7 +151,7 @@ class Lookup(PairScorer, TransducingModel):
 
     def contents(self, *, half: bool = False) -> Contents:
         """See `Model.contents`: the table."""
-        columns = {name: Texts.of(column) for name, column in vars(self.known).items() if column is not None}
+        columns = {name: Texts.of(column) for name, column in self.known.columns.items() if column is not None}
         tensors = {**to_tensors(columns), "counts": torch.from_numpy(self.counts)}
         return Contents(tensors=tensors, record={"criterion": self.criterion.record(), "pairs": len(self.known)})
 
@@ -202,7 +202,7 @@ def _counted(pairs: Pairs) -> tuple[Pairs, np.ndarray]:
     """Pair counts: each different pair once, and how often it occurs."""
     if not len(pairs):
         raise ArgumentError("pairs", got="no positive pair", expected="at least one to remember")
-    columns = {name: column for name, column in vars(pairs).items() if column is not None}
+    columns = {name: column for name, column in pairs.columns.items() if column is not None}
     counts = Counter(zip(*columns.values(), strict=True))
     different = zip(columns, zip(*counts, strict=True), strict=True)
     known = _pairs({name: Texts.of(column) for name, column in different})

@@ -17,20 +17,32 @@ from nsed.cli.arguments import (
     OnePair,
     Output,
     PairsPath,
-    RowFormat,
-    RowFormatOption,
     load_model,
     open_output,
     pairs_from,
-    write_rows,
 )
 from nsed.cli.console import out, progress_bar
+from nsed.cli.tables import (
+    Header,
+    OnError,
+    OnErrorOption,
+    Rejects,
+    RejectsFile,
+    RowFormatOption,
+    Table,
+    TableFile,
+    TableOutput,
+    answered,
+    other_columns,
+)
 from nsed.errors import ArgumentError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from nsed.models.transduction import Transduction
+    from nsed.text import Pairs
+    from nsed.text.readers.delimited import Sources
 
 
 def score(
@@ -38,19 +50,23 @@ def score(
     pairs: PairsPath = None,
     pair: OnePair = None,
     columns: Columns = None,
-    format_: RowFormatOption = RowFormat.TSV,
-    output: Output = None,
+    on_error: OnErrorOption = OnError.STOP,
+    rejects: RejectsFile = None,
+    format_: RowFormatOption = None,
+    header: Header = True,
+    output: TableFile = None,
 ) -> None:
     """Give each pair its log-probability: `source`, `target`, `score`.
 
     Of an edit distance that is log p(source, target), of a transducer or seq2seq log p(target | source), of a matcher
-    log alpha, of a cross-encoder and of stance the log-probability that the pair matches.
+    log alpha, of a cross-encoder and of stance the log-probability that the pair matches. The other columns of the
+    input follow.
     """
-    scorer, data = load_model(model), pairs_from(pairs, columns, pair)
+    written, rejected = TableOutput.of(output, format_, header), Rejects(on_error, rejects)
+    scorer, data = load_model(model), _kept_pairs(pairs, columns, pair, rejected, written)
     with progress_bar("scoring", len(data)) as bar:
         scores = scorer.score(data, on_batch=bar.advance)
-    rows = zip(data.sources, data.targets, scores.tolist(), strict=True)
-    write_rows(output, format_, ({"source": s, "target": t, "score": value} for s, t, value in rows))
+    written.write(_answered_pairs(data, {"score": scores.tolist()}))
 
 
 def match(
@@ -58,27 +74,60 @@ def match(
     pairs: PairsPath = None,
     pair: OnePair = None,
     columns: Columns = None,
-    format_: RowFormatOption = RowFormat.TSV,
-    output: Output = None,
+    on_error: OnErrorOption = OnError.STOP,
+    rejects: RejectsFile = None,
+    format_: RowFormatOption = None,
+    header: Header = True,
+    output: TableFile = None,
 ) -> None:
-    """Decide whether each pair matches: `source`, `target`, `match` (1 or 0), calibrated `probability`."""
+    """Decide whether each pair matches: `source`, `target`, `match` (1 or 0), calibrated `probability`.
+
+    The other columns of the input follow.
+    """
+    written, rejected = TableOutput.of(output, format_, header), Rejects(on_error, rejects)
     matcher = load_model(model)
     if not can(matcher, Capability.MATCH):
         expected = "a matcher, or another model of labelled pairs"
         raise ArgumentError("MODEL", got=f"{model}, which makes no decisions", expected=expected)
-    data = pairs_from(pairs, columns, pair)
+    data = _kept_pairs(pairs, columns, pair, rejected, written)
     with progress_bar("matching", len(data)) as bar:
         scores = matcher.score(data, on_batch=bar.advance)
-    answers = zip((scores >= matcher.threshold).tolist(), matcher.calibration.probability(scores).tolist(), strict=True)
-    rows = zip(data, answers, strict=True)
-    write_rows(
-        output,
-        format_,
-        ({"source": s, "target": t, "match": decision, "probability": p} for (s, t), (decision, p) in rows),
-    )
+    decisions, probabilities = scores >= matcher.threshold, matcher.calibration.probability(scores)
+    written.write(_answered_pairs(data, {"match": decisions.tolist(), "probability": probabilities.tolist()}))
 
 
-Sources = Annotated[Path, typer.Argument(help="File with a source per line; - is standard input.")]
+def _kept_pairs(
+    path: Path | None, columns: str | None, pair: tuple[str, str] | None, rejects: Rejects, output: TableOutput
+) -> Pairs:
+    """Pairs to answer, with all columns that the output is to have; what it cannot hold is refused now."""
+    try:
+        data = pairs_from(path, columns, pair, keep_others=True, on_reject=rejects.on_reject)
+    finally:
+        rejects.report()
+    output.check(_answered_pairs(data, {}))
+    return data
+
+
+def _answered_pairs(pairs: Pairs, answers: Table) -> Table:
+    return answered({"source": pairs.sources, "target": pairs.targets}, answers, other_columns(pairs))
+
+
+SourcesPath = Annotated[
+    Path,
+    typer.Argument(
+        help="File with a source per line, or a table, TSV, CSV, Parquet or Arrow, with a column of them, see "
+        "--column; - is standard input."
+    ),
+]
+SourceColumn = Annotated[
+    str | None,
+    typer.Option(
+        "--column",
+        "--columns",
+        help="Name of the source column of a table with a header; by default source, or the first.",
+        show_default=False,
+    ),
+]
 Text = Annotated[list[str] | None, typer.Option(help="A source instead of a file; repeatable.", show_default=False)]
 Nbest = Annotated[int, typer.Option(min=1, help="Targets per source, best first, a line each.")]
 Beam = Annotated[int | None, typer.Option(min=1, help="Prefixes followed at once; 1 is greedy, wider is slower.")]
@@ -98,33 +147,64 @@ OverridesPath = Annotated[
 
 def transduce(
     model: ModelPath,
-    sources: Sources = Path("-"),
+    sources: SourcesPath = Path("-"),
     text: Text = None,
+    column: SourceColumn = None,
     nbest: Nbest = 1,
     beam: Beam = None,
     sample: Sample = None,
     seed: Seed = 0,
     overrides: OverridesPath = None,
-    format_: RowFormatOption = RowFormat.TSV,
-    output: Output = None,
+    on_error: OnErrorOption = OnError.STOP,
+    rejects: RejectsFile = None,
+    format_: RowFormatOption = None,
+    header: Header = True,
+    output: TableFile = None,
 ) -> None:
     """Give each source its most probable target: `source`, `target`, `log_prob`.
 
     With `--overrides` a fourth column, `exception`, is 1 where the file gave the target; its `log_prob` is the model's
-    own. The model's targets follow, with `--nbest`.
+    own. The model's targets follow, with `--nbest`. The other columns of a table are kept, in each row of a source.
     """
+    written, rejected = TableOutput.of(output, format_, header), Rejects(on_error, rejects)
     transducer = _transducer(model, sample)
     if overrides is not None and sample is not None:
         raise ArgumentError("--overrides", got=overrides, expected="none beside --sample, which draws from the model")
-    strings = text or _lines(sources)
-    with progress_bar("transducing", len(strings), unit="words") as bar:
+    given = _sources(sources, text, column, rejected)
+    written.check(answered({"source": given.texts}, {}, given.others))
+    with progress_bar("transducing", len(given.texts), unit="words") as bar:
         if sample is None:
             options = {"nbest": nbest, "beam": beam, "overrides": overrides}
-            found = transducer.transduce(strings, **options, on_batch=bar.advance)
+            found = transducer.transduce(given.texts, **options, on_batch=bar.advance)
         else:
-            found = transducer.sample(strings, count=sample, seed=seed, on_batch=bar.advance)
-    answers = ((source, one) for source, best in zip(strings, found, strict=True) for one in best)
-    write_rows(output, format_, (_row(source, one, marked=overrides is not None) for source, one in answers))
+            found = transducer.sample(given.texts, count=sample, seed=seed, on_batch=bar.advance)
+    written.write(_answered_sources(given, found, marked=overrides is not None))
+
+
+def _sources(path: Path, text: list[str] | None, column: str | None, rejects: Rejects) -> Sources:
+    from nsed.text.readers import read_sources
+    from nsed.text.readers.delimited import Sources
+
+    if text:
+        if column is not None:
+            raise ArgumentError("--column", got=column, expected="nothing beside --text")
+        return Sources(text)
+    try:
+        return read_sources(path, column=column, on_reject=rejects.on_reject)
+    finally:
+        rejects.report()
+
+
+def _answered_sources(given: Sources, found: list[list[Transduction]], *, marked: bool) -> Table:
+    """Output rows: as many for each source as it has answers."""
+    import numpy as np
+
+    rows = np.array([row for row, best in enumerate(found) for _ in best], dtype=np.int64)
+    answers = [one for best in found for one in best]
+    mark = {"exception": [one.override for one in answers]} if marked else {}
+    named = {"target": [one.text for one in answers], "log_prob": [one.log_prob for one in answers], **mark}
+    others = None if given.others is None else given.others.take(rows)
+    return answered({"source": [given.texts[row] for row in rows.tolist()]}, named, others)
 
 
 def _transducer(path: Path, sample: int | None) -> Model:
@@ -134,18 +214,6 @@ def _transducer(path: Path, sample: int | None) -> Model:
     if sample is not None and not can(model, Capability.SAMPLE):
         raise ArgumentError("--sample", got=sample, expected="nothing: this model does not draw")
     return model
-
-
-def _row(source: str, answer: Transduction, *, marked: bool) -> dict[str, object]:
-    mark = {"exception": answer.override} if marked else {}
-    return {"source": source, "target": answer.text, "log_prob": answer.log_prob, **mark}
-
-
-def _lines(path: Path) -> list[str]:
-    from nsed.text.readers.lines import open_text
-
-    with open_text(path) as stream:
-        return [line.rstrip("\r\n") for line in stream]
 
 
 class ScriptFormat(StrEnum):

@@ -5,12 +5,12 @@ This file and those of the commands import what they work with when they work: h
 
 from __future__ import annotations
 
-import json
 import math
+import os
+import shutil
 import sys
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TextIO
 
@@ -19,7 +19,10 @@ import typer
 from nsed.errors import ArgumentError, DataError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from nsed.text import Pairs
+    from nsed.text.readers.delimited import Reject
 
 Model = Any
 """A model of any kind: `nsed.capabilities.can` says what may be asked of it."""
@@ -57,7 +60,14 @@ def load_model(path: Path) -> Model:
     return load(path)
 
 
-def pairs_from(path: Path | None, columns: str | None, pair: tuple[str, str] | None) -> Pairs:
+def pairs_from(
+    path: Path | None,
+    columns: str | None,
+    pair: tuple[str, str] | None,
+    *,
+    keep_others: bool = False,
+    on_reject: Callable[[Reject], None] | None = None,
+) -> Pairs:
     """Pairs that the user means: a file, or a single one."""
     from nsed.text import Pairs, read_pairs
 
@@ -69,7 +79,7 @@ def pairs_from(path: Path | None, columns: str | None, pair: tuple[str, str] | N
             raise ArgumentError("--columns", got=columns, expected="nothing beside --pair")
         return Pairs.of([pair])
     assert path is not None
-    return read_pairs(path, columns=split_columns(columns))
+    return read_pairs(path, columns=split_columns(columns), keep_others=keep_others, on_reject=on_reject)
 
 
 def split_columns(columns: str | None) -> list[str] | None:
@@ -77,50 +87,74 @@ def split_columns(columns: str | None) -> list[str] | None:
     return None if columns is None else [name.strip() for name in columns.split(",")]
 
 
+BINARY = (".parquet", ".arrow", ".feather")
+"""Endings of tables that are no text."""
+
+
 @contextmanager
 def open_output(path: Path | None) -> Iterator[TextIO]:
-    """Output stream: a file, or standard output."""
+    """Output stream of text: a file, which is there only when it is complete, or standard output."""
     if path is None:
         yield sys.stdout
         return
+    if path.suffix.lower() in BINARY:
+        expected = "the name of a text file: this output is no table that Parquet or Arrow could hold"
+        raise ArgumentError("--output", got=path, expected=expected)
+    with replacing(path) as beside, beside.open("w", encoding="utf-8", errors="backslashreplace") as stream:
+        yield stream
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[Path]:
+    """Path to write to instead of a file, whose place it takes when all is written: no half file is ever left.
+
+    What is no ordinary file, a device or a pipe, is written to as it is.
+    """
+    if path.is_relative_to("/dev") or (path.exists() and not path.is_file()):
+        with _told(path, ""):
+            yield path
+        return
+    final = path.resolve()
+    beside = final.with_name(f".{final.name}.{os.getpid()}.part")
+    left = "; what was there before is unchanged" if final.exists() else "; nothing is left under this name"
     try:
-        with path.open("w", encoding="utf-8", errors="backslashreplace") as stream:
-            yield stream
+        with _told(path, left):
+            yield beside
+            if final.exists():
+                shutil.copymode(final, beside)
+            beside.replace(final)
+    finally:
+        beside.unlink(missing_ok=True)
+
+
+@contextmanager
+def _told(path: Path, left: str) -> Iterator[None]:
+    """Errors of the system as those of a file: which, why, and what is left of it."""
+    try:
+        yield
+    except BrokenPipeError:
+        raise
     except OSError as error:
-        raise DataError(path, f"cannot be written: {error.strerror}") from None
+        raise DataError(path, f"cannot be written: {error.strerror or error}{left}") from None
 
 
 def write_tsv(stream: TextIO, rows: Iterable[Iterable[object]], *, otherwise: str = "") -> None:
     """Write TSV, tab-separated lines; `otherwise` is advice for text that cannot be written so."""
+    stream.writelines(tsv_lines(rows, otherwise=otherwise))
+
+
+def tsv_lines(rows: Iterable[Iterable[object]], *, otherwise: str = "") -> Iterator[str]:
+    """TSV lines of rows. Raises `ArgumentError`, with advice what to do otherwise, for text that no TSV can hold."""
     for row in rows:
         cells = [str(cell) for cell in row]
         for cell in cells:
             if not _FORBIDDEN.isdisjoint(cell):
                 expected = "text without tabs and line breaks, as TSV has it"
                 raise ArgumentError("output", got=repr(cell), expected=expected, advice=otherwise)
-        stream.write("\t".join(cells) + "\n")
+        yield "\t".join(cells) + "\n"
 
 
 _FORBIDDEN = frozenset("\t\n\r")
-
-
-class RowFormat(StrEnum):
-    """Output format of rows."""
-
-    TSV = "tsv"
-    JSON = "json"
-
-
-RowFormatOption = Annotated[RowFormat, typer.Option("--format", help="Tab-separated or JSON lines.")]
-
-
-def write_rows(output: Path | None, form: RowFormat, rows: Iterable[Mapping[str, object]]) -> None:
-    """Write rows that all have the same columns; TSV has them without names."""
-    with open_output(output) as stream:
-        if form is RowFormat.JSON:
-            stream.writelines(json.dumps(plain(row), ensure_ascii=False) + "\n" for row in rows)
-        else:
-            write_tsv(stream, (map(cell, row.values()) for row in rows), otherwise="Use --format json.")
 
 
 def plain(row: Mapping[str, object]) -> dict[str, object]:
@@ -131,7 +165,9 @@ def plain(row: Mapping[str, object]) -> dict[str, object]:
 
 
 def cell(value: object) -> str:
-    """TSV cell of a value: truth is 1 or 0, numbers have six digits."""
+    """TSV cell of a value: truth is 1 or 0, numbers have six digits, nothing is empty."""
     if isinstance(value, bool):
         return str(int(value))
+    if value is None:
+        return ""
     return f"{value:.6f}" if isinstance(value, float) else str(value)

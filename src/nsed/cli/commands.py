@@ -1,11 +1,12 @@
 """Command registry: where each command is, to be imported when it is called, and the first line of its help."""
 
 from collections.abc import Mapping
+from difflib import get_close_matches
 from pkgutil import resolve_name
 from typing import Any, Literal
 
 import typer
-from typer.core import TyperCommand
+from typer.core import TyperCommand, TyperGroup
 
 MARKUP: Literal["markdown"] = "markdown"
 
@@ -115,6 +116,23 @@ DATA_COMMANDS: Commands = {
     ),
 }
 """The commands of `nsed data`."""
+
+
+TYPING_ERROR = 0.75
+"""Similarity (of difflib) above which a name is taken for a misspelt one; 'link' and 'align' have 0.67."""
+
+
+class CommandGroup(TyperGroup):
+    """Command group: asked for a command that it lacks, it says so, and which there are."""
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """See `TyperGroup.resolve_command`."""
+        known = self.list_commands(ctx)
+        if args[0] not in known and not ctx.resilient_parsing:
+            close = get_close_matches(args[0], known, n=1, cutoff=TYPING_ERROR)
+            meant = f" Did you mean {close[0]!r}?" if close else ""
+            ctx.fail(f"There is no command {args[0]!r}.{meant} There are: {', '.join(known)}.")
+        return super().resolve_command(ctx, args)
 
 
 def add_commands(group: typer.Typer, commands: Commands) -> None:

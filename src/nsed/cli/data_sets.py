@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from importlib import util
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from rich import table as console
 from rich.markup import escape
-from rich.table import Table
 
-from nsed.cli.arguments import Columns, SymbolKind, open_output, split_columns, write_tsv
+from nsed.cli.arguments import Columns, SymbolKind, open_output, split_columns
 from nsed.cli.console import err, out, progress_bar
+from nsed.cli.tables import RowFormat, Table, TableOutput, answered, other_columns
 from nsed.errors import DataError
 
 if TYPE_CHECKING:
@@ -35,7 +36,7 @@ def list_sets(
     if name is not None:
         _show_card(name)
         return
-    table = Table("name", "what", "size", "licence", "where", box=None, pad_edge=False)
+    table = console.Table("name", "what", "size", "licence", "where", box=None, pad_edge=False)
     for each in DATASETS:
         dataset = DATASETS[each]
         table.add_row(each, *(escape(text) for text in (dataset.what, dataset.size, dataset.licence, _where(dataset))))
@@ -76,40 +77,27 @@ def export(
     from nsed.datasets import load
     from nsed.datasets.catalogue import DATASETS
 
-    write_parts(folder, load(name))
-    options = [
-        f"--{side}-symbols {kind}"
-        for side, kind in zip(("source", "target"), DATASETS[name].symbols, strict=True)
-        if kind != "graphemes"
-    ]
-    if options:
-        err.print(f"to train on them: {' '.join(options)}")
+    write_parts(folder, load(name), DATASETS[name].symbols)
 
 
-def write_parts(folder: Path, splits: Splits) -> None:
-    """Write the split as TSV: a file with a header for each part."""
-    from nsed.text.pairs import COLUMNS
-
+def write_parts(folder: Path, splits: Splits, symbols: tuple[SymbolKind, SymbolKind]) -> None:
+    """Write the split as TSV, a file with a header for each part, and say how to read what the strings are made of."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise DataError(folder, f"cannot be made: {error.strerror}") from None
     for name, pairs in splits._asdict().items():
-        header = [column for column, cells in zip(COLUMNS, _columns(pairs), strict=True) if cells is not None]
-        with open_output(folder / f"{name}.tsv") as stream:
-            write_tsv(stream, chain([header], pair_rows(pairs)))
+        TableOutput(folder / f"{name}.tsv", RowFormat.TSV, header=True).write(pair_table(pairs))
         typer.echo(f"{folder / name}.tsv: {len(pairs):,} pairs", err=True)
+    sides = zip(("source", "target"), symbols, strict=True)
+    options = [f"--{side}-symbols {kind}" for side, kind in sides if kind != "graphemes"]
+    if options:
+        err.print(f"to train on them: {' '.join(options)}")
 
 
-def pair_rows(pairs: Pairs) -> Iterator[tuple[object, ...]]:
-    """TSV rows of pairs: all columns that there are, labels as 1 and 0."""
-    return zip(*(column for column in _columns(pairs) if column is not None), strict=True)
-
-
-def _columns(pairs: Pairs) -> tuple[Sequence[object] | None, ...]:
-    """Columns in the order of `COLUMNS`."""
-    labels = None if pairs.labels is None else [int(label) for label in pairs.labels]
-    return pairs.sources, pairs.targets, labels, pairs.source_languages, pairs.target_languages
+def pair_table(pairs: Pairs) -> Table:
+    """Columns of pairs: source, target, and whatever else there is."""
+    return answered({"source": pairs.sources, "target": pairs.targets}, {}, other_columns(pairs))
 
 
 def _where(dataset: DataSet) -> str:

@@ -71,7 +71,7 @@ def evaluate(
     from nsed.text import read_pairs
 
     names, loaded = split_columns(columns), NamedModel(str(model), load_model(model))
-    data = read_pairs(pairs, columns=names)
+    data = read_pairs(pairs, columns=names, keep_others=True)
     wishes = Wishes(
         nbest=nbest,
         beam=beam,
@@ -93,9 +93,8 @@ def evaluate(
 def _groups(path: Path, data: Pairs, column: str | None) -> Groups | None:
     """Groups that the user names, or concepts where labelled pairs have them; a single group cannot be resampled."""
     from nsed.evaluate.report import Groups
-    from nsed.text.readers import read_column
 
-    found = read_column(path, column or CONCEPT) if column or data.labels is not None else None
+    found = column_of(data, column or CONCEPT) if column or data.labels is not None else None
     if column is None:
         return Groups(CONCEPT, found) if found and len(set(found)) > 1 else None
     if found is None:
@@ -103,6 +102,14 @@ def _groups(path: Path, data: Pairs, column: str | None) -> Groups | None:
     if len(set(found)) < 2:
         raise DataError(path, f"column {column!r}: found the one group {found[0]!r}, expected at least two to resample")
     return Groups(column, found)
+
+
+def column_of(data: Pairs, name: str) -> list[str] | None:
+    """Further column of a file of pairs, by its name in upper or lower case: a text for each pair; None without one."""
+    names = [] if data.others is None else [one for one in data.others.column_names if one.lower() == name.lower()]
+    if data.others is None or not names:
+        return None
+    return [str(value) for value in data.others.column(names[0]).to_pylist()]
 
 
 @contextmanager

@@ -1,5 +1,6 @@
 """Entry point of `nsed`: its groups of commands, and error handling, what happens when one of them fails."""
 
+import errno
 import io
 import os
 import sys
@@ -8,12 +9,13 @@ import warnings
 import typer
 
 from nsed import __version__
-from nsed.cli.commands import COMMANDS, DATA_COMMANDS, MARKUP, add_commands
+from nsed.cli.commands import COMMANDS, DATA_COMMANDS, MARKUP, CommandGroup, add_commands
 from nsed.cli.console import complain, show_warning
 from nsed.errors import NsedError
 
 app = typer.Typer(
     name="nsed",
+    cls=CommandGroup,
     help="Learn how strings turn into other strings, and show the edit operations.",
     no_args_is_help=True,
     rich_markup_mode=MARKUP,
@@ -21,6 +23,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 data = typer.Typer(
+    cls=CommandGroup,
     help="Data sets: those with names, others' formats; a check of any for leaks; reference alignments.",
     no_args_is_help=True,
 )
@@ -44,16 +47,44 @@ def options(
 
 
 def main() -> None:
-    """Run a command. Whatever nsed complains about becomes one readable message and exit status 2."""
+    """Run a command. Whatever nsed complains about becomes one readable message and exit status 2.
+
+    A closed pipe, whose reader, say `head`, has seen enough, is no fault: the command ends quietly, with status 0.
+    """
     warnings.showwarning = show_warning
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")  # a terminal that cannot show a symbol shows its number
     try:
-        app()
+        _run_to_the_end()
     except NsedError as error:
         complain(str(error))
         sys.exit(2)
-    except BrokenPipeError:  # the reader of our output, say `head`, has seen enough
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(1)
+    except OSError as error:
+        if error.errno not in FULL:
+            raise
+        complain(f"the output is not complete: {error.strerror}")
+        _drop_output()
+        sys.exit(2)
+
+
+FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+
+
+def _run_to_the_end() -> None:
+    """Run a command and write all of its output, unless nobody reads it any more."""
+    try:
+        app()
+    except SystemExit as status:
+        # typer and rich turn a closed pipe into status 1; what is still in the buffer may find it closed only now
+        closed = isinstance(status.__context__, BrokenPipeError)
+        try:
+            typer.echo(nl=False)  # flushes
+        except BrokenPipeError:
+            _drop_output()
+        sys.exit(0 if closed else status.code)
+
+
+def _drop_output() -> None:
+    """Lead standard output nowhere: Python flushes it once more when it exits, and would complain."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)

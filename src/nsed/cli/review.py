@@ -120,7 +120,7 @@ def words_or_pairs(path: Path, columns: list[str] | None) -> list[str] | Pairs:
     """Input type detection: pairs, if the file is of a kind that has columns, or if its first line has a tab."""
     from nsed.text import read_pairs
     from nsed.text.readers import READERS
-    from nsed.text.readers.delimited import TAB, Row, parse_rows
+    from nsed.text.readers.delimited import TAB, ReadOptions, parse_rows, tsv_rows
     from nsed.text.readers.lines import open_text
 
     ending = path.suffix.lower()
@@ -130,7 +130,7 @@ def words_or_pairs(path: Path, columns: list[str] | None) -> list[str] | Pairs:
         lines = [line.rstrip("\r\n") for line in stream]
     if columns is None and "\t" not in next(filter(None, lines), ""):
         return [line for line in lines if line]
-    return parse_rows(path, (Row(number, line.split("\t")) for number, line in enumerate(lines, 1)), columns, TAB)
+    return parse_rows(path, tsv_rows(lines), ReadOptions(columns), TAB)
 
 
 def _word_row(word: ReviewedWord) -> dict[str, object]:

@@ -10,12 +10,13 @@ import typer
 
 from nsed.capabilities import Capability, can
 from nsed.cli.arguments import Columns, Model, load_model, split_columns
-from nsed.cli.console import complain, err
+from nsed.cli.console import complain, err, warn
 from nsed.errors import ArgumentError, ModelFileError
 
 if TYPE_CHECKING:
     from nsed.cli.recipes import TrainingRequest
     from nsed.config import Config
+    from nsed.text import Pairs, StringConfig
 
 INTERRUPTED = 130
 """SIGINT exit status, after Ctrl-C, as shells have it."""
@@ -44,10 +45,13 @@ ValidationPairs = Annotated[
 ]
 SourceSymbols = Annotated[
     str | None,
-    typer.Option(help="What sources are made of: graphemes, tokens between spaces, or letters (of tokens)."),
+    typer.Option(
+        help="What sources are made of: graphemes, tokens between spaces, or letters (of tokens). By default tokens "
+        "where they are segments with spaces between them, say phones, as is then said; else graphemes."
+    ),
 ]
 TargetSymbols = Annotated[
-    str | None, typer.Option(help="What targets are made of; by default graphemes, in a .dict tokens.")
+    str | None, typer.Option(help="What targets are made of; by default as for sources, in a .dict tokens.")
 ]
 ConfigPath = Annotated[Path | None, typer.Option(help="YAML file with settings; see --print-config.")]
 Settings = Annotated[
@@ -110,8 +114,10 @@ def train(
         expected = "a file to learn from and a folder for the model"
         raise ArgumentError("PAIRS and OUTPUT", got="one of them" if pairs else "nothing", expected=expected)
     names = split_columns(columns)
-    checked = read_pairs(validation, columns=names) if validation else None
-    request = TrainingRequest(read_pairs(pairs, columns=names), checked, settings, output, resume, start)
+    data, checked = read_pairs(pairs, columns=names), read_pairs(validation, columns=names) if validation else None
+    if tokens := _tokens_in(data, settings, values):
+        settings = from_mapping(type(settings), {**values, **tokens}, where=str(config or "settings"))
+    request = TrainingRequest(data, checked, settings, output, resume, start)
     if not resume:
         _prepare(output, settings, keep=not overwrite)
     try:
@@ -155,7 +161,26 @@ def _suggested(pairs: Path | None, start: Model | None) -> dict[str, Any]:
 
     if start is not None:
         return asdict(start.fine_tuning_settings)
-    return {"target_symbols": reader_for(pairs).target_symbols} if pairs else {}
+    kind = reader_for(pairs).target_symbols if pairs else "graphemes"
+    return {} if kind == "graphemes" else {"target_symbols": kind}
+
+
+def _tokens_in(data: Pairs, settings: StringConfig, values: dict[Any, Any]) -> dict[str, str]:
+    """Symbol kinds that nobody chose, where strings are segments with spaces between them: tokens, which is said."""
+    from nsed.text.symbols import looks_segmented
+    from nsed.text.texts import Texts
+
+    columns = {"source_symbols": data.sources, "target_symbols": data.targets}
+    open_ = [name for name in columns if name not in values and getattr(settings, name) == "graphemes"]
+    found = [name for name in open_ if looks_segmented(Texts.of(columns[name]).different)]
+    if found:
+        sides = " and ".join(f"{name.removesuffix('_symbols')}s" for name in found)
+        options = " ".join(f"--{name.replace('_', '-')} tokens" for name in found)
+        warn(
+            f"{sides} are segments with spaces between them, and read as tokens ({options}); as graphemes, the spaces "
+            "would be symbols too"
+        )
+    return dict.fromkeys(found, "tokens")
 
 
 def _values(

@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+from nsed.cli.arguments import open_output
 from nsed.datasets.leaks import Controls, check_leaks
 from nsed.datasets.splits import Splits
 from nsed.evaluate.report import Caution, Figure
@@ -23,7 +24,8 @@ def write_controls(folder: Path, splits: Splits, *, protocol: str) -> None:
     leaks = {overlap.later: overlap.leaks for overlap in report.overlaps if overlap.earlier == report.parts[0].part}
     parts = {each.part: {"leaks": leaks[each.part], **_scores(each)} for each in report.controls}
     text = json.dumps({"protocol": protocol, "parts": parts}, indent=1)
-    (folder / CONTROLS_FILE).write_text(text + "\n", encoding="utf-8")
+    with open_output(folder / CONTROLS_FILE) as stream:
+        stream.write(text + "\n")
 
 
 def cautions_of(pairs: Path) -> tuple[Caution, ...]:

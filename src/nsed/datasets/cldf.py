@@ -30,16 +30,15 @@ def read_cldf(path: str | Path) -> list[Word]:
     """Read a CLDF Wordlist: the words that are in a cognate set, in the order of the sets' table.
 
     `path` is the metadata file (`...-metadata.json`), or a folder with one. Languages and concepts are called by their
-    identifiers. A form in several cognate sets is as many words; a form in none is left out. Without segments, the
-    grapheme clusters of the form are the tokens.
+    identifiers; a table of concepts has their glosses. A form in several cognate sets is as many words; a form in none
+    is left out. Without segments, the grapheme clusters of the form are the tokens.
 
     Raises `NsedError` where `pycldf` is not installed and `DataError`, with file and line, for bad data.
     """
     dataset = _dataset(Path(path))
-    if COGNATES not in dataset:
-        return list(_words_of_forms(dataset))
-    forms = _forms(dataset)
-    return list(_words_of_sets(dataset, forms))
+    words = _words_of_sets(dataset, _forms(dataset)) if COGNATES in dataset else _words_of_forms(dataset)
+    glosses = _names(dataset, PARAMETERS)
+    return [word._replace(gloss=glosses.get(word.concept, "")) for word in words]
 
 
 def read_cldf_table(path: str | Path) -> WordTable:
@@ -145,9 +144,9 @@ def _words_of_forms(dataset: Any) -> Iterator[Word]:
         message = f"neither a {COGNATES} nor cognate sets in the {FORMS}: there are no classes to learn from"
         raise DataError(dataset.directory, message)
     for path, row in _rows(dataset, FORMS, *FORM_COLUMNS, "cognatesetReference"):
-        _, *cells, cognate_set = row.cells
+        identifier, *cells, cognate_set = row.cells
         if cognate_set:
-            yield _word(dataset, path, Row(row.line, [*cells, cognate_set]))
+            yield _word(dataset, path, Row(row.line, [*cells, cognate_set]))._replace(id=identifier)
 
 
 def _words_of_sets(dataset: Any, forms: dict[str, list[str]]) -> Iterator[Word]:
@@ -155,7 +154,7 @@ def _words_of_sets(dataset: Any, forms: dict[str, list[str]]) -> Iterator[Word]:
         form, cognate_set = row.cells
         if form not in forms:
             raise DataError(path, f"there is no form {form!r} in the {FORMS}", line=row.line)
-        yield _word(dataset, path, Row(row.line, [*forms[form], cognate_set]))
+        yield _word(dataset, path, Row(row.line, [*forms[form], cognate_set]))._replace(id=form)
 
 
 def _forms(dataset: Any) -> dict[str, list[str]]:

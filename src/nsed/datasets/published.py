@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from nsed.datasets.splits import Splits, pairs_of
+from nsed.datasets.splits import Splits, pairs_of, provenance
 from nsed.datasets.word_list import Word
 from nsed.errors import ArgumentError
 from nsed.text import Pairs
@@ -109,6 +109,7 @@ def _compact_pairs(words: list[Word], rows: np.ndarray, labels: np.ndarray) -> P
         labels.tolist(),
         column(languages, source),
         column(languages, target),
+        provenance(words, rows),
     )
 
 

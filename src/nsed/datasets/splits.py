@@ -8,6 +8,7 @@ from random import Random
 from typing import NamedTuple
 
 import numpy as np
+import pyarrow as pa
 
 from nsed.datasets.word_list import Word
 from nsed.errors import ArgumentError, NsedError
@@ -36,7 +37,27 @@ def pairs_of(words: list[Word], rows: np.ndarray, labels: np.ndarray | None = No
         None if labels is None else labels.tolist(),
         [word.language for word in sources],
         [word.language for word in targets],
+        provenance(words, rows),
     )
+
+
+def provenance(words: list[Word], rows: np.ndarray) -> pa.Table | None:
+    """Where the words of pairs are from: their identifiers, concepts and glosses; one column where both have the same.
+
+    >>> words = [Word("Dutch", "hand", "h ɑ n t", "1", "7"), Word("German", "hand", "h a n t", "1", "9")]
+    >>> provenance(words, np.array([[0, 1]])).to_pylist()
+    [{'source_id': '7', 'target_id': '9', 'concept': 'hand'}]
+    """
+    found: dict[str, pa.Array] = {}
+    for name in ("id", "concept", "gloss"):
+        values = pa.array([getattr(word, name) for word in words], pa.large_string())
+        source, target = (values.take(pa.array(places)) for places in rows.T)
+        if name != "id" and source.equals(target):
+            found[name] = source
+        else:
+            found |= {f"source_{name}": source, f"target_{name}": target}
+    known = {name: column for name, column in found.items() if any(column.unique().to_pylist())}
+    return pa.table(known) if known else None
 
 
 VALIDATION, TEST = 0.05, 0.1

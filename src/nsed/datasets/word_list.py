@@ -15,11 +15,16 @@ CONCEPTS = ("CONCEPT", "GLOSS", "MEANING")
 TOKENS = ("TOKENS", "SEGMENTS")
 TRANSCRIPTIONS = ("IPA", "TRANSCRIPTION", "FORM")
 CLASSES = "COGID"
+IDENTIFIERS = ("ID",)
+GLOSSES = ("GLOSS", "CONCEPT_NAME", "CONCEPTICON_GLOSS", "ENGLISH")
 _BLOCK = re.compile(r"<(\w+)[^>\t]*>$")
 
 
 class Word(NamedTuple):
-    """Word list row: a word of a language for a concept; words of one cognate class have one origin."""
+    """Word list row: a word of a language for a concept; words of one cognate class have one origin.
+
+    The identifier and the gloss say where it is from: two rows that differ in them alone are the same word.
+    """
 
     language: str
     concept: str
@@ -27,6 +32,19 @@ class Word(NamedTuple):
     """Tokens: its sounds, with spaces between them."""
     cognate_class: str
     """Cognate class; empty where nobody said."""
+    id: str = ""
+    """Identifier of the row, if it has one."""
+    gloss: str = ""
+    """Gloss: the concept in words, where the list calls it by something else."""
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, tuple) and self[:4] == other[:4]
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
+    def __hash__(self) -> int:
+        return hash(self[:4])
 
 
 class WordTable(NamedTuple):
@@ -52,6 +70,14 @@ class WordTable(NamedTuple):
         needed = len(columns) if all_classes else 3
         return [checked_word(self.path, row, segmented=segmented, needed=needed) for row in found]
 
+    def provenance(self) -> Iterator[tuple[str, str]]:
+        """Identifier and gloss of each word; empty where the list has no such column, or none beside the concept."""
+        names = [next(filter(self.has_column, known), "") for known in (CONCEPTS, IDENTIFIERS, GLOSSES)]
+        wanted = [name for name in names[1:] if name not in ("", names[0])]
+        for row in named_columns(self.path, iter([self.header, *self.rows]), [[n] for n in wanted], separator=TAB):
+            cells = dict(zip(wanted, row.cells, strict=True))
+            yield cells.get(names[1], ""), cells.get(names[2], "")
+
 
 def read_word_list(path: str | Path, *, class_column: str = CLASSES) -> list[Word]:
     """Read the words of a tab-separated file with a header.
@@ -63,7 +89,9 @@ def read_word_list(path: str | Path, *, class_column: str = CLASSES) -> list[Wor
     `class_column` says which classes: in the Austro-Asiatic list `COGNATE_CLASS` counts within a concept, so that only
     `COGID` tells words of one origin. Raises `DataError`, with file and line.
     """
-    return read_word_table(path).words(class_column)
+    table = read_word_table(path)
+    rows = zip(table.words(class_column), table.provenance(), strict=True)
+    return [word._replace(id=identifier, gloss=gloss) for word, (identifier, gloss) in rows]
 
 
 def read_word_table(path: str | Path) -> WordTable:

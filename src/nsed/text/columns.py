@@ -37,6 +37,14 @@ class PandasFrame(Protocol):
 
 
 @runtime_checkable
+class LazyFrame(Protocol):
+    """Lazy frame protocol: a query, as polars' `LazyFrame` is, which has rows once it is collected."""
+
+    def collect(self) -> object:
+        """Compute the frame."""
+
+
+@runtime_checkable
 class TypedColumn(Protocol):
     """Typed column protocol: knows the type of its elements, as pandas', polars' and numpy's do."""
 
@@ -68,6 +76,13 @@ def is_column(values: object) -> bool:
     if isinstance(values, np.ndarray):
         return values.ndim == 1
     return isinstance(values, pa.Array | pa.ChunkedArray | TypedColumn) and not isinstance(values, PandasFrame)
+
+
+def refuse_lazy(values: object, name: str) -> None:
+    """Raise `ArgumentError` for a lazy frame: nobody but the caller can say when a query is to be run."""
+    if isinstance(values, LazyFrame) and not isinstance(values, ArrowStream | ArrowArray | Iterable):
+        got = f"a {type(values).__name__}, whose rows are not computed yet"
+        raise ArgumentError(name, got=got, expected="a frame or a column", advice="Collect it first: frame.collect().")
 
 
 def is_table(values: object) -> TypeGuard[TableLike]:
@@ -151,6 +166,7 @@ def checked_column(column: object, name: str, *, expected: str = "a list of stri
     """Validated column, which can be read twice. Raises `ArgumentError` for a single string, a frame, or no column."""
     if isinstance(column, str):
         raise ArgumentError(name, got=repr(column), expected=expected)
+    refuse_lazy(column, name)
     if isinstance(column, PandasFrame):
         raise not_one_column(name, column.columns)
     if isinstance(column, ArrowStream | ArrowArray):
@@ -198,8 +214,25 @@ def encode_rows(column: Column) -> tuple[list[Any], np.ndarray]:
 
 def no_string(name: str, values: Iterable[object], kind: str = "") -> ArgumentError:
     """Error for the first value that is no string, with its place and what can be done about it."""
-    place, value = next((place, value) for place, value in enumerate(values) if kind or not isinstance(value, str))
-    return ArgumentError(name, got=f"{value!r} at place {place}{kind}", expected="a string", advice=_advice(value))
+    everything = list(values)
+    places = [place for place, value in enumerate(everything) if kind or not isinstance(value, str)]
+    value, advice = everything[places[0]], _advice(everything[places[0]])
+    if 1 < len(places) < len(everything):
+        advice += f" {rows_named(np.array(places))}."
+    return ArgumentError(name, got=f"{value!r} at place {places[0]}{kind}", expected="a string", advice=advice)
+
+
+SHOWN_ROWS = 10
+
+
+def rows_named(rows: np.ndarray) -> str:
+    """Row numbers in words, of many the first ones.
+
+    >>> rows_named(np.arange(20))
+    '20 rows have none: 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, ...'
+    """
+    shown = ", ".join(map(str, rows[:SHOWN_ROWS].tolist()))
+    return f"{len(rows):,} rows have none: {shown}{', ...' if len(rows) > SHOWN_ROWS else ''}"
 
 
 def _advice(value: object) -> str:

@@ -20,6 +20,7 @@ from nsed.text.columns import (
     lone_column,
     no_string,
     pick_columns,
+    refuse_lazy,
     to_arrow,
 )
 from nsed.text.texts import Texts
@@ -44,6 +45,8 @@ class Pairs:
     source_languages: Sequence[str] | None = None
     """Source languages, or any other category of strings: a dialect, a data source."""
     target_languages: Sequence[str] | None = None
+    others: pa.Table | None = None
+    """Further columns of the table that the pairs are from, say ids and glosses; no model looks at them."""
 
     def __post_init__(self) -> None:
         for name, column in vars(self).items():
@@ -75,6 +78,7 @@ class Pairs:
         """
         if isinstance(pairs, Pairs):
             return pairs if labels is None else replace(pairs, labels=parse_labels(labels))
+        refuse_lazy(pairs, "pairs")
         if is_table(pairs):
             return cls.of_table(pairs, labels)
         if isinstance(pairs, np.ndarray) and pairs.ndim == 2 and pairs.shape[1] == 2:
@@ -129,6 +133,11 @@ class Pairs:
     def __iter__(self) -> Iterator[tuple[str, str]]:
         return zip(self.sources, self.targets, strict=True)
 
+    @property
+    def columns(self) -> "dict[str, Sequence[Any] | None]":
+        """Columns that models learn from, by their names here; None for one that there is not."""
+        return {name: column for name, column in vars(self).items() if name != "others"}
+
     def positives(self) -> "Pairs":
         """Positive pairs, those that match; all of them where there are no labels."""
         if self.labels is None:
@@ -137,8 +146,9 @@ class Pairs:
 
     def chosen(self, rows: Sequence[int]) -> "Pairs":
         """Selected pairs, with all that is known of them."""
-        columns = {name: column for name, column in vars(self).items() if column is not None}
-        return replace(self, **{name: [column[row] for row in rows] for name, column in columns.items()})
+        columns = {name: column for name, column in self.columns.items() if column is not None}
+        others = None if self.others is None else self.others.take(pa.array(rows, pa.int64()))
+        return replace(self, others=others, **{name: [column[row] for row in rows] for name, column in columns.items()})
 
 
 PairsLike: TypeAlias = Pairs | TableLike | Iterable[Iterable[str]] | Iterable[Mapping[str, str]]

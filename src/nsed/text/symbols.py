@@ -3,7 +3,7 @@
 import unicodedata
 from collections.abc import Iterable
 from dataclasses import dataclass
-from itertools import chain
+from itertools import chain, islice
 from typing import Literal
 
 from nsed.config import Config, bounded
@@ -53,6 +53,27 @@ class SymbolSplitter:
     def join(self, symbols: Iterable[str]) -> str:
         """The string of some symbols; of letters, without the spaces that there may have been."""
         return (" " if self.kind == "tokens" else "").join(symbols)
+
+
+TOKEN_LENGTH, TOKEN_SHARE, SAMPLE = 2.5, 0.9, 1000
+"""Graphemes of a token at most, on average, in strings of segments; how many of the strings have a space; how many are
+looked at."""
+
+
+def looks_segmented(texts: Iterable[str]) -> bool:
+    """Segment detection: whether strings are tokens between spaces, say phones, rather than words or names.
+
+    So they are where nearly all that have more than one grapheme have a space, and their tokens are short.
+
+    >>> looks_segmented(["h ɑ n t", "v u t", "ɛ j"]), looks_segmented(["N AY IY1 V"]), looks_segmented(["Anna Lee"])
+    (True, True, False)
+    """
+    long = [text.split() for text in islice(texts, SAMPLE) if len(split_graphemes(text)) > 1]
+    tokens = list(chain.from_iterable(long))
+    spaced = sum(len(text) > 1 for text in long)
+    if not spaced or spaced < TOKEN_SHARE * len(long):
+        return False
+    return sum(len(split_graphemes(token)) for token in tokens) <= TOKEN_LENGTH * len(tokens)
 
 
 @dataclass(frozen=True)

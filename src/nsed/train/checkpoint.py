@@ -50,9 +50,9 @@ def differences(before: Mapping[str, str], now: Mapping[str, str]) -> list[str]:
 
 
 def hash_of(pairs: Pairs) -> str:
-    """Data hash: SHA-256 of all columns."""
+    """Data hash: SHA-256 of all columns that are learned from."""
     digest = hashlib.sha256()
-    for name, column in vars(pairs).items():
+    for name, column in pairs.columns.items():
         digest.update(f"\1{name}".encode())
         for value in column or ():
             digest.update(f"\0{value}".encode("utf-8", "surrogatepass"))

@@ -7,30 +7,37 @@ from typing import NamedTuple
 from nsed.errors import ArgumentError, DataError
 from nsed.registry import Registry
 from nsed.text.pairs import Pairs
-from nsed.text.readers.delimited import read_csv, read_csv_column, read_tsv, read_tsv_column
+from nsed.text.readers.delimited import (
+    ReadOptions,
+    Reject,
+    Sources,
+    read_csv,
+    read_csv_sources,
+    read_line_sources,
+    read_tsv,
+)
 from nsed.text.readers.dictionaries import read_cmudict
 from nsed.text.readers.lines import STDIN
-from nsed.text.readers.parquet import read_arrow, read_arrow_column, read_parquet, read_parquet_column
+from nsed.text.readers.parquet import read_arrow, read_arrow_sources, read_parquet, read_parquet_sources
 from nsed.text.symbols import SymbolKind
 
 
 class Reader(NamedTuple):
     """File reader: how to read a kind of file, and what its targets are made of unless the user says otherwise."""
 
-    read: Callable[[Path, Sequence[str] | None], Pairs]
+    read: Callable[[Path, ReadOptions], Pairs]
+    read_sources: Callable[[Path, ReadOptions], Sources] = read_line_sources
     target_symbols: SymbolKind = "graphemes"
-    column: Callable[[Path, str], list[str] | None] = lambda path, name: None
-    """One more column of such a file, by its name."""
 
 
 READERS: Registry[Reader] = Registry("file ending")
 for _ending in (".tsv", ".txt"):
-    READERS.register(_ending, Reader(read_tsv, column=read_tsv_column))
-READERS.register(".csv", Reader(read_csv, column=read_csv_column))
+    READERS.register(_ending, Reader(read_tsv))
+READERS.register(".csv", Reader(read_csv, read_csv_sources))
 READERS.register(".dict", Reader(read_cmudict, target_symbols="tokens"))
-READERS.register(".parquet", Reader(read_parquet, column=read_parquet_column))
+READERS.register(".parquet", Reader(read_parquet, read_parquet_sources))
 for _ending in (".arrow", ".feather"):
-    READERS.register(_ending, Reader(read_arrow, column=read_arrow_column))
+    READERS.register(_ending, Reader(read_arrow, read_arrow_sources))
 
 
 def reader_for(path: str | Path) -> Reader:
@@ -43,24 +50,37 @@ def reader_for(path: str | Path) -> Reader:
     return READERS[ending]
 
 
-def read_pairs(path: str | Path, *, columns: Sequence[str] | None = None) -> Pairs:
+def read_pairs(
+    path: str | Path,
+    *,
+    columns: Sequence[str] | None = None,
+    keep_others: bool = False,
+    on_reject: Callable[[Reject], None] | None = None,
+) -> Pairs:
     """Read pairs of strings from a file: TSV, CSV, CMUdict `.dict`, Parquet or Arrow; `-` is TSV on standard input.
 
     `columns` names the source, the target, optionally the label, and with it optionally the two language columns of a
     file with a header. Without it, text files have source, target and perhaps label in this order; a header and Parquet
-    columns may have the names source, target, label, source_language and target_language.
+    columns may have the names source, target, label, source_language and target_language. Further columns become
+    `Pairs.others` with `keep_others`.
 
-    Raises `DataError`, with file and line.
+    Raises `DataError`, with file and line, at the first row that cannot be used: too few or too many columns, a null, a
+    label that is none. With `on_reject` such rows are left out, and it is told of each.
     """
     if columns is not None and len(columns) not in (2, 3, 5):
         expected = "the names of 2, 3 or 5: source, target, label, the language of the source and of the target"
         raise ArgumentError("columns", got=", ".join(columns), expected=expected)
-    return reader_for(path).read(Path(path), columns)
+    return reader_for(path).read(Path(path), ReadOptions(columns, keep_others, on_reject))
 
 
-def read_column(path: str | Path, name: str) -> list[str] | None:
-    """Column of a file of pairs, whatever it holds, by its name in upper or lower case: a text for each pair.
+def read_sources(
+    path: str | Path, *, column: str | None = None, on_reject: Callable[[Reject], None] | None = None
+) -> Sources:
+    """Read sources from a file: one per line, or a column of TSV, CSV, Parquet or Arrow; `-` is standard input.
 
-    None where there is no such column, or where it cannot be read beside the pairs: of standard input.
+    The column is the one that is named, else `source`, else the first of a text file. What has no ending of a table and
+    no tab in its first line is lines. Raises `DataError`, as `read_pairs` does.
     """
-    return None if Path(path) == STDIN else reader_for(path).column(Path(path), name)
+    ending = Path(path).suffix.lower()
+    read = READERS[ending].read_sources if ending in READERS else read_line_sources
+    return read(Path(path), ReadOptions(None if column is None else [column], True, on_reject))

@@ -1,10 +1,12 @@
-"""TSV and CSV of two or three columns: source, target and, optionally, label."""
+"""TSV and CSV of pairs, in two or three columns or below a header, and of sources; further columns on demand."""
 
 import csv
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
+
+import pyarrow as pa
 
 from nsed.errors import DataError
 from nsed.text.pairs import COLUMNS, LABELS, Pairs, parse_label, present
@@ -28,62 +30,160 @@ class Separator(NamedTuple):
 TAB, COMMA = Separator("\t", "tab"), Separator(",", "comma")
 
 
-def read_tsv(path: Path, columns: Sequence[str] | None = None) -> Pairs:
+class Reject(NamedTuple):
+    """Rejected row: its number in the file, why it cannot be used, and its cells as text."""
+
+    row: int
+    reason: str
+    cells: list[str]
+
+
+class ReadOptions(NamedTuple):
+    """Reading options: what a caller may say about a table."""
+
+    columns: Sequence[str] | None = None
+    """Names of the source and target columns (and of label and languages) of a table with a header."""
+    keep_others: bool = False
+    """Whether further columns are kept, as `Pairs.others`."""
+    on_reject: Callable[[Reject], None] | None = None
+    """Told of every row that cannot be used, which is then left out; None: the first one raises `DataError`."""
+
+    def reject(self, error: DataError, cells: list[str]) -> None:
+        """Reject a row, if that is wanted; else raise what is wrong with it."""
+        if self.on_reject is None or error.line is None:
+            raise error
+        self.on_reject(Reject(error.line, error.reason, cells))
+
+
+class Sources(NamedTuple):
+    """Sources of a table or of lines, and the further columns of the table."""
+
+    texts: Sequence[str]
+    others: pa.Table | None = None
+
+
+def read_tsv(path: Path, options: ReadOptions) -> Pairs:
     """Read TSV, tab-separated; quotes are ordinary characters."""
     with open_text(path) as stream:
-        return parse_rows(path, _tsv_rows(stream), columns, TAB)
+        return parse_rows(path, tsv_rows(stream), options, TAB)
 
 
-def read_csv(path: Path, columns: Sequence[str] | None = None) -> Pairs:
+def read_csv(path: Path, options: ReadOptions) -> Pairs:
     """Read CSV, comma-separated, with the usual quoting."""
     with open_text(path) as stream:
-        return parse_rows(path, csv_rows(path, stream), columns, COMMA)
+        return parse_rows(path, csv_rows(path, stream), options, COMMA)
 
 
-def read_tsv_column(path: Path, name: str) -> list[str] | None:
-    """Cells of the TSV column of this name, a cell for each pair; None where no header has it."""
+def read_csv_sources(path: Path, options: ReadOptions) -> Sources:
+    """Read the sources of a CSV file."""
     with open_text(path) as stream:
-        return _column(_tsv_rows(stream), name)
+        return parse_sources(path, csv_rows(path, stream), options, COMMA)
 
 
-def read_csv_column(path: Path, name: str) -> list[str] | None:
-    """Cells of the CSV column of this name, see `read_tsv_column`."""
+def read_line_sources(path: Path, options: ReadOptions) -> Sources:
+    """Read sources, one per line; of TSV, which has a tab in its first line or a column that is named, its sources."""
     with open_text(path) as stream:
-        return _column(csv_rows(path, stream), name)
+        lines = [line.rstrip("\r\n") for line in stream]
+    if options.columns is None and TAB.character not in next(filter(None, lines), ""):
+        return Sources(lines)
+    return parse_sources(path, tsv_rows(lines), options, TAB)
 
 
-def _column(rows: Iterator[Row], name: str) -> list[str] | None:
-    kept = (row for row in rows if row.cells not in ([], [""]))
-    header = next(kept, None)
-    if header is None or not has_column(header, name):
-        return None
-    place = _lower(header).index(name.lower())
-    return [row.cells[place].strip() for row in kept]
-
-
-def parse_rows(path: Path, rows: Iterable[Row], columns: Sequence[str] | None, separator: Separator) -> Pairs:
+def parse_rows(path: Path, rows: Iterable[Row], options: ReadOptions, separator: Separator) -> Pairs:
     """Parse pairs from rows of text.
 
     A first row that begins with `source target` is a header; `label` and the two languages are found by their names,
-    and other columns are left alone. With `columns` (the names that these columns have in the file) the first row must
-    be a header that has them.
+    and other columns are left alone unless they are wanted. With `columns` (the names that these columns have in the
+    file) the first row must be a header that has them.
     """
+    first, rest = _first_row(path, rows, "source and target")
+    header = options.columns is not None or _is_header(first)
+    chosen = _named(path, first, options.columns) if options.columns else _pair_columns(path, first, separator)
+    layout = Layout(path, first, header, chosen, separator)
+    texts, others = _columns(layout, rest if header else chain([first], rest), options)
+    labels = [bool(parse_label(text)) for text in texts[2]] if len(chosen) > 2 else None
+    one, other = texts[3:] or (None, None)
+    return Pairs(texts[0], texts[1], labels, one, other, others)
+
+
+def parse_sources(path: Path, rows: Iterable[Row], options: ReadOptions, separator: Separator) -> Sources:
+    """Parse sources from rows of text, with all other columns.
+
+    The column of that name in `columns`; else the column `source`; else, where there is no header, the first.
+    """
+    first, rest = _first_row(path, rows, "sources")
+    header = options.columns is not None or COLUMNS[0] in _lower(first)
+    if options.columns:
+        chosen = _named(path, first, options.columns)
+    else:
+        chosen = [_place(path, first, COLUMNS[:1]) if header else 0]
+    layout = Layout(path, first, header, chosen, separator)
+    texts, others = _columns(layout, rest if header else chain([first], rest), options)
+    return Sources(texts[0], others)
+
+
+def _first_row(path: Path, rows: Iterable[Row], what: str) -> tuple[Row, Iterator[Row]]:
     kept = (row for row in rows if row.cells not in ([], [""]))
     first = next(kept, None)
     if first is None:
-        raise DataError(path, "the file is empty; expected lines with source and target")
-    chosen = _chosen(path, first, columns, separator)
-    body = kept if columns is not None or _is_header(first) else chain([first], kept)
-    picked = [(row.line, _pick(path, row, first, chosen, separator)) for row in body]
-    if not picked:
-        raise only_a_header(path, first, "pair", separator)
-    texts: list[list[str]] = [[cells[place] for _, cells in picked] for place in range(len(chosen))]
-    labels = [_label(path, line, cells[2]) for line, cells in picked] if len(chosen) > 2 else None
-    return Pairs(texts[0], texts[1], labels, *texts[3:])
+        raise DataError(path, f"the file is empty; expected lines with {what}")
+    return first, kept
 
 
-def _tsv_rows(stream: Iterable[str]) -> Iterator[Row]:
-    return (Row(number, line.rstrip("\r\n").split("\t")) for number, line in enumerate(stream, start=1))
+class Layout(NamedTuple):
+    """Table layout: its first row, whether that is a header, and which columns are wanted."""
+
+    path: Path
+    first: Row
+    header: bool
+    chosen: list[int]
+    separator: Separator
+
+
+def _columns(layout: Layout, rows: Iterable[Row], options: ReadOptions) -> tuple[list[list[str]], pa.Table | None]:
+    """Columns of the usable rows: the chosen ones and, if wanted, a table of the others."""
+    width, chosen = len(layout.first.cells), layout.chosen
+    others = [place for place in range(width) if place not in chosen] if options.keep_others else []
+    used = [[row.cells[place] for place in chosen + others] for row in _usable(layout, rows, options)]
+    if not used and options.on_reject is not None:
+        raise DataError(layout.path, "no row can be used: every one was rejected")
+    if not used:
+        raise only_a_header(layout.path, layout.first, "pair" if len(chosen) > 1 else "source", layout.separator)
+    columns = [[cells[place] for cells in used] for place in range(len(chosen + others))]
+    if not others:
+        return columns, None
+    names = distinct_names(layout.first.cells if layout.header else [""] * width)
+    arrays = [pa.array(column, pa.large_string()) for column in columns[len(chosen) :]]
+    return columns[: len(chosen)], pa.Table.from_arrays(arrays, names=[names[place] for place in others])
+
+
+def _usable(layout: Layout, rows: Iterable[Row], options: ReadOptions) -> Iterator[Row]:
+    """Usable rows: as wide as the first, and with a label that is one; others are rejected, or raise `DataError`."""
+    width, label = len(layout.first.cells), layout.chosen[2:3]
+    for row in rows:
+        if len(row.cells) != width:
+            options.reject(wrong_width(layout.path, row, f"{width}", layout.separator), row.cells)
+        elif label and parse_label(row.cells[label[0]]) is None:
+            options.reject(_no_label(layout.path, row, label[0]), row.cells)
+        else:
+            yield row
+
+
+def distinct_names(names: Sequence[str]) -> list[str]:
+    """Distinct column names: what has none, or one that was there before, is called by its place.
+
+    >>> distinct_names(["id", "", "id"])
+    ['id', 'column_2', 'id_3']
+    """
+    found: list[str] = []
+    for place, name in enumerate(names, start=1):
+        found.append(f"{name.strip() or 'column'}_{place}" if not name.strip() or name in found else name)
+    return found
+
+
+def tsv_rows(lines: Iterable[str]) -> Iterator[Row]:
+    """TSV rows of lines of text; quotes are ordinary characters."""
+    return (Row(number, line.rstrip("\r\n").split(TAB.character)) for number, line in enumerate(lines, start=1))
 
 
 def csv_rows(path: Path, stream: Iterable[str], separator: Separator = COMMA) -> Iterator[Row]:
@@ -98,32 +198,34 @@ def csv_rows(path: Path, stream: Iterable[str], separator: Separator = COMMA) ->
 
 def _is_header(row: Row) -> bool:
     """Header detection: whether it names its columns; of a pair of these two words with a label, the label tells."""
-    return tuple(_names(row)[:2]) == COLUMNS[:2] and (len(row.cells) < 3 or parse_label(row.cells[2]) is None)
+    return tuple(_lower(row)[:2]) == COLUMNS[:2] and (len(row.cells) < 3 or parse_label(row.cells[2]) is None)
 
 
-def _names(row: Row) -> list[str]:
-    return [name.strip().lower() for name in row.cells]
+def _pair_columns(path: Path, first: Row, separator: Separator) -> list[int]:
+    """Column roles without names given: which columns hold source, target and, perhaps, label and languages."""
+    if len(first.cells) < 2:
+        raise wrong_width(path, first, "at least 2", separator)
+    if not _is_header(first):
+        return list(range(min(len(first.cells), 3)))
+    return [_place(path, first, [name]) for name in present(_lower(first))]
 
 
-def _chosen(path: Path, first: Row, columns: Sequence[str] | None, separator: Separator) -> list[int]:
-    """Column roles: which columns hold source, target and, perhaps, label."""
-    if columns is None:
-        if len(first.cells) < 2:
-            raise wrong_width(path, first, "at least 2", separator)
-        if not _is_header(first):
-            return list(range(min(len(first.cells), 3)))
-        return [_names(first).index(name) for name in present(_names(first))]
-    missing = [name for name in columns if name not in first.cells]
+def _named(path: Path, header: Row, columns: Sequence[str]) -> list[int]:
+    """Column roles by the names given, which are those of the header, in upper and lower case."""
+    missing = [name for name in columns if name not in header.cells]
     if missing:
-        message = f"no column named {', '.join(map(repr, missing))}; the header has: {', '.join(first.cells)}"
-        raise DataError(path, message, line=first.line)
-    return [first.cells.index(name) for name in columns]
+        message = f"no column named {', '.join(map(repr, missing))}; the header has: {', '.join(header.cells)}"
+        raise DataError(path, message, line=header.line)
+    for name in columns:
+        if header.cells.count(name) > 1:
+            raise named_twice(path, name, header.cells, line=header.line)
+    return [header.cells.index(name) for name in columns]
 
 
-def _pick(path: Path, row: Row, first: Row, chosen: list[int], separator: Separator) -> list[str]:
-    if len(row.cells) != len(first.cells):
-        raise wrong_width(path, row, f"{len(first.cells)}", separator)
-    return [row.cells[column] for column in chosen]
+def named_twice(path: Path, name: str, names: Sequence[str], *, line: int | None = None) -> DataError:
+    """Error for a column that is wanted, but is there more than once."""
+    message = f"several columns are named {name!r}, expected one; there are: {', '.join(names)}"
+    return DataError(path, f"{message}. Rename or remove the others", line=line)
 
 
 def only_a_header(path: Path, header: Row, what: str, separator: Separator) -> DataError:
@@ -139,12 +241,9 @@ def wrong_width(path: Path, row: Row, expected: str, separator: Separator) -> Da
     return DataError(path, message, line=row.line)
 
 
-def _label(path: Path, line: int, text: str) -> bool:
-    label = parse_label(text)
-    if label is None:
-        message = f"label {text!r} is none of {LABELS}; if the third column holds no labels, name the columns"
-        raise DataError(path, message, line=line)
-    return label
+def _no_label(path: Path, row: Row, place: int) -> DataError:
+    shown = f"label {row.cells[place]!r} is none of {LABELS}"
+    return DataError(path, f"{shown}; if the third column holds no labels, name the columns", line=row.line)
 
 
 def named_columns(
@@ -181,8 +280,12 @@ def has_column(header: Row, name: str) -> bool:
 def _place(path: Path, header: Row, names: Sequence[str]) -> int:
     known = _lower(header)
     for name in names:
-        if name.lower() in known:
-            return known.index(name.lower())
+        places = [place for place, one in enumerate(known) if one == name.lower()]
+        exact = [place for place in places if header.cells[place] == name]
+        if len(places) > 1 and len(exact) != 1:
+            raise named_twice(path, header.cells[places[0]], header.cells, line=header.line)
+        if places:
+            return (exact or places)[0]
     raise DataError(path, f"no column {' or '.join(names)}; there are: {', '.join(header.cells)}", line=header.line)
 
 

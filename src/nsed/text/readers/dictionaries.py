@@ -1,31 +1,35 @@
 """Pronouncing dictionaries: in the format of CMUdict, and as SIGMORPHON's tasks and WikiPron have them."""
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from pathlib import Path
 
 from nsed.errors import ArgumentError, DataError
 from nsed.text.pairs import Pairs
-from nsed.text.readers.delimited import TAB, Row, wrong_width
+from nsed.text.readers.delimited import TAB, ReadOptions, Row, tsv_rows, wrong_width
 from nsed.text.readers.lines import open_text
 
 _VARIANT = re.compile(r"\(\d+\)$")
 
 
-def read_cmudict(path: Path, columns: Sequence[str] | None = None) -> Pairs:
+def read_cmudict(path: Path, options: ReadOptions) -> Pairs:
     """CMUdict reader: `WORD  PH ON ES` lines; `WORD(2)` is another pronunciation; `;;;` lines and ` #` are comments."""
-    if columns is not None:
-        raise ArgumentError("columns", got=list(columns), expected="nothing: a pronouncing dictionary has no header")
+    if options.columns is not None:
+        expected = "nothing: a pronouncing dictionary has no header"
+        raise ArgumentError("columns", got=list(options.columns), expected=expected)
     words, phones = [], []
     with open_text(path) as stream:
         for number, line in enumerate(stream, start=1):
             content = "" if line.startswith(";;;") else line.split(" #")[0].strip()
-            if content:
-                word, *rest = content.split(maxsplit=1)
-                if not rest:
-                    raise DataError(path, f"expected a word and its phones, found {content[:60]!r}", line=number)
+            if not content:
+                continue
+            word, *rest = content.split(maxsplit=1)
+            if rest:
                 words.append(_VARIANT.sub("", word))
                 phones.append(rest[0])
+            else:
+                message = f"expected a word and its phones, found {content[:60]!r}"
+                options.reject(DataError(path, message, line=number), [word])
     if not words:
         raise DataError(path, "the file is empty; expected lines with a word and its phones")
     return Pairs(words, phones)
@@ -39,8 +43,7 @@ def read_pronunciations(path: str | Path) -> Pairs:
     """
     path = Path(path)
     with open_text(path) as stream:
-        rows = (Row(number, line.rstrip("\r\n").split("\t")) for number, line in enumerate(stream, start=1))
-        pairs = dict.fromkeys(_checked(path, rows))
+        pairs = dict.fromkeys(_checked(path, tsv_rows(stream)))
     if not pairs:
         raise DataError(path, "the file is empty; expected lines with a word, a tab and its sounds")
     return Pairs.of(pairs)
