@@ -1,7 +1,10 @@
 """HTTP server (uvicorn) that `nsed serve` starts: how many connections there are, and how slow they may be."""
 
 import asyncio
+import ctypes
+import gc
 import socket
+import sys
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import partial
@@ -31,10 +34,12 @@ OTHER_FILES = 64
 """Open files that are no connections."""
 HEAD = 2**16
 """Maximum size of a request's head in bytes; pasted pairs stand in the address of the page."""
-LINGER = 2.0
+LINGER = 1.0
 """Seconds in which a client may go on sending what was refused: cut off at once, it would not see the answer."""
 STOP = 5
 """Seconds in which running requests may end after the server is stopped."""
+TRIM = 5
+"""Seconds between two times that free memory is given back to the system."""
 
 
 class Connection(H11Protocol):
@@ -193,7 +198,10 @@ def run_server(
     with _listening(host, port) as listening:
         name = f"[{host}]" if ":" in host else host
         on_start(f"http://{name}:{listening.getsockname()[1]}/")
-        make_server(app, limits).run(sockets=[listening])
+        server = make_server(app, limits)
+        server.config.callback_notify, server.config.timeout_notify = _give_memory_back, TRIM
+        gc.freeze()  # models stay, so that nobody waits while they are searched for garbage
+        server.run(sockets=[listening])
 
 
 def make_server(app: ASGIApp, limits: Limits, *, port: int = 0) -> uvicorn.Server:
@@ -212,6 +220,16 @@ def make_server(app: ASGIApp, limits: Limits, *, port: int = 0) -> uvicorn.Serve
         ws="none",
     )
     return uvicorn.Server(config)
+
+
+_trim = getattr(ctypes.CDLL(None), "malloc_trim", None) if sys.platform == "linux" else None
+
+
+async def _give_memory_back() -> None:
+    """Return what is free to the system; glibc keeps it otherwise, after many large requests for good."""
+    gc.collect()
+    if _trim is not None:
+        _trim(0)
 
 
 def _open_files() -> int:
