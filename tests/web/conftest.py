@@ -54,7 +54,7 @@ def exceptions():
 
 @pytest.fixture(scope="session")
 def address(served, exceptions):
-    with running(make_app(served, Limits(length=300), exceptions)) as address:
+    with running(make_app(served, Limits(length=300), exceptions, hosts=["nsed.example"])) as address:
         yield address
 
 
