@@ -16,10 +16,8 @@ from starlette.types import ASGIApp
 from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.server import ServerState
 
-try:
+if sys.platform != "win32":
     import resource
-except ImportError:  # Windows counts open files otherwise
-    resource = None  # type: ignore[assignment]
 
 from nsed.errors import ArgumentError
 from nsed.models.transduction import Overrides
@@ -234,7 +232,7 @@ async def _give_memory_back() -> None:
 
 def _open_files() -> int:
     """Files, connections among them, that this process may have open; more are not even refused, they wait."""
-    if resource is None:
+    if sys.platform == "win32":  # which counts otherwise
         return 2**14
     most: int = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
     return most if most > 0 else 2**14
