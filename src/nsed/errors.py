@@ -21,6 +21,19 @@ CutOutputWarning (UserWarning)         targets that were cut at the longest leng
 from collections.abc import Sequence
 from pathlib import Path
 
+QUOTED = 300
+"""Most characters that a message quotes of what it got."""
+
+
+def abbreviate(text: object, most: int = QUOTED) -> str:
+    """Quoted text, shortened: its beginning and how long it is, if it is longer than a message should be.
+
+    >>> abbreviate("colour"), abbreviate("a" * 200_000, most=8)
+    ('colour', 'aaaaaaaa... (200000 characters)')
+    """
+    shown = str(text)
+    return shown if len(shown) <= most else f"{shown[:most]}... ({len(shown)} characters)"
+
 
 class NsedError(Exception):
     """Root of the tree; `except nsed.NsedError` catches whatever nsed complains about."""
@@ -37,7 +50,7 @@ class ArgumentError(NsedError, ValueError):
     def __init__(self, argument: str, *, got: object, expected: str, advice: str = "") -> None:
         self.argument = argument
         tail = f". {advice}" if advice else ""
-        super().__init__(f"{argument}: got {got}, expected {expected}{tail}")
+        super().__init__(f"{argument}: got {abbreviate(got)}, expected {expected}{tail}")
 
 
 class ShapeError(ArgumentError):

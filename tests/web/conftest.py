@@ -5,19 +5,19 @@ from contextlib import contextmanager
 
 import httpx
 import pytest
-import uvicorn
 
 import nsed
 from golden.answers import FOLDERS
 from nsed.web.app import make_app
 from nsed.web.limits import Limits
 from nsed.web.served_models import ServedModel
+from nsed.web.server import make_server
 
 
 @contextmanager
-def running(app):
+def running(app, limits=None):
     """The address of an application while it runs."""
-    server = uvicorn.Server(uvicorn.Config(app, port=0, log_level="error", ws="none"))
+    server = make_server(app, limits or Limits())
     thread = threading.Thread(target=server.run, daemon=True)
     thread.start()
     while not server.started:
@@ -54,7 +54,7 @@ def exceptions():
 
 @pytest.fixture(scope="session")
 def address(served, exceptions):
-    with running(make_app(served, Limits(length=300), exceptions)) as address:
+    with running(make_app(served, Limits(length=300), exceptions, hosts=["nsed.example"])) as address:
         yield address
 
 

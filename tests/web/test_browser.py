@@ -70,7 +70,7 @@ def test_type_submit_and_see_the_script_and_the_heat_map(open_page):
     expect(first).to_contain_text("f→F l→L a→AE g→G s→SH -h i→IH p→P s→S")
     expect(page.locator("#explanation .nsed-script > *").first).to_be_visible()
     expect(page.get_by_role("img", name=re.compile("forward|alpha", re.IGNORECASE)).first).to_be_visible()
-    expect(page.get_by_role("status")).to_contain_text("5 answers, the first is F L AE G SH IH P S")
+    expect(page.get_by_role("status")).to_contain_text("5 answers, the first is \u2068F L AE G SH IH P S\u2069")
 
 
 def test_a_chosen_candidate_shows_its_own_lattice(open_page):
@@ -119,6 +119,19 @@ def test_rules_of_pasted_pairs(open_page):
     page.get_by_role("textbox", name="Pairs").fill("cat = K AE T\ncut = K AH T")
     page.get_by_role("button", name="Show rules").click()
     expect(page.locator("table.rules")).to_contain_text("c→K")
+
+
+def test_rules_of_right_to_left_scripts_do_not_read_backwards(open_page):
+    page = open_page("?model=translit-ar-en#rules")
+    page.get_by_role("textbox", name="Pairs").fill("محمد = mhmd")
+    page.get_by_role("button", name="Show rules").click()
+    rule = page.locator("table.rules td:first-child", has_text="→m").first
+    expect(rule).to_be_visible()
+    places = """cell => { const text = cell.querySelector('bdi').firstChild, range = new Range();
+      return ["م", "→", "m"].map(one => { const at = text.data.indexOf(one); range.setStart(text, at);
+        range.setEnd(text, at + 1); return range.getBoundingClientRect().x }) }"""
+    source, arrow, target = rule.evaluate(places)
+    assert source < arrow < target
 
 
 def test_keyboard_only(open_page):

@@ -1,9 +1,13 @@
 """`nsed serve`, as users type it, in a process of its own."""
 
+import os
 import re
+import shutil
+import signal
 import socket
 import subprocess
 import sys
+from pathlib import Path
 
 import httpx
 import pytest
@@ -42,6 +46,28 @@ def test_it_serves_models_with_rules_and_exceptions(folder):
     assert models["exceptions"] == 2
 
 
+def journey():
+    """The commands of the documentation, for a shell."""
+    page = (Path(__file__).parents[2] / "docs/serve.md").read_text(encoding="utf-8")
+    return re.search(r"## A page for colleagues\n.*?```sh\n(.*?)```", page, flags=re.DOTALL)[1]
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(shutil.which("curl") is None, reason="curl is not installed")
+def test_a_page_for_colleagues_as_the_documentation_says(tmp_path):
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    commands = journey().replace(":8000/", f":{port}/").replace("nsed serve ", f"nsed serve --port {port} ")
+    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+    shell = ["bash", "-euc", f"trap 'kill $!' ERR\n{commands}\nwait $! || [ $? = {128 + signal.SIGTERM} ]"]
+    shown = subprocess.run(
+        shell, cwd=tmp_path, env={**os.environ, "PATH": path}, capture_output=True, text=True, timeout=120, check=True
+    )
+    told = ['"name":"spelling"', '"target":"R EH D"', '"text":"h o n o -u r"', '"status":"ok"', '"code":"foreign_host"']
+    assert [one for one in told if one not in shown.stdout] == []
+    assert "Traceback" not in shown.stderr
+
+
 def test_without_the_extra_it_says_how_to_get_it(monkeypatch):
     monkeypatch.setattr(serve, "find_spec", lambda _: None)
     with pytest.raises(MissingExtraError, match=r"fastapi is not installed: pip install .*\[web\]"):
@@ -55,6 +81,8 @@ def test_mistakes_are_told_before_anything_is_served(folder):
         run(folder / "spelling", "--rules-data", folder / "pairs.tsv")
     with pytest.raises(ArgumentError, match="two models named spelling"):
         run(folder / "spelling", folder / "spelling")
+    with pytest.raises(ArgumentError, match="--allow-host: got 'http://words/', expected the name of a host"):
+        run(folder / "spelling", "--allow-host", "http://words/")
     (folder / "twice.tsv").write_text("a\tb\na\tb\n")
     with pytest.raises(DataError, match="has the target 'b' already"):
         run(folder / "spelling", "--exceptions", folder / "twice.tsv")

@@ -30,7 +30,10 @@ from nsed.web.served_models import RequestOverrides, ServedModel, ServedModels
 
 FAILURES: dict[int | str, dict[str, Any]] = {
     400: {"model": ErrorBody, "description": "The body is no JSON."},
+    403: {"model": ErrorBody, "description": "A page of another origin asks."},
+    408: {"model": ErrorBody, "description": "The body came too slowly."},
     413: {"model": ErrorBody, "description": "The body is too large."},
+    421: {"model": ErrorBody, "description": "The Host header is no name of this server."},
     422: {"model": ErrorBody, "description": "The request asks for something that there is not, or for too much."},
     503: {"model": ErrorBody, "description": "Too many wait already; Retry-After says when to try again."},
     504: {"model": ErrorBody, "description": "It took too long."},

@@ -1,12 +1,14 @@
 """ASGI application: the page, the API, and the middleware that surrounds them."""
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping
+import asyncio
+import re
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable, Iterator, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from importlib.resources import files
 from typing import Any
 
 from fastapi import APIRouter, FastAPI, Response
-from starlette.datastructures import MutableHeaders
+from starlette.datastructures import Headers, MutableHeaders
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -15,7 +17,7 @@ from nsed.explain.render.html import STYLE
 from nsed.models.transduction import Overrides
 from nsed.web.api import Api
 from nsed.web.errors import add_handlers, answer
-from nsed.web.limits import ApiError, Limits
+from nsed.web.limits import AllowedHosts, ApiError, Limits
 from nsed.web.request_batching import Workers
 from nsed.web.schemas import Health
 from nsed.web.served_models import NO_OVERRIDES, RequestOverrides, ServedModel, ServedModels
@@ -91,34 +93,55 @@ HEADERS = {
 
 
 class Protection:
-    """ASGI middleware that limits the request body and adds headers: an application with another one inside."""
+    """ASGI middleware that checks hosts, limits the request body and adds headers: an application around another."""
 
-    def __init__(self, app: ASGIApp, largest: int) -> None:
-        self._app, self._largest = app, largest
+    def __init__(self, app: ASGIApp, limits: Limits, hosts: AllowedHosts) -> None:
+        self._app, self._limits, self._hosts = app, limits, hosts
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """ASGI call, see there."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        body = await self._read(receive)
-        inner = self._app if body is not None else answer(self._too_large())
-        await inner(scope, _again(body or b"", receive), _with_headers(send))
+        try:
+            self._check_head(scope)
+            body = await self._in_time(self._read(receive))
+        except ApiError as error:
+            await answer(error)(scope, receive, _with_headers(send))
+            return
+        if body is not None:
+            await self._app(scope, _again(body, receive), _with_headers(send))
+
+    def _check_head(self, scope: Scope) -> None:
+        headers, address = Headers(scope=scope), (scope.get("server") or ("",))[0]
+        self._hosts.check(headers.get("host", ""), headers.get("origin"), address=address)
+        declared = re.fullmatch(r"\d{1,18}", headers.get("content-length", ""), flags=re.ASCII)
+        self._check_size(int(declared[0]) if declared else 0)
+
+    async def _in_time(self, body: Coroutine[Any, Any, bytes | None]) -> bytes | None:
+        seconds = self._limits.body_timeout
+        try:
+            return await asyncio.wait_for(body, seconds)
+        except TimeoutError:
+            raise ApiError(408, "slow_body", f"the body did not come within {seconds:g} seconds") from None
 
     async def _read(self, receive: Receive) -> bytes | None:
-        """Request body, as far as it may be long; None if it is longer, or if the client went away."""
+        """Request body; None if the client went away. Raises `ApiError` if it is too long."""
         parts, size, more = [], 0, True
         while more:
             message = await receive()
+            if message["type"] == "http.disconnect":
+                return None
             parts.append(message.get("body", b""))
             size += len(parts[-1])
-            if size > self._largest or message["type"] == "http.disconnect":
-                return None
+            self._check_size(size)
             more = message.get("more_body", False)
         return b"".join(parts)
 
-    def _too_large(self) -> ApiError:
-        return ApiError(413, "too_large", f"the body is larger than {self._largest} bytes, the most that is taken")
+    def _check_size(self, size: int) -> None:
+        if size > self._limits.body:
+            message = f"the body is larger than {self._limits.body} bytes, the most that is taken"
+            raise ApiError(413, "too_large", message)
 
 
 def _again(body: bytes, receive: Receive) -> Receive:
@@ -145,9 +168,13 @@ def _with_headers(send: Send) -> Send:
 
 
 def make_app(
-    models: Iterable[ServedModel], limits: Limits | None = None, exceptions: Overrides = NO_OVERRIDES
+    models: Iterable[ServedModel],
+    limits: Limits | None = None,
+    exceptions: Overrides = NO_OVERRIDES,
+    *,
+    hosts: Iterable[str] = (),
 ) -> FastAPI:
-    """ASGI application that serves these models.
+    """ASGI application that serves these models, to those who call this machine localhost or one of the hosts.
 
     Raises `DataError` where the exceptions contradict themselves, and `ArgumentError` where two models have one name.
     """
@@ -166,7 +193,7 @@ def make_app(
     app.include_router(page_router())
     app.get("/healthz", tags=["health"])(_health(workers))
     tell_limits(app.openapi(), [one.name for one in served_models], limits)
-    app.add_middleware(Protection, largest=limits.body)
+    app.add_middleware(Protection, limits=limits, hosts=AllowedHosts(hosts))
     return app
 
 

@@ -27,6 +27,13 @@ def serve(
         ),
     ] = None,
     host: Annotated[str, typer.Option(help="Address to listen on; 0.0.0.0 is every one.")] = "127.0.0.1",
+    allow_host: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Name by which others reach this server, which refuses requests to other names; repeatable.",
+            show_default=False,
+        ),
+    ] = None,
     port: Annotated[int, typer.Option(min=0, max=65535, help="Port to listen on; 0 takes a free one.")] = 8000,
     overrides: Annotated[
         Path | None,
@@ -47,6 +54,16 @@ def serve(
     max_items: Annotated[int, typer.Option(min=1, help="Strings, or pairs, in a request.")] = Limits.items,
     max_length: Annotated[int, typer.Option(min=1, help="Characters of a string.")] = Limits.length,
     timeout: Annotated[float, typer.Option(min=0.1, help="Seconds that a request may take.")] = Limits.timeout,
+    max_connections: Annotated[
+        int, typer.Option(min=1, help="Connections; beyond it, the slowest one makes room.")
+    ] = Limits.connections,
+    head_timeout: Annotated[
+        float, typer.Option(min=0.1, help="Seconds in which the head of a request must have come.")
+    ] = Limits.head_timeout,
+    body_timeout: Annotated[
+        float,
+        typer.Option(min=0.1, help="Seconds in which the body must have come, and in which an answer must be read."),
+    ] = Limits.body_timeout,
     threads: Annotated[
         int, typer.Option(min=1, help="Threads that compute; on a CPU more than one rarely helps.")
     ] = Limits.threads,
@@ -68,11 +85,19 @@ def serve(
     torch.set_num_threads(1)  # words are short: more threads only wait for each other
     served = _with_rules([ServedModel.read(path) for path in models or shipped_models()], rules_data or [])
     known = NO_OVERRIDES if overrides is None else Overrides.read(overrides)
-    limits = Limits(items=max_items, length=max_length, timeout=timeout, threads=threads)
+    limits = Limits(
+        items=max_items,
+        length=max_length,
+        timeout=timeout,
+        threads=threads,
+        connections=max_connections,
+        head_timeout=head_timeout,
+        body_timeout=body_timeout,
+    )
     for one in served:
         one.warm_up()
     names = ", ".join(one.name for one in served)
-    run_server(served, limits, known, host=host, port=port, on_start=partial(_say, names))
+    run_server(served, limits, known, hosts=allow_host or [], host=host, port=port, on_start=partial(_say, names))
 
 
 def _say(names: str, address: str) -> None:

@@ -8,13 +8,16 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
 
-from nsed.errors import ArgumentError, NotExplainableError, NsedError
+from nsed.errors import ArgumentError, NotExplainableError, NsedError, abbreviate
 from nsed.web.limits import ApiError
+
+MESSAGE = 1000
+"""Most characters of a message: what it quotes, and what it says of it."""
 
 
 def answer(error: ApiError) -> JSONResponse:
-    """Error response that says what is wrong; whatever text it quotes can be written."""
-    told = {"code": error.code, "message": _writable(error.message), "field": error.field and _writable(error.field)}
+    """Error response that says what is wrong; whatever text it quotes can be written, and is short."""
+    told = {"code": error.code, "message": _quotable(error.message), "field": error.field and _quotable(error.field)}
     return JSONResponse({"error": told}, status_code=error.status, headers=error.headers)
 
 
@@ -60,6 +63,6 @@ def _from_validation(fault: Mapping[str, object]) -> ApiError:
     return ApiError(422, "invalid", str(fault["msg"]), field=field)
 
 
-def _writable(text: str) -> str:
-    """Surrogate-free text: halves of characters, which no encoding can write, by their numbers."""
-    return text.encode("utf-8", "backslashreplace").decode("utf-8")
+def _quotable(text: str) -> str:
+    """Short, surrogate-free text: halves of characters, which no encoding can write, by their numbers."""
+    return abbreviate(text, MESSAGE).encode("utf-8", "backslashreplace").decode("utf-8")

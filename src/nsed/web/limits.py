@@ -1,9 +1,11 @@
-"""Request limits and timeout: how much one request may ask for, and how long it may take."""
+"""Request limits and timeout: how much one request may ask for, how long it may take, and which hosts it may name."""
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from ipaddress import ip_address
 
-from nsed.errors import NsedError
+from nsed.errors import ArgumentError, NsedError, abbreviate
 
 _UNWRITABLE = frozenset("\0") | frozenset(map(chr, range(0xD800, 0xE000)))
 
@@ -46,6 +48,12 @@ class Limits:
     """Backpressure: strings, pairs and explanations that may wait for their turn; beyond it the server is busy."""
     timeout: float = 30.0
     """Request timeout in seconds, waiting included."""
+    connections: int = 512
+    """Maximum connections; beyond it, the one that has waited longest for a whole request makes room."""
+    head_timeout: float = 10.0
+    """Header timeout: seconds in which the head of a request must have come."""
+    body_timeout: float = 30.0
+    """Body timeout: seconds in which the rest of a request must have come, and in which an answer must be read."""
     threads: int = 1
     """Worker threads that compute. Python lets one run at a time, so that more rarely help on a CPU."""
 
@@ -90,3 +98,66 @@ class Limits:
         if len(symbols) > self.explained:
             message = f"the string has {len(symbols)} symbols, at most {self.explained} are explained"
             raise ApiError(422, "too_long", message, field=field)
+
+
+LOCAL_HOSTS = ("localhost", "127.0.0.1", "[::1]")
+"""Names that this machine has for itself."""
+
+
+class AllowedHosts:
+    """Host and Origin check against DNS rebinding: a page from elsewhere cannot ask a server that it cannot name.
+
+    >>> AllowedHosts().check("example.org:8000", None, address="127.0.0.1")
+    Traceback (most recent call last):
+    nsed.web.limits.ApiError: 'example.org' is no name of this server: if it should be, start it with --allow-host ...
+    """
+
+    def __init__(self, named: Iterable[str] = ()) -> None:
+        self._named = frozenset(map(_host_name, named))
+        self._allowed = self._named.union(LOCAL_HOSTS)
+
+    def check(self, host: str, origin: str | None, *, address: str) -> None:
+        """Raise `ApiError` for a request to a host, or from a page of an origin, that is not ours.
+
+        The address at which it came in is ours: of 0.0.0.0, the one that the client knows.
+        """
+        name = _without_port(host)
+        if name not in self._allowed and not (is_address(address) and name in (address, f"[{address}]")):
+            raise ApiError(421, "foreign_host", f"{_shown(name)} is no name of this server{_remedy(name)}")
+        if origin is not None and origin not in (f"http://{host}", f"https://{host}"):
+            self._check_origin(origin)
+
+    def _check_origin(self, origin: str) -> None:
+        name = _without_port(re.sub(r"^https?://", "", origin))
+        if name not in self._named:
+            message = f"a page of {_shown(origin)} may not ask this server{_remedy(name)}"
+            raise ApiError(403, "foreign_origin", message)
+
+
+def _host_name(given: str) -> str:
+    name = f"[{given}]" if given.count(":") > 1 and not given.startswith("[") else given
+    if not re.fullmatch(r"[\w.-]+|\[[\w:.%]+\]", name, flags=re.ASCII):
+        expected = "the name of a host, or its address, without scheme and port"
+        raise ArgumentError("--allow-host", got=repr(given), expected=expected)
+    return name.lower().removesuffix(".")
+
+
+def _without_port(host: str) -> str:
+    return re.sub(r":\d*$", "", host).lower().removesuffix(".")
+
+
+def is_address(host: str) -> bool:
+    """Whether this is an IP address, which needs no name server."""
+    try:
+        ip_address(host)
+    except ValueError:
+        return False
+    return True
+
+
+def _shown(name: str) -> str:
+    return repr(abbreviate(name, 100))
+
+
+def _remedy(name: str) -> str:
+    return f": if it should be, start it with --allow-host {abbreviate(name, 100)}" if name else ""

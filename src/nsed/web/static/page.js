@@ -23,6 +23,8 @@ function element(name, attributes = {}, ...children) {
 }
 
 const isolated = (text, kind = "") => element("bdi", { dir: "auto", class: kind }, text || "∅");
+const operations = (text) => element("bdi", { dir: "ltr" }, text); // the arrow points right in every script
+const inline = (text) => `\u2068${text}\u2069`; // isolated, where there are no elements
 const percent = (share) => (share > 0 && share < 0.0005 ? "< 0.1\u00a0%" : `${(100 * share).toFixed(1)}\u00a0%`);
 
 function tell(message, bad = false) {
@@ -117,7 +119,7 @@ async function showTransduction({ model, text, nbest, pick }, current) {
   if (unknown.length) $("#answer").append(unknownNote(unknown));
   showResults("Answers");
   const count = answers.length === 1 ? "1 answer" : `${answers.length} answers`;
-  tell(answers.length ? `${count}, the first is ${answers[0].target}, ${percent(answers[0].probability)}.` : "The model has no answer.");
+  tell(answers.length ? `${count}, the first is ${inline(answers[0].target)}, ${percent(answers[0].probability)}.` : "The model has no answer.");
   const first = answers.find((one) => one.target === pick) ?? answers[0];
   if (first && explains(model)) await explain(first.target, current);
   return true;
@@ -226,8 +228,8 @@ function ruleRow(rule) {
   const numbers = [rule.opportunities ? rule.count.toFixed(1) : "–", percent(rule.probability), rule.contexts.length ? rule.surprise.toFixed(0) : "–"];
   const examples = rule.examples.slice(0, 3).flatMap(({ source, target }) =>
     [element("span", { class: "example" }, isolated(source), " → ", isolated(target)), " "]);
-  return element("tr", {}, element("td", {}, isolated(rule.rule)), ...numbers.map((one) => element("td", { class: "number" }, one)),
-    element("td", { class: "where" }, isolated(rule.told || "–")), element("td", {}, ...examples));
+  return element("tr", {}, element("td", {}, operations(rule.rule)), ...numbers.map((one) => element("td", { class: "number" }, one)),
+    element("td", { class: "where" }, operations(rule.told || "–")), element("td", {}, ...examples));
 }
 
 // ---- copying
