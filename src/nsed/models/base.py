@@ -175,6 +175,8 @@ class NetworkModel(Model):
     ) -> SomeNetworkModel:
         """Train on pairs; without validation pairs, a twentieth of the sources (at most 2,000) is held out for it.
 
+        Of labelled pairs that is a twentieth of each label.
+
         The settings are a config, a mapping or the path of a YAML file, and keywords that go over it: `beam=10,
         encoder__dim=128, train__steps=2000`.
 

@@ -15,6 +15,7 @@ from nsed.explain.decision import Decision
 from nsed.explain.rule_table import RuleTable
 from nsed.explain.weight_rules import weight_rules
 from nsed.lattice import EditLattice
+from nsed.lattice.lattice import Weighting
 from nsed.models.lattice_model import LATTICE_VERBS, LatticeModel
 from nsed.models.pair_model import LabelledConfig, LabelledTask, PairModel, in_order
 from nsed.networks.bulk_scores import bulk_scores, can_score_in_bulk
@@ -46,6 +47,9 @@ class MatcherConfig(LabelledConfig):
     """Dropout rate of pair features: share of the features of pairs of symbols that are dropped in training."""
     em: float = bounded(1.0, low=0)
     """EM loss weight, over positive pairs."""
+    em_weighting: Weighting = "cell"
+    """Weight of the cells in the EM loss; cell: all alike, as in the paper; posterior: by the probability that a cell
+    is visited, as in textbook EM."""
     non_match: float = bounded(1.0, low=0)
     """Non-match loss weight, over negative pairs."""
     match: float = bounded(1.0, low=0)
@@ -81,7 +85,8 @@ def matcher_loss(network: MatcherNetwork, config: MatcherConfig, batch: PairBatc
     positive, reduction = batch.labels.to(lattice.log_prob.dtype), config.reduction
     total = config.match * match_loss(lattice.log_prob, batch.labels)
     if config.em:
-        total = total + config.em * positive * em_loss(scores.arcs, lattice, cells, reduction=reduction)
+        em = em_loss(scores.arcs, lattice, cells, weighting=config.em_weighting, reduction=reduction)
+        total = total + config.em * positive * em
     if config.non_match:
         non_match = non_match_loss(scores.non_match, cells, reduction=reduction)
         total = total + config.non_match * (1 - positive) * non_match
