@@ -47,7 +47,8 @@ class Model(ABC):
     """Model base class: strings in, answers out. A new kind is one file and one line in `models/persistence.py`.
 
     Verbs mean one thing: `score` a number, `match` a decision, `transduce` strings, `align` an edit script, `explain`
-    the evidence. `capabilities` says which of them a model answers.
+    the evidence. `capabilities` says which of them a model answers. They record nothing for gradients, whether autograd
+    is on or off around them, and answer the same.
     """
 
     configs: ClassVar[Mapping[str, type[StringConfig]]]

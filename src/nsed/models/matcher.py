@@ -101,10 +101,11 @@ def match_lattices(
     """Match lattices of all pairs, in batches."""
     for batch in pairs.batches():
         here = batch.to(device)
-        yield here, lattice_of(network(*here.sides), *here.lengths)
+        with torch.no_grad():
+            lattice = lattice_of(network(*here.sides), *here.lengths)
+        yield here, lattice
 
 
-@torch.no_grad()
 def match_log_probs(
     network: MatcherNetwork, pairs: EncodedPairs, device: torch.device, *, on_batch: OnBatch = ignore
 ) -> np.ndarray:

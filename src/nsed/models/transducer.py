@@ -194,11 +194,12 @@ class Transducer(DecodingModel, LatticeModel):
         normalisation = NORMALISATIONS[self.config.normalisation]
         for batch in self.encoded(pairs).batches():
             here = batch.to(self.device)
-            encoded = self.network.encode(here.source, here.source_lengths)
-            scores = self.network(encoded, here.target, here.target_lengths)
-            arcs, end = normalisation.normalise(scores, here.target, here.lengths)
-            lattice = EditLattice(*arcs, *here.lengths)
-            found = (lattice.log_prob + end).double().cpu().numpy()
+            with torch.no_grad():
+                encoded = self.network.encode(here.source, here.source_lengths)
+                scores = self.network(encoded, here.target, here.target_lengths)
+                arcs, end = normalisation.normalise(scores, here.target, here.lengths)
+                lattice = EditLattice(*arcs, *here.lengths)
+                found = (lattice.log_prob + end).double().cpu().numpy()
             yield here, lattice, np.where(found > REACHABLE, found, -np.inf)
 
     @staticmethod

@@ -70,8 +70,9 @@ def _held_out(groups: Sequence[Hashable], labels: Sequence[bool], *, seed: int) 
     counts, share = Counter(labels), min(1 / HELD_OUT_SHARE, MOST_HELD_OUT / len(labels))
     missing = {label: max(1, int(count * share)) for label, count in counts.items()}
     room = {label: count // 2 for label, count in counts.items()}
-    apart = set()
-    for group in Random(seed).sample(sorted(members), len(members)):
+    apart, order = set(), sorted(members)
+    Random(seed).shuffle(order)
+    for group in order:
         own = members[group]
         if any(missing[label] > 0 for label in own) and all(room[label] >= own[label] for label in own):
             apart.add(group)
