@@ -24,7 +24,7 @@ from nsed.cli.arguments import (
     pairs_from,
     write_rows,
 )
-from nsed.cli.console import out, progress_bar
+from nsed.cli.console import err, out, progress_bar
 from nsed.errors import ArgumentError
 
 if TYPE_CHECKING:
@@ -61,14 +61,23 @@ def match(
     format_: RowFormatOption = RowFormat.TSV,
     output: Output = None,
 ) -> None:
-    """Decide whether each pair matches: `source`, `target`, `match` (1 or 0), calibrated `probability`."""
+    """Decide whether each pair matches: `source`, `target`, `match` (1 or 0), calibrated `probability`.
+
+    Pairs match from the model's threshold on, the one with the best F1 on validation pairs. As a probability it is
+    mostly not one half: the command says, on standard error, which it is. Another border is another decision:
+    compare the probabilities with it.
+    """
     matcher = load_model(model)
     if not can(matcher, Capability.MATCH):
-        expected = "a matcher, or another model of labelled pairs"
-        raise ArgumentError("MODEL", got=f"{model}, which makes no decisions", expected=expected)
+        expected = "a matcher, or another model that has learned from labelled pairs"
+        advice = "An edit distance has a threshold if trained on labelled pairs, or with --validation LABELLED."
+        raise ArgumentError("MODEL", got=f"{model}, which makes no decisions", expected=expected, advice=advice)
     data = pairs_from(pairs, columns, pair)
     with progress_bar("matching", len(data)) as bar:
         scores = matcher.score(data, on_batch=bar.advance)
+    err.print(
+        f"match: probability of at least {matcher.threshold_probability:.6f}, the model's threshold", markup=False
+    )
     answers = zip((scores >= matcher.threshold).tolist(), matcher.calibration.probability(scores).tolist(), strict=True)
     rows = zip(data, answers, strict=True)
     write_rows(

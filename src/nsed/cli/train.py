@@ -39,7 +39,8 @@ ValidationPairs = Annotated[
     Path | None,
     typer.Option(
         help="For networks: pairs to choose the best step by; without, some of the pairs are held out. "
-        "For similarities: pairs to tune the threshold on."
+        "For similarities and edit distances: labelled pairs to tune the threshold on; without, the pairs themselves, "
+        "of an edit distance some that are held out."
     ),
 ]
 SourceSymbols = Annotated[
@@ -85,9 +86,11 @@ def train(
     """Learn from a file of pairs.
 
     The training saves itself as it goes; after an interruption it goes on with `--resume`. A third column may have
-    labels, 1 or 0: matcher, cross-encoder and stance need them, the others learn from the positive pairs only.
+    labels, 1 or 0: matcher, cross-encoder and stance need them, the others learn from the positive pairs only. With
+    labels of both kinds, in the file or in that of `--validation`, an edit distance decides too: see `nsed match`.
 
-    With `--from` a trained model learns more, say corrected words. Without `--validation` nothing is held out then.
+    With `--from` a trained model learns more, say corrected words. Without `--validation` networks then hold nothing
+    out.
     """
     from nsed.cli.recipes import TrainingRequest, config_of
     from nsed.config import from_mapping, parse_overrides, to_yaml

@@ -175,8 +175,9 @@ class Matcher(PairModel, LatticeModel):
         return MatcherTask(self.network, self.config, training, validation, device)
 
     def _decision(self, score: float) -> Decision:
-        slope, offset = self.calibration
-        return Decision.of(score, threshold=self.threshold, slope=slope, offset=offset)
+        threshold, calibration = self.criterion
+        slope, offset, _ = calibration
+        return Decision.of(score, threshold=threshold, slope=slope, offset=offset, evidence=calibration.evidence)
 
 
 def different(texts: Sequence[str], languages: Sequence[str] | None) -> tuple[list[tuple[str, str]], np.ndarray]:

@@ -38,8 +38,8 @@ def transduction_split(pairs: Pairs, validation: Pairs | None, *, seed: int) -> 
 def labelled_split(pairs: Pairs, validation: Pairs | None, *, seed: int) -> tuple[Pairs, Pairs]:
     """Split for matching, with labels of both kinds on both sides: to learn, to set a threshold, and to calibrate."""
     if validation is not None:
-        return _labelled(pairs, "labels"), _labelled(_some(validation), "labels of the validation pairs")
-    return stratified_split(_labelled(pairs, "labels"), seed=seed)
+        return both_labels(pairs, "labels"), both_labels(_some(validation), "labels of the validation pairs")
+    return stratified_split(both_labels(pairs, "labels"), seed=seed)
 
 
 def stratified_split(pairs: Pairs, *, seed: int) -> tuple[Pairs, Pairs]:
@@ -103,7 +103,8 @@ def _some(validation: Pairs) -> Pairs:
     return validation
 
 
-def _labelled(pairs: Pairs, name: str) -> Pairs:
+def both_labels(pairs: Pairs, name: str) -> Pairs:
+    """Pairs with labels of both kinds. Raises `ArgumentError` where one is missing."""
     kinds = set(pairs.labels or ())
     if len(kinds) < 2:
         got = "no labels" if not kinds else f"only labels {int(kinds.pop())}"
