@@ -26,6 +26,11 @@ class Criterion(NamedTuple):
     """Calibration: from scores to probabilities."""
 
     @classmethod
+    def at(cls, threshold: float, *, form: Form = "score") -> "Criterion":
+        """Uncalibrated criterion at a threshold: even odds where it is."""
+        return cls(threshold, Calibration(1.0, -float(Calibration(1.0, 0.0, form).evidence(threshold)), form))
+
+    @classmethod
     def tuned(cls, scores: np.ndarray, labels: np.ndarray, *, form: Form = "score") -> "Criterion":
         """Tuned criterion: the threshold with the best F1, and calibrated probabilities, of labelled pairs.
 

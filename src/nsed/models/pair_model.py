@@ -10,7 +10,7 @@ from torch import nn
 
 from nsed.errors import ArgumentError
 from nsed.evaluate import best_threshold
-from nsed.evaluate.calibration import Calibration, Form
+from nsed.evaluate.calibration import Form
 from nsed.models.base import Contents, NetworkModel
 from nsed.models.decisions import Criterion, DecidingModel
 from nsed.progress import OnBatch
@@ -78,7 +78,7 @@ class PairModel(NetworkModel, DecidingModel):
         record: Mapping[str, Any] | None = None,
     ) -> None:
         super().__init__(network, tokenizers, config, languages=languages, record=record)
-        self.criterion = criterion or Criterion(EVEN_ODDS, Calibration(1.0, 0.0, FORM))
+        self.criterion = criterion or Criterion.at(EVEN_ODDS, form=FORM)
 
     @classmethod
     def _split(cls, pairs: Pairs, validation: PairsLike | None, *, seed: int) -> tuple[Pairs, Pairs]:
