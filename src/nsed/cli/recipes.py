@@ -89,8 +89,9 @@ def fit_edit_distance(
             if output is not None:
                 model.save(output)
 
-        options = {"validation": validation, "config": settings, "start": start}
-        return LearnableEditDistance.fit(pairs, **options, on_iteration=after, on_batch=bar.advance)
+        return LearnableEditDistance.fit(
+            pairs, validation=validation, config=settings, start=start, on_iteration=after, on_batch=bar.advance
+        )
 
 
 def summary(model: LearnableEditDistance, pairs: int) -> str:
