@@ -12,7 +12,8 @@ NsedError
 ├── DownloadError                      a data set cannot be fetched, with what to do by hand
 ├── ModelFileError (ValueError)        a saved model cannot be read
 ├── MissingExtraError                  a package that is only installed on demand is not there
-└── NotExplainableError                this model cannot say how it came to its answer
+├── NotExplainableError                this model cannot say how it came to its answer
+└── UndecidedError (AttributeError)    this model has no threshold to decide by
 
 UnknownSymbolWarning (UserWarning)     symbols that the vocabulary does not know
 CutOutputWarning (UserWarning)         targets that were cut at the longest length allowed
@@ -122,6 +123,13 @@ class MissingExtraError(NsedError):
 
 class NotExplainableError(NsedError):
     """The model gives an answer but has no edit operations to show for it."""
+
+
+class UndecidedError(NsedError, AttributeError):
+    """The model gives scores but has no threshold, because nothing labelled was there to tune one on.
+
+    An `AttributeError` too: to whoever asks with `getattr` or `hasattr`, the model has no such attribute.
+    """
 
 
 class UnknownSymbolWarning(UserWarning):

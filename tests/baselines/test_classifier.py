@@ -9,6 +9,7 @@ from nsed.datasets.rule_language import matching_pairs
 from nsed.errors import ArgumentError, ConfigError, ModelFileError, NotExplainableError, UnknownSymbolWarning
 from nsed.evaluate import matching_score
 from nsed.text import Pairs
+from nsed.train.split import split
 
 
 def unseen(training, test):
@@ -50,7 +51,8 @@ def test_held_out_pairs_of_the_rule_language_are_told_apart(kind, steps, count, 
     training, test = unseen(
         matching_pairs(count, seed=1, longest=longest), matching_pairs(1500, seed=2, longest=longest)
     )
-    model = nsed.PairClassifier.fit(training, config=settings(kind, steps=steps))
+    training, validation = split(training, None, seed=0)
+    model = nsed.PairClassifier.fit(training, validation=validation, config=settings(kind, steps=steps))
     labels, probability = np.asarray(test.labels), model.probability(test)
     assert matching_score(model.score(test), labels, model.threshold).f1 >= 0.95
     assert probability[labels].mean() > 0.85

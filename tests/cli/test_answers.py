@@ -2,13 +2,16 @@
 
 import csv
 import json
+import re
 
 import pyarrow as pa
 import pyarrow.feather
 import pyarrow.parquet
 import pytest
+from typer.testing import CliRunner
 
 import nsed
+from nsed.__main__ import app
 from nsed.errors import ArgumentError, DataError, NotExplainableError
 from support.commands import run
 
@@ -129,8 +132,32 @@ def test_a_baseline_of_the_matcher_has_no_operations(kind, copied):
             run(command, copied(kind), "--pair", "CC", "cc")
 
 
+@pytest.mark.parametrize("labels", ["of the pairs", "of --validation"])
+def test_match_no_longer_refuses_an_edit_distance_of_labelled_pairs(labels, labelled, tmp_path):
+    pairs, more = labelled, []
+    if labels == "of --validation":
+        pairs, more = tmp_path / "positives.tsv", ["--validation", labelled]
+        pairs.write_text("".join(f"{s}\t{t}\n" for s, t in nsed.read_pairs(labelled).positives()))
+    run("train", pairs, tmp_path / "model", "--set", "iterations=3", *more)
+    loaded, lines = nsed.load(tmp_path / "model"), run("match", tmp_path / "model", labelled).splitlines()
+    assert [line.split("\t")[2] == "1" for line in lines] == loaded.match(nsed.read_pairs(labelled)).tolist()
+    run("train", pairs, tmp_path / "model", "--resume", "--set", "iterations=4", *more)
+    assert nsed.load(tmp_path / "model").threshold != loaded.threshold
+
+
+def test_match_says_from_which_probability_on_pairs_match(matcher, labelled):
+    """A 1 at probability 0.31 is no riddle: the model's threshold, that of the best F1, is told as a probability."""
+    shown = CliRunner().invoke(app, ["match", str(matcher), str(labelled)])
+    (border,) = re.findall(r"match: probability of at least (0\.\d+), the model's threshold", shown.stderr)
+    assert 0 < float(border) < 0.5
+    for line in shown.stdout.splitlines():
+        _, _, decision, probability = line.split("\t")
+        assert (decision == "1") == (float(probability) >= float(border)), line
+
+
 def test_what_a_model_cannot_do_is_said(model, transducer):
-    with pytest.raises(ArgumentError, match=r"MODEL: got .*, which makes no decisions, expected a matcher"):
+    advised = "An edit distance has a threshold if trained on labelled pairs, or with --validation LABELLED"
+    with pytest.raises(ArgumentError, match=rf"MODEL: got .*, which makes no decisions, expected a matcher.*{advised}"):
         run("match", model, "--pair", "A", "a")
     with pytest.raises(ArgumentError, match=r"MODEL: got .*, which scores pairs only, expected a transducer"):
         run("transduce", model, "--text", "A")

@@ -133,7 +133,7 @@ def test_given_validation_pairs_are_validated_with_and_nothing_is_held_out(pairs
     run("train", pairs, tmp_path / "m", "--model", "transducer", "--validation", tmp_path / "validation.tsv", *TINY)
     facts = json.loads((tmp_path / "m" / "run.json").read_text())
     assert facts["pairs"] == {"training": 300, "validation": 3}
-    with pytest.raises(ArgumentError, match="--validation: got a file, expected none: EM needs no validation"):
+    with pytest.raises(ArgumentError, match="labels of the validation pairs: got no labels, expected pairs that match"):
         run("train", pairs, tmp_path / "table", "--validation", tmp_path / "validation.tsv")
 
 

@@ -97,6 +97,21 @@ def test_a_higher_score_is_never_less_probable_even_where_the_data_say_so():
     assert fit_calibration(-labels.astype(float), labels).slope == 0
 
 
+def test_a_log_probability_of_zero_is_not_capped_by_calibration():
+    """Half of the matches are hard: of the log-probability itself, certainty would be no more than the intercept."""
+    generator = np.random.default_rng(0)
+    matches, others = generator.normal(0, 3, 3000), generator.normal(-3, 3, 3000)
+    scores, labels = -np.logaddexp(0, -np.append(matches, others)), np.repeat([True, False], 3000)
+    capped, free = (fit_calibration(scores, labels, form=form) for form in ("score", "log-odds"))
+    certain = np.array([-1e-9, 0.0])
+    assert (capped.probability(certain) < 0.9).all()
+    assert (free.probability(certain) > 0.99).all()
+    assert free.form == "log-odds"
+    errors = [expected_calibration_error(one.probability(scores), labels) for one in (capped, free)]
+    assert errors[1] < errors[0]
+    assert (free.probability(np.array([-np.inf, -1e30])) < 1e-300).all()
+
+
 def test_bins_count_by_their_pairs():
     probabilities, labels = np.array([0.1] * 9 + [0.9]), np.array([False] * 10)
     assert expected_calibration_error(probabilities, labels) == pytest.approx(0.9 * 0.1 + 0.1 * 0.9)

@@ -274,4 +274,5 @@ def test_tables_over_symbols_as_pictures(tmp_path):
 
 def test_calibration_is_what_the_decision_says(matcher):
     made = matcher.explain("BC", "c")
-    assert Calibration(made.decision.slope, made.decision.offset) == matcher.calibration
+    assert Calibration(made.decision.slope, made.decision.offset, matcher.calibration.form) == matcher.calibration
+    assert made.decision.threshold_probability == pytest.approx(matcher.threshold_probability)

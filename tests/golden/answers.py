@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import nsed
+from nsed.capabilities import Capability, can
 from nsed.datasets import rule_language
 from nsed.errors import NotExplainableError
 
@@ -31,7 +32,7 @@ def answers(model: Any) -> dict[str, Any]:
     said: dict[str, Any] = {}
     if hasattr(model, "score"):
         said["score"] = model.score(PAIRS).tolist()
-    if hasattr(model, "match") and hasattr(model, "probability"):
+    if can(model, Capability.MATCH):
         said["match"] = model.match(PAIRS).tolist()
         said["probability"] = model.probability(PAIRS).tolist()
     if hasattr(model, "transduce"):

@@ -158,12 +158,24 @@ def test_refusals_are_reasons_in_words():
     assert by_numba(source, source, weight, 0.1) == ""
     assert "cannot drop everything" in by_numba(source, source, weight, 1.0)
     assert "float32 and float64" in by_numba(source.half(), source, weight, 0.1)
-    with torch.no_grad():
-        assert "where gradients are wanted" in by_numba(source, source, weight, 0.1)
-        assert by_numba(source, source, weight[:4], 0.1) == ""
     assert switch.no_device("numba", "meta") == "not on a CPU"
     assert switch.no_device("triton", "cpu") in ("not on a GPU", "not installed")
     assert switch.no_device("torch", "meta") == ""
+
+
+@numba_only
+@pytest.mark.parametrize("classes", [4, 9])
+def test_the_kernel_does_not_depend_on_whether_autograd_is_on_around_it(classes):
+    given = torch.zeros(2, 3, 16), torch.zeros(2, 3, 16), torch.zeros(classes, 16), 0.0
+    unit = nn.GRU(16, 16).requires_grad_(False)
+
+    def chosen():
+        return PAIR_SCORES.choose(*given).backend, GRU.choose(given[0], unit).backend
+
+    with torch.no_grad():
+        without = chosen()
+    assert chosen() == without == ("numba", "numba")
+    assert GRU.choose(given[0], unit.requires_grad_(True)).backend == "torch"
 
 
 def test_every_kernel_has_a_twin_of_every_implementation():

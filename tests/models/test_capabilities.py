@@ -1,13 +1,18 @@
 """What a model says it can do, it does; what it does not say, it refuses or has not."""
 
 import warnings
+from contextlib import nullcontext
 from pathlib import Path
 
+import numpy as np
 import pytest
+import torch
+from torch.autograd.graph import saved_tensors_hooks
 
 import nsed
 from nsed.capabilities import Capability, can, capabilities_of
 from nsed.errors import NotExplainableError
+from nsed.kernels.dispatch import Kernel
 from nsed.models.base import Model
 from nsed.models.persistence import MODEL_KINDS, model_class
 
@@ -42,6 +47,49 @@ def test_a_model_does_what_it_says_and_nothing_else(folder):
             else:
                 with pytest.raises((NotExplainableError, AttributeError, nsed.NsedError)):
                     ask(model)
+
+
+def asked(model, monkeypatch):
+    """What a model answers to each verb, which implementations it chose, and what was kept for a gradient."""
+    answers, chosen, kept, choose = [], [], [], Kernel.choose
+
+    def watched(kernel, *given):
+        one = choose(kernel, *given)
+        chosen.append((kernel.name, one.backend))
+        return one
+
+    with monkeypatch.context() as patched, saved_tensors_hooks(lambda tensor: kept.append(1) or tensor, lambda t: t):
+        patched.setattr(Kernel, "choose", watched)
+        for capability in sorted(model.capabilities - {Capability.FINE_TUNE}):
+            answers.append(told(ASKED[capability](model)))
+    return answers, chosen, len(kept)
+
+
+def told(answer):
+    """An answer as plain values, of lattices their log-probabilities."""
+    if isinstance(answer, list | tuple):
+        return [told(one) for one in answer]
+    if isinstance(answer, nsed.EditLattice):
+        assert not answer.posteriors.delete.requires_grad
+        return answer.log_prob.tolist()
+    return answer.tolist() if isinstance(answer, np.ndarray) else str(answer)
+
+
+@pytest.mark.parametrize("folder", sorted(GOLDEN.iterdir()), ids=lambda folder: folder.name)
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_verbs_answer_by_the_same_kernels_and_keep_no_graph_whether_autograd_is_on_or_off(folder, monkeypatch):
+    found = []
+    for around in (nullcontext(), torch.no_grad()):
+        model = nsed.load(folder)
+        if hasattr(model, "network"):
+            model.network.requires_grad_(True)
+        with around:
+            found.append(asked(model, monkeypatch))
+    (answers, chosen, kept), without = found
+    assert (answers, chosen, kept) == without
+    assert answers
+    assert kept == 0
+    assert torch.is_grad_enabled()
 
 
 @pytest.mark.parametrize("kind", MODEL_KINDS)

@@ -5,6 +5,7 @@ import math
 import random
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -12,11 +13,13 @@ import pytest
 import torch
 
 import nsed
+from nsed.capabilities import Capability, can
 from nsed.config import from_mapping, read_yaml
 from nsed.datasets import read_word_list
 from nsed.datasets.published import same_source_cognates
-from nsed.datasets.rule_language import transduction_pairs
-from nsed.errors import ArgumentError, ModelFileError, NotExplainableError, UnknownSymbolWarning
+from nsed.datasets.rule_language import matching_pairs, transduction_pairs
+from nsed.errors import ArgumentError, ModelFileError, NotExplainableError, UndecidedError, UnknownSymbolWarning
+from nsed.evaluate import matching_score
 from nsed.lattice import Operation
 from nsed.lattice.reference import all_paths
 from nsed.models.edit_distance import EditDistanceConfig, LearnableEditDistance
@@ -320,7 +323,7 @@ def test_continuing_keeps_the_settings():
         EditDistanceConfig(source_symbols="tokens", iterations=1, smoothing=0.3),
     )
     begun = LearnableEditDistance.fit(pairs, config=settings)
-    assert LearnableEditDistance.fit(pairs, start=begun).config == settings
+    assert LearnableEditDistance.fit(pairs, start=begun).config == begun.config == replace(settings, relative=False)
 
 
 def test_continuing_with_other_symbols_or_pairs_is_refused(model):
@@ -427,3 +430,46 @@ def test_without_smoothing_unseen_operations_are_impossible():
         assert model.score([("c", "y")])[0] == -math.inf
     with pytest.warns(UnknownSymbolWarning), pytest.raises(NotExplainableError, match="turn 'c' into 'y'"):
         model.align("c", "y")
+
+
+LABELLED, TEST = matching_pairs(600, seed=1), matching_pairs(200, seed=2)
+
+
+@pytest.mark.parametrize("given", ["held out", "validation"])
+def test_an_edit_distance_trained_on_labelled_pairs_matches(given, tmp_path):
+    """In Python and from its folder; with validation pairs it learns from all pairs, which need no labels then."""
+    if given == "held out":
+        model = LearnableEditDistance.fit(LABELLED, iterations=5)
+    else:
+        model = LearnableEditDistance.fit(LABELLED.positives(), validation=LABELLED, iterations=5)
+    assert can(model, Capability.MATCH)
+    assert model.config.relative is True
+    labels, probability = np.asarray(TEST.labels), model.probability(TEST)
+    assert matching_score(model.score(TEST), labels, model.threshold).f1 > 0.75
+    assert probability[labels].mean() > probability[~labels].mean() + 0.1
+    assert (model.match(TEST) == (probability >= model.threshold_probability)).mean() > 0.99
+    model.save(tmp_path)
+    again = nsed.load(tmp_path)
+    assert again.criterion == model.criterion
+    assert (again.match(TEST) == model.match(TEST)).all()
+
+
+def test_an_edit_distance_that_learned_from_no_labels_says_how_to_get_a_threshold():
+    model = nsed.load(Path(__file__).parents[1] / "golden" / "models" / "edit-distance")
+    assert not can(model, Capability.MATCH)
+    assert not hasattr(model, "threshold")
+    with pytest.raises(UndecidedError, match=r"no threshold .* train it on labelled pairs, or with labelled"):
+        model.match([("A", "a")])
+    with pytest.raises(ArgumentError, match="labels of the validation pairs: got no labels, expected pairs that match"):
+        LearnableEditDistance.fit([("A", "a")], validation=[("A", "a")])
+
+
+def test_a_training_on_labelled_pairs_continues_and_restarts_with_what_was_held_out():
+    settings = EditDistanceConfig(iterations=4, tolerance=0.0)
+    half = LearnableEditDistance.fit(LABELLED, config=replace(settings, iterations=2))
+    whole, continued = (LearnableEditDistance.fit(LABELLED, config=settings, start=one) for one in (None, half))
+    assert continued.criterion == whole.criterion != half.criterion
+    restarted = LearnableEditDistance.fit(LABELLED, start=whole.restarted(LABELLED), iterations=1)
+    assert can(restarted, Capability.MATCH)
+    unlabelled = LABELLED.positives()
+    assert LearnableEditDistance.fit(unlabelled, start=whole.restarted(unlabelled)).criterion == whole.criterion

@@ -1,5 +1,7 @@
 """What Matchers learn of the rule language, and what they cannot; each of these trains for seconds."""
 
+import random
+
 import numpy as np
 import pytest
 
@@ -8,6 +10,7 @@ from nsed.config import from_mapping
 from nsed.datasets.rule_language import matching_pairs
 from nsed.errors import ArgumentError
 from nsed.evaluate import matching_score
+from nsed.explain import Explanation
 from nsed.models.matcher import Matcher, MatcherConfig
 from nsed.text import Pairs
 
@@ -97,3 +100,38 @@ def test_interrupted_training_goes_on_to_the_same_scores(tmp_path):
         Matcher.fit(TRAINING, config=config, folder=tmp_path, on_step=interrupt)
     resumed, whole = Matcher.fit(TRAINING, config=config, folder=tmp_path), Matcher.fit(TRAINING, config=config)
     assert (resumed.score(TEST) == whole.score(TEST)).all()
+
+
+LETTERS = "abdefgiklmnoprstu"
+
+
+def respelled(count, seed, *, matches, others):
+    """Words of seven letters with copies in which a share of the letters is another: a small one in matches."""
+    drawing, pairs = random.Random(seed), []
+    for row in range(count):
+        word = "".join(drawing.choices(LETTERS, k=7))
+        share = drawing.choice(others if row % 3 else matches)
+        copy = "".join(drawing.choice(LETTERS) if drawing.random() < share else letter for letter in word)
+        pairs.append((word, copy))
+    return Pairs.of(pairs, [row % 3 == 0 for row in range(count)])
+
+
+def test_identical_long_words_are_more_probable_than_95_percent_and_nonsense_is_no_match():
+    training = respelled(1200, 1, matches=(0.0, 0.3), others=(1.0,))
+    model = Matcher.fit(
+        training, validation=respelled(600, 2, matches=(0.0, 0.1, 0.3), others=(0.5, 0.6, 1.0)), shared_alphabet=True,
+        interaction=4, encoder__kind="unigram", encoder__dim=32, encoder__positions=False, encoder__dropout=0.0,
+        feature_dropout=0.0, train__steps=150, train__batch_pairs=32, train__warmup=5, train__learning_rate=0.02,
+        train__validate_every=150,
+    )  # fmt: skip
+    drawing = random.Random(5)
+    words = ["".join(drawing.choices(LETTERS, k=9)) for _ in range(100)]
+    assert model.probability(words, words).min() > 0.95
+    assert model.calibration.form == "log-odds"
+    nonsense = words, words[7:] + words[:7]
+    assert not model.match(*nonsense).any()
+    assert model.probability(*nonsense).max() < 0.05
+    why = model.explain(words[0], words[0])
+    assert sum(part.value for part in why.contributions) == pytest.approx(why.decision.log_odds, abs=1e-4)
+    assert "certainty" in {part.name for part in why.contributions}
+    assert Explanation.from_json(why.to_json()).decision == why.decision

@@ -4,7 +4,10 @@ import pytest
 
 import nsed
 from nsed.errors import ArgumentError, ConfigError
+from nsed.models.matcher import matcher_loss
 from nsed.models.settings import resolve_settings
+from nsed.models.transducer import transducer_loss
+from nsed.networks.losses import em_loss
 
 PAIRS = [("colour", "color"), ("honour", "honor"), ("labour", "labor"), ("rumour", "rumor"), ("harbour", "harbor")] * 2
 TINY = {"encoder": {"kind": "cnn", "dim": 8, "layers": 1}, "train": {"steps": 2, "validate_every": 1}}
@@ -46,6 +49,32 @@ def test_fit_takes_every_form_in_every_kind_of_model():
     stance = nsed.PairClassifier.fit(labelled, LABELS, validation=nsed.Pairs.of(labelled, LABELS),
                                      config={**TINY, "model": "stance"})  # fmt: skip
     assert stance.kind == "stance"
+
+
+@pytest.mark.parametrize(
+    ("loss", "model", "others"),
+    [
+        (matcher_loss, nsed.Matcher, {"match": 0.0, "non_match": 0.0}),
+        (transducer_loss, nsed.Transducer, {"likelihood": 0.0}),
+    ],
+)
+def test_the_posterior_weighting_of_the_em_loss_is_reached_by_a_setting(loss, model, others, monkeypatch):
+    asked = []
+
+    def spy(*given, **options):
+        asked.append(options["weighting"])
+        return em_loss(*given, **options)
+
+    monkeypatch.setattr(f"{loss.__module__}.em_loss", spy)
+    pairs, kinds = nsed.Pairs.of(PAIRS), model.configs
+    for weighting in ("cell", "posterior"):
+        config = resolve_settings(kinds, TINY, {"em": 1.0, "em_weighting": weighting, **others})
+        untrained = model._untrained(pairs, config)
+        (batch,) = untrained.encoded(pairs).batches()
+        assert (loss(untrained.network, config, batch) > 0).all()
+    assert asked == ["cell", "posterior"]
+    with pytest.raises(ConfigError, match="em_weighting: got 'cells', expected one of cell, posterior"):
+        resolve_settings(kinds, TINY, {"em_weighting": "cells"})
 
 
 def test_all_faults_are_told_together_with_what_was_meant():

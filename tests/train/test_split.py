@@ -13,7 +13,7 @@ from nsed.errors import ArgumentError, CutOutputWarning
 from nsed.evaluate import best_threshold
 from nsed.text import Pairs
 from nsed.train.checkpoint import hash_of
-from nsed.train.split import labelled_split, split, transduction_split, unseen
+from nsed.train.split import labelled_split, split, stratified_split, transduction_split, unseen
 
 PAIRS = Pairs([f"s{row // 2}" for row in range(400)], [f"t{row}" for row in range(400)])
 """Two hundred sources with two targets each."""
@@ -73,6 +73,45 @@ def test_labelled_pairs_are_split_by_their_sources_too():
     assert set(training.sources).isdisjoint(held_out.sources)
 
 
+def few_matches(count, matches):
+    """Sources of their own, a few of which match."""
+    return Pairs([f"s{n}" for n in range(count)], [f"t{n}" for n in range(count)], [n < matches for n in range(count)])
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_the_hold_out_of_36_pairs_has_labels_of_both_kinds(seed):
+    training, held_out = labelled_split(few_matches(36, 12), None, seed=seed)
+    assert sorted(held_out.labels) == [False, True]
+    assert (len(training), set(training.labels)) == (34, {False, True})
+
+
+def test_the_hold_out_has_the_share_of_each_label():
+    training, held_out = stratified_split(few_matches(4000, 400), seed=0)
+    assert (sum(held_out.labels), len(held_out)) == (20, 200)
+    assert sorted([*training, *held_out]) == sorted(few_matches(4000, 400))
+    assert len(stratified_split(few_matches(60_000, 30_000), seed=0)[1]) == 2000
+
+
+def test_matches_that_share_a_source_are_held_out_pair_by_pair_where_nothing_else_is_left():
+    pairs = Pairs(["s"] * 4 + ["a", "b"], list("tuvwxy"), [True] * 4 + [False] * 2)
+    for part in stratified_split(pairs, seed=0):
+        assert set(part.labels) == {False, True}
+
+
+@pytest.mark.parametrize("label", [0, 1])
+def test_a_label_with_a_single_pair_is_named_and_what_to_do(label):
+    pairs = few_matches(9, 8 if label == 0 else 1)
+    expected = rf"labels: got a single pair with label {label}, expected at least two .* give validation pairs"
+    with pytest.raises(ArgumentError, match=expected):
+        nsed.Matcher.fit(pairs, config=from_mapping(nsed.MatcherConfig, TINY))
+
+
+def test_a_matcher_learns_from_36_pairs_without_validation_pairs():
+    for seed in range(3):
+        config = from_mapping(nsed.MatcherConfig, TINY | {"train": TINY["train"] | {"seed": seed}})
+        assert np.isfinite(nsed.Matcher.fit(few_matches(36, 12), config=config).threshold)
+
+
 WRITERS = [(nsed.Transducer, nsed.TransducerConfig), (nsed.Seq2Seq, nsed.Seq2SeqConfig)]
 DECIDERS = [(nsed.Matcher, nsed.MatcherConfig), (nsed.PairClassifier, nsed.StanceConfig)]
 
@@ -81,7 +120,8 @@ DECIDERS = [(nsed.Matcher, nsed.MatcherConfig), (nsed.PairClassifier, nsed.Stanc
 def test_the_record_of_a_training_says_what_was_held_out(model, config, tmp_path):
     pairs = transduction_pairs(200) if (model, config) in WRITERS else matching_pairs(200)
     model.fit(pairs, config=from_mapping(config, TINY), folder=tmp_path)
-    facts, expected = json.loads((tmp_path / "run.json").read_text()), map(hash_of, split(pairs, None, seed=0))
+    parts = split(pairs, None, seed=0) if (model, config) in WRITERS else stratified_split(pairs, seed=0)
+    facts, expected = json.loads((tmp_path / "run.json").read_text()), map(hash_of, parts)
     assert facts["pairs"] == {"training": 190, "validation": 10}
     assert facts["sha256"] == dict(zip(("training", "validation"), expected, strict=True))
 
@@ -103,6 +143,6 @@ def test_error_rates_of_a_training_are_those_of_its_validation_pairs(model, conf
 @pytest.mark.parametrize(("model", "config"), DECIDERS)
 def test_f1_and_threshold_of_a_training_are_those_of_its_held_out_pairs(model, config):
     pairs = matching_pairs(400, seed=1)
-    fitted, held_out = model.fit(pairs, config=from_mapping(config, TINY)), split(pairs, None, seed=0)[1]
+    fitted, held_out = model.fit(pairs, config=from_mapping(config, TINY)), stratified_split(pairs, seed=0)[1]
     best = best_threshold(fitted.score(held_out), np.asarray(held_out.labels))
     assert (fitted.record["f1"], fitted.threshold) == pytest.approx((best.f1, best.threshold))

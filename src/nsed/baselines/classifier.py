@@ -131,13 +131,13 @@ class PairClassifier(PairModel):
         advice = "a matcher, trained on the same pairs, has them"
         raise NotExplainableError(f"a model of kind {self.kind!r} has no {what} to show{soft}; {advice}")
 
-    @torch.no_grad()
     def _plans(self, pairs: EncodedPairs) -> Iterator[tuple[int, np.ndarray]]:
         """Transport plan of each pair without `</s>`, as its own small table."""
         if not isinstance(self.network, Stance):
             self._refuse("alignments")
         for batch in pairs.batches():
-            plans: Table = self.network.soft_alignment(*batch.to(self.device).sides).plan
+            with torch.no_grad():
+                plans: Table = self.network.soft_alignment(*batch.to(self.device).sides).plan
             sizes = zip(batch.rows.tolist(), batch.source_lengths.tolist(), batch.target_lengths.tolist(), strict=True)
             for plan, (row, height, width) in zip(plans.cpu().numpy(), sizes, strict=True):
                 yield row, plan[:height, :width]

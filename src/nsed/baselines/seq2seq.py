@@ -78,6 +78,7 @@ class Seq2Seq(DecodingModel):
     network: Seq2SeqNetwork
     config: Seq2SeqConfig
 
+    @torch.no_grad()
     def score(self, pairs: PairsLike, targets: Column | None = None, *, on_batch: OnBatch = ignore) -> np.ndarray:
         """Log p(target | source) of each pair, in the order given."""
         pairs = Pairs.given(pairs, targets)
@@ -89,6 +90,7 @@ class Seq2Seq(DecodingModel):
             on_batch(len(batch.rows))
         return scores
 
+    @torch.no_grad()
     def links(self, pairs: PairsLike, targets: Column | None = None, *, on_batch: OnBatch = ignore) -> list[Links]:
         """Attention alignment: for each symbol of each target, the source symbol that was looked at most for it.
 

@@ -21,7 +21,7 @@ from nsed.cli.arguments import (
     open_output,
     pairs_from,
 )
-from nsed.cli.console import out, progress_bar
+from nsed.cli.console import err, out, progress_bar
 from nsed.cli.tables import (
     Header,
     OnError,
@@ -82,16 +82,22 @@ def match(
 ) -> None:
     """Decide whether each pair matches: `source`, `target`, `match` (1 or 0), calibrated `probability`.
 
-    The other columns of the input follow.
+    The other columns of the input follow. Pairs match from the model's threshold on, the one with the best F1 on
+    validation pairs. As a probability it is mostly not one half: the command says, on standard error, which it is.
+    Another border is another decision: compare the probabilities with it.
     """
     written, rejected = TableOutput.of(output, format_, header), Rejects(on_error, rejects)
     matcher = load_model(model)
     if not can(matcher, Capability.MATCH):
-        expected = "a matcher, or another model of labelled pairs"
-        raise ArgumentError("MODEL", got=f"{model}, which makes no decisions", expected=expected)
+        expected = "a matcher, or another model that has learned from labelled pairs"
+        advice = "An edit distance has a threshold if trained on labelled pairs, or with --validation LABELLED."
+        raise ArgumentError("MODEL", got=f"{model}, which makes no decisions", expected=expected, advice=advice)
     data = _kept_pairs(pairs, columns, pair, rejected, written)
     with progress_bar("matching", len(data)) as bar:
         scores = matcher.score(data, on_batch=bar.advance)
+    err.print(
+        f"match: probability of at least {matcher.threshold_probability:.6f}, the model's threshold", markup=False
+    )
     decisions, probabilities = scores >= matcher.threshold, matcher.calibration.probability(scores)
     written.write(_answered_pairs(data, {"match": decisions.tolist(), "probability": probabilities.tolist()}))
 

@@ -7,11 +7,12 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from nsed.baselines.lingpy import Entry, LexStat
+from nsed.capabilities import Capability, can
 from nsed.cli.console import progress_bar
 from nsed.datasets.word_list import read_word_list
 from nsed.errors import ArgumentError, ModelFileError
 from nsed.models.base import NetworkModel
-from nsed.models.edit_distance import EditDistanceConfig, LearnableEditDistance
+from nsed.models.edit_distance import EditDistanceConfig, LearnableEditDistance, training_parts
 from nsed.models.persistence import MODEL_KINDS, model_class
 from nsed.registry import Registry
 from nsed.text import Pairs, StringConfig
@@ -57,18 +58,16 @@ def train_model(request: TrainingRequest) -> str:
 
 
 def train_edit_distance(request: TrainingRequest) -> str:
-    """Train by EM; the model is saved after every iteration."""
-    if request.validation is not None:
-        raise ArgumentError("--validation", got="a file", expected="none: EM needs no validation")
+    """Train by EM; the model is saved after every iteration, and with its threshold where there are labels."""
     resumes = request.resume and (request.output / DESCRIPTION).exists()
     start = (
         LearnableEditDistance.load(request.output)
         if resumes
-        else request.start and request.start.restarted(request.pairs)
+        else request.start and request.start.restarted(request.pairs, validation=request.validation)
     )
-    return summary(
-        fit_edit_distance(request.pairs, request.settings, start, request.output), len(request.pairs.positives())
-    )
+    model = fit_edit_distance(request.pairs, request.settings, start, request.output, validation=request.validation)
+    model.save(request.output)
+    return summary(model, len(training_parts(request.pairs, request.validation)[0]))
 
 
 def fit_edit_distance(
@@ -76,9 +75,11 @@ def fit_edit_distance(
     settings: EditDistanceConfig,
     start: LearnableEditDistance | None = None,
     output: Path | None = None,
+    *,
+    validation: Pairs | None = None,
 ) -> LearnableEditDistance:
     """Train by EM under a progress bar, saving after every iteration if there is a folder to save to."""
-    count = len(pairs.positives())
+    count = len(training_parts(pairs, validation)[0])
     with progress_bar("training", count * settings.iterations) as bar:
         if start is not None:
             bar.advance(count * len(start.history))
@@ -88,7 +89,9 @@ def fit_edit_distance(
             if output is not None:
                 model.save(output)
 
-        return LearnableEditDistance.fit(pairs, config=settings, start=start, on_iteration=after, on_batch=bar.advance)
+        return LearnableEditDistance.fit(
+            pairs, validation=validation, config=settings, start=start, on_iteration=after, on_batch=bar.advance
+        )
 
 
 def summary(model: LearnableEditDistance, pairs: int) -> str:
@@ -96,7 +99,8 @@ def summary(model: LearnableEditDistance, pairs: int) -> str:
     first, last = model.history[0], model.history[-1]
     ended = "converged" if model.converged else "stopped"
     steps = f"{ended} after {_many(len(model.history), 'iteration')} over {_many(pairs, 'pair')}"
-    return f"{steps}: log-likelihood per pair {first:.2f} → {last:.2f}"
+    decides = f"; matches from probability {model.threshold_probability:.3f} on" if can(model, Capability.MATCH) else ""
+    return f"{steps}: log-likelihood per pair {first:.2f} → {last:.2f}{decides}"
 
 
 def _train_network(request: TrainingRequest, fit: Callable[..., NetworkModel], metric: str) -> NetworkModel:

@@ -40,7 +40,8 @@ ValidationPairs = Annotated[
     Path | None,
     typer.Option(
         help="For networks: pairs to choose the best step by; without, some of the pairs are held out. "
-        "For similarities: pairs to tune the threshold on."
+        "For similarities and edit distances: labelled pairs to tune the threshold on; without, the pairs themselves, "
+        "of an edit distance some that are held out."
     ),
 ]
 SourceSymbols = Annotated[
@@ -89,12 +90,14 @@ def train(
     """Learn from a file of pairs.
 
     The training saves itself as it goes; after an interruption it goes on with `--resume`. A third column may have
-    labels, 1 or 0: matcher, cross-encoder and stance need them, the others learn from the positive pairs only.
+    labels, 1 or 0: matcher, cross-encoder and stance need them, the others learn from the positive pairs only. With
+    labels of both kinds, in the file or in that of `--validation`, an edit distance decides too: see `nsed match`.
 
     **Settings to begin with**: of cognates, in any family, those of `configs/cognates-ie/concepts-cnn.yaml`, which
     docs/cognate-sets.md shows with figures of two families; of other tasks the default settings of a model.
 
-    With `--from` a trained model learns more, say corrected words. Without `--validation` nothing is held out then.
+    With `--from` a trained model learns more, say corrected words. Without `--validation` networks then hold nothing
+    out.
     """
     from nsed.cli.recipes import TrainingRequest, config_of
     from nsed.config import from_mapping, parse_overrides, to_yaml

@@ -1,40 +1,65 @@
 """Calibration (Platt scaling): from scores to probabilities that keep their promise, and whether they do."""
 
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 
 from nsed.errors import ArgumentError
 from nsed.evaluate.matching import both_kinds, labelled
 
+Form = Literal["score", "log-odds"]
+"""What Platt scaling is linear in: the score, or, of a score that is a log-probability, its log-odds. A log-probability
+is at most 0, so that the first would cap what is certain to match at the probability of the intercept."""
+CERTAIN = -1e-6
+"""Highest log-probability that is told apart from certainty, about what single precision can."""
+
 
 class Calibration(NamedTuple):
-    """Platt scaling: `probability = 1 / (1 + exp(-(slope * score + intercept)))`."""
+    """Platt scaling: `probability = 1 / (1 + exp(-(slope * evidence + intercept)))`, of the evidence of `form`.
+
+    >>> Calibration(1.0, 0.0, "log-odds").probability(np.log([0.25, 0.9]))
+    array([0.25, 0.9 ])
+    """
 
     slope: float
     intercept: float
+    form: Form = "score"
+
+    def evidence(self, scores: np.ndarray | float) -> np.ndarray:
+        """Evidence that the log-odds are linear in: the scores, or their log-odds."""
+        return log_odds(scores) if self.form == "log-odds" else np.asarray(scores, dtype=float)
 
     def probability(self, scores: np.ndarray) -> np.ndarray:
         """Calibrated probabilities of a match; a score of minus infinity is a probability of 0."""
-        scores = np.asarray(scores, dtype=float)
-        logits = self.slope * np.where(np.isfinite(scores), scores, -1e30) + self.intercept
+        evidence = self.evidence(scores)
+        logits = self.slope * np.where(np.isfinite(evidence), evidence, -1e30) + self.intercept
         return 1 / (1 + np.exp(-np.clip(logits, -700, 700)))
 
 
-def fit_calibration(scores: np.ndarray, labels: np.ndarray) -> Calibration:
+def log_odds(log_probabilities: np.ndarray | float) -> np.ndarray:
+    """Log-odds of log-probabilities, log p - log(1 - p), up to those of `CERTAIN`.
+
+    >>> log_odds(np.array([np.log(0.5), -100.0, 0.0]))
+    array([   0.        , -100.        ,   13.81...])
+    """
+    below = np.minimum(np.asarray(log_probabilities, dtype=float), CERTAIN)
+    return np.asarray(below - np.log(-np.expm1(below)))
+
+
+def fit_calibration(scores: np.ndarray, labels: np.ndarray, *, form: Form = "score") -> Calibration:
     """Fit Platt scaling: maximum likelihood on held-out scores, with Platt's smoothed targets, by Newton's method.
 
     The slope is never negative: a higher score is never less probable.
     """
-    labels = np.asarray(labels, dtype=bool)
+    labels, scores = np.asarray(labels, dtype=bool), Calibration(1.0, 0.0, form).evidence(scores)
     positives, negatives = both_kinds(labels)
     targets = np.where(labels, (positives + 1) / (positives + 2), 1 / (negatives + 2))
-    finite = np.asarray(scores, dtype=float)[np.isfinite(scores)]
+    finite = scores[np.isfinite(scores)]
     clipped = np.where(np.isfinite(scores), scores, finite.min() - 1)
     centre, scale = clipped.mean(), clipped.std() or 1.0
     weights = _newton(np.stack([(clipped - centre) / scale, np.ones_like(clipped)], axis=1), targets)
     slope = max(float(weights[0] / scale), 0.0)
-    return Calibration(slope, float(weights[1] - slope * centre))
+    return Calibration(slope, float(weights[1] - slope * centre), form)
 
 
 def _newton(features: np.ndarray, targets: np.ndarray) -> np.ndarray:

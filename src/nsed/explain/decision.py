@@ -1,5 +1,6 @@
 """Additive contributions to decisions and scores: parts that add up to them, one per operation."""
 
+from collections.abc import Callable
 from math import exp, fsum
 from typing import Any, NamedTuple
 
@@ -10,7 +11,9 @@ from nsed.text.visible import visible
 class Decision(NamedTuple):
     """Match decision: whether a pair matches, and how far from the threshold it is.
 
-    `log_odds = slope * score + offset` are those of `probability`; `match` says whether the score reaches `threshold`.
+    `log_odds = slope * evidence + offset` are those of `probability`, where the evidence is the score or, of newer
+    models, the log-odds of the score; `match` says whether the score reaches `threshold`, that is whether `log_odds`
+    reach `needed`.
     """
 
     match: bool
@@ -19,22 +22,25 @@ class Decision(NamedTuple):
     threshold: float
     slope: float
     offset: float
+    needed: float
+    """Decision threshold in log-odds, from which on pairs count as matches."""
 
     @classmethod
-    def of(cls, score: float, *, threshold: float, slope: float, offset: float) -> "Decision":
-        """Decision about a score.
+    def of(
+        cls, score: float, *, threshold: float, slope: float, offset: float, evidence: Callable[[Any], Any] = float
+    ) -> "Decision":
+        """Decision about a score; `evidence` makes of a score what the log-odds are linear in.
 
         >>> Decision.of(-0.1, threshold=-0.7, slope=2.0, offset=1.4).match
         True
         """
-        log_odds = slope * score + offset
-        probability = 1 / (1 + exp(-max(-700.0, min(700.0, log_odds))))
-        return cls(score >= threshold, probability, log_odds, threshold, slope, offset)
+        log_odds, needed = (slope * float(evidence(one)) + offset for one in (score, threshold))
+        return cls(score >= threshold, _probability(log_odds), log_odds, threshold, slope, offset, needed)
 
     @property
-    def needed(self) -> float:
-        """Decision threshold in log-odds, from which on pairs count as matches."""
-        return self.slope * self.threshold + self.offset
+    def threshold_probability(self) -> float:
+        """Decision threshold as a probability, from which on pairs count as matches."""
+        return _probability(self.needed)
 
     @property
     def word(self) -> str:
@@ -56,12 +62,20 @@ class Output(NamedTuple):
 
 def read_decision(read: dict[str, Any] | None) -> Decision | None:
     """Decision whose plain values are given."""
-    return None if read is None else Decision(**read)
+    if read is None:
+        return None
+    before = {"needed": read["slope"] * read["threshold"] + read["offset"]}  # what version 0.1 wrote has it not
+    return Decision(**{**before, **read})
+
+
+def _probability(log_odds: float) -> float:
+    return 1 / (1 + exp(-max(-700.0, min(700.0, log_odds))))
 
 
 REMAINDERS = {
     "ambiguity": "what all other derivations add to the best one",
     "end": "that the target ends here",
+    "certainty": "how little is left for the opposite, -log(1 - alpha)",
     "threshold": "what a pair must bring to be more likely than not",
 }
 """Remainders: parts of a score that belong to no operation."""
@@ -96,8 +110,11 @@ class Contribution(NamedTuple):
 def contributions_to_decision(script: EditScript, score: float, decision: Decision) -> tuple[Contribution, ...]:
     """Contributions that add up to the log-odds of a decision."""
     parts = [Contribution(str(edit), decision.slope * edit.log_weight, edit) for edit in script]
-    ambiguity = decision.slope * (score - _weight(script))
-    return (*parts, Contribution("ambiguity", ambiguity), Contribution("threshold", decision.offset))
+    parts.append(Contribution("ambiguity", decision.slope * (score - _weight(script))))
+    certainty = decision.log_odds - (decision.slope * score + decision.offset)
+    if certainty:
+        parts.append(Contribution("certainty", certainty))
+    return (*parts, Contribution("threshold", decision.offset))
 
 
 def contributions_to_score(script: EditScript, score: float, log_alpha: float) -> tuple[Contribution, ...]:

@@ -187,7 +187,7 @@ PAIR_SCORES: Kernel[PairScoresKernel] = Kernel(
     ),
     Implementation(
         "numba",
-        "one compiled pass; many classes in slices, where gradients are wanted",
+        "one compiled pass; many classes in slices",
         refusal=refusals.no_numba_pair_scores,
         load=_numba_pair_scores,
     ),

@@ -1,7 +1,8 @@
 """Refusals: why an implementation of a kernel cannot do what it is given, in words; nothing where it can.
 
 A kernel's refusals all take the same arguments, those of `Kernel.choose`. They are asked in every step of training and
-decoding, and only where the device is right (`switch.devices_of`), so they only look at types and sizes.
+decoding, and only where the device is right (`switch.devices_of`), so they only look at types and sizes, and at whether
+a gradient is asked for: that of something that requires one. Whether autograd is on says nothing.
 """
 
 from typing import Any
@@ -37,11 +38,9 @@ def no_triton_pair_scores(source: Tensor, target: Tensor, weight: Tensor, dropou
 
 
 def no_numba_pair_scores(source: Tensor, target: Tensor, weight: Tensor, dropout: float) -> str:
-    """Refusal of pair scores by numba; gradients are what makes tables of features worth their while."""
+    """Refusal of pair scores by numba."""
     if source.dtype not in FLOATS:
         return "is compiled for float32 and float64"
-    if len(weight) != 4 and not torch.is_grad_enabled():
-        return "does more than four classes where gradients are wanted"
     return "" if dropout < 1 else "cannot drop everything"
 
 
@@ -60,9 +59,9 @@ def no_numba_gru(vectors: Tensor, unit: nn.GRU) -> str:
     """Refusal of GRUs by numba, which are for decoding and scoring."""
     if torch.is_autocast_enabled("cpu"):
         return "does not run under autocast"
-    learns = torch.is_grad_enabled()
+    validates = not torch.is_grad_enabled()  # weights that are being learned require gradients all the time
     for part in (vectors, *unit.parameters()):
-        if learns and part.requires_grad:
+        if part.requires_grad and not validates:
             return "does not learn"
         if part.dtype != torch.float32:
             return "is compiled for float32"

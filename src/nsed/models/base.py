@@ -47,7 +47,8 @@ class Model(ABC):
     """Model base class: strings in, answers out. A new kind is one file and one line in `models/persistence.py`.
 
     Verbs mean one thing: `score` a number, `match` a decision, `transduce` strings, `align` an edit script, `explain`
-    the evidence. `capabilities` says which of them a model answers.
+    the evidence. `capabilities` says which of them a model answers. They record nothing for gradients, whether autograd
+    is on or off around them, and answer the same.
     """
 
     configs: ClassVar[Mapping[str, type[StringConfig]]]
@@ -174,6 +175,8 @@ class NetworkModel(Model):
         **settings: Any,
     ) -> SomeNetworkModel:
         """Train on pairs; without validation pairs, a twentieth of the sources (at most 2,000) is held out for it.
+
+        Of labelled pairs that is a twentieth of each label.
 
         The settings are a config, a mapping or the path of a YAML file, and keywords that go over it: `beam=10,
         encoder__dim=128, train__steps=2000`.

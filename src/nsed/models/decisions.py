@@ -1,12 +1,12 @@
 """Decision threshold and calibration: a score becomes a match, from a threshold on, and a calibrated probability."""
 
 from abc import abstractmethod
-from typing import NamedTuple
+from typing import Any, NamedTuple, get_args
 
 import numpy as np
 
 from nsed.errors import ArgumentError
-from nsed.evaluate.calibration import Calibration, fit_calibration
+from nsed.evaluate.calibration import Calibration, Form, fit_calibration
 from nsed.evaluate.matching import tuned_threshold
 from nsed.models.base import Model
 from nsed.progress import OnBatch, ignore
@@ -26,33 +26,44 @@ class Criterion(NamedTuple):
     """Calibration: from scores to probabilities."""
 
     @classmethod
-    def at(cls, threshold: float) -> "Criterion":
+    def at(cls, threshold: float, *, form: Form = "score") -> "Criterion":
         """Uncalibrated criterion at a threshold: even odds where it is."""
-        return cls(threshold, Calibration(1.0, -threshold))
+        return cls(threshold, Calibration(1.0, -float(Calibration(1.0, 0.0, form).evidence(threshold)), form))
 
     @classmethod
-    def tuned(cls, scores: np.ndarray, labels: np.ndarray) -> "Criterion":
+    def tuned(cls, scores: np.ndarray, labels: np.ndarray, *, form: Form = "score") -> "Criterion":
         """Tuned criterion: the threshold with the best F1, and calibrated probabilities, of labelled pairs.
 
         Labels of one kind say nothing of probabilities: then a score stays what it is, through a logistic curve.
         """
-        calibration = UNCALIBRATED if labels.all() or not labels.any() else fit_calibration(scores, labels)
+        one_kind = labels.all() or not labels.any()
+        calibration = Calibration(1.0, 0.0, form) if one_kind else fit_calibration(scores, labels, form=form)
         return cls(tuned_threshold(scores, labels), calibration)
 
     @classmethod
-    def of_record(cls, threshold: float, slope: float, intercept: float) -> "Criterion":
-        """Criterion as `record` wrote it."""
-        return cls(threshold, Calibration(slope, intercept))
+    def of_record(cls, threshold: float, *calibration: Any) -> "Criterion":
+        """Criterion as `record` wrote it; as version 0.1 wrote it, without the form of the calibration, too."""
+        made = Calibration(*calibration)
+        if made.form not in get_args(Form):
+            advice = "A newer nsed may know it: upgrade."
+            raise ArgumentError("calibration", got=repr(made.form), expected="score or log-odds", advice=advice)
+        return cls(threshold, made)
 
-    def record(self) -> list[float]:
-        """Plain numbers, for a file."""
+    def record(self) -> list[float | str]:
+        """Plain values, for a file."""
         return [self.threshold, *self.calibration]
+
+    @property
+    def probability(self) -> float:
+        """Calibrated probability at the threshold: pairs with at least this probability match."""
+        return float(self.calibration.probability(np.array([self.threshold]))[0])
 
 
 class DecidingModel(Model):
     """Binary decision model: gives pairs a score, a decision and a probability. Abstract: a model has its scores."""
 
     criterion: Criterion
+    """Decision criterion. Raises `UndecidedError` where a model that need not have one has none."""
 
     @abstractmethod
     def score(self, pairs: PairsLike, targets: Column | None = None, *, on_batch: OnBatch = ignore) -> np.ndarray:
@@ -64,6 +75,15 @@ class DecidingModel(Model):
         return self.criterion.threshold
 
     @property
+    def threshold_probability(self) -> float:
+        """Calibrated probability at the threshold: pairs with at least this probability match.
+
+        The threshold is the one with the best F1, so this is not one half: a match that is missed costs F1 more than a
+        pair too many, and it is mostly below.
+        """
+        return self.criterion.probability
+
+    @property
     def calibration(self) -> Calibration:
         """Calibration, from scores to probabilities."""
         return self.criterion.calibration
@@ -73,7 +93,10 @@ class DecidingModel(Model):
         return self.calibration.probability(self.score(pairs, targets, on_batch=on_batch))
 
     def match(self, pairs: PairsLike, targets: Column | None = None) -> np.ndarray:
-        """Decisions: whether each pair matches, its score is at least the threshold."""
+        """Decisions: whether each pair matches, its score is at least the threshold.
+
+        That is, its probability is at least `threshold_probability`.
+        """
         return np.asarray(self.score(pairs, targets) >= self.threshold)
 
 

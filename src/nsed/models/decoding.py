@@ -77,6 +77,7 @@ class DecodingModel(NetworkModel, TransducingModel):
         """Beam width: prefixes that `transduce` follows at once unless told otherwise."""
         return self.config.beam
 
+    @torch.no_grad()
     def sample(
         self, sources: Column, *, count: int = 1, seed: int = 0, on_batch: OnBatch = ignore
     ) -> list[list[Transduction]]:
@@ -96,6 +97,7 @@ class DecodingModel(NetworkModel, TransducingModel):
     def _split(cls, pairs: Pairs, validation: PairsLike | None, *, seed: int) -> tuple[Pairs, Pairs]:
         return transduction_split(pairs, None if validation is None else Pairs.of(validation), seed=seed)
 
+    @torch.no_grad()
     def _transduce(
         self, sources: list[str], *, nbest: int, beam: int | None, on_batch: OnBatch
     ) -> list[list[Transduction]]:

@@ -1,8 +1,9 @@
 """Learnable edit distance (Ristad and Yianilos 1998): the first model on the lattice, and the paper's section 2."""
 
 import hashlib
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Any, ClassVar, Literal
 
@@ -11,11 +12,12 @@ import torch
 
 from nsed.capabilities import Capability
 from nsed.config import bounded
-from nsed.errors import ArgumentError
+from nsed.errors import ArgumentError, UndecidedError
 from nsed.explain.rule_table import RuleTable
 from nsed.explain.weight_rules import table_rules
 from nsed.lattice import EditLattice
 from nsed.models.base import Contents
+from nsed.models.decisions import Criterion, DecidingModel, labels_of
 from nsed.models.lattice_model import LATTICE_VERBS, LatticeModel
 from nsed.models.settings import ConfigLike, resolve_settings
 from nsed.networks.expectation_maximization import Iteration, iterate
@@ -27,6 +29,7 @@ from nsed.text.columns import Column
 from nsed.text.pairs import PairsLike
 from nsed.text.visible import visible
 from nsed.train.saved_model import SavedModel
+from nsed.train.split import both_labels, stratified_split
 from nsed.types import REACHABLE
 
 
@@ -42,10 +45,10 @@ class EditDistanceConfig(AlphabetConfig):
     """Convergence tolerance: stop when a step improves the log-likelihood by less than this share of it."""
     smoothing: float = bounded(1e-3, low=0, high=1)
     """Smoothing: share of the probability spread evenly over all operations, so that unseen ones are possible."""
-    relative: bool = False
+    relative: Literal[False, True, "auto"] = "auto"
     """Score a pair by log p(s, t) / (p(s) p(t)): how much likelier it is than two strings by chance. This is what tells
     matches from others; the joint probability itself falls with every symbol and mostly tells short strings from long
-    ones."""
+    ones. auto: where there are labels of both kinds, to decide by."""
     batch_cells: int = bounded(2**17, low=1)
     """Batch size in lattice cells worked on together; more needs more memory and is not faster for long."""
     max_cells: int = bounded(2**25, low=1)
@@ -54,12 +57,14 @@ class EditDistanceConfig(AlphabetConfig):
     """Lattice backend, who computes the lattices: auto, torch, numba, triton or reference."""
 
 
-class LearnableEditDistance(LatticeModel):
+class LearnableEditDistance(LatticeModel, DecidingModel):
     """Learnable edit distance: probabilities of edit operations, learned from pairs that belong together.
 
     The score of a pair is its joint log-probability: the sum over all ways to write both strings, operation by
-    operation; for matching, set `relative` and it is the logarithm of its ratio to chance. The same operation has the
-    same probability everywhere; what needs context, this model cannot learn.
+    operation; with `relative` it is the logarithm of its ratio to chance. The same operation has the same probability
+    everywhere; what needs context, this model cannot learn.
+
+    Trained on labelled pairs, or with labelled validation pairs, it decides too (`match`, `probability`).
 
     >>> model = LearnableEditDistance.fit([("gray", "grey"), ("gala", "gele"), ("say", "sey")])
     >>> print(model.align("lay", "ley"))
@@ -67,7 +72,6 @@ class LearnableEditDistance(LatticeModel):
     """
 
     configs: ClassVar[Mapping[str, type[EditDistanceConfig]]] = {"edit-distance": EditDistanceConfig}
-    capabilities = LATTICE_VERBS | {Capability.FINE_TUNE}
     config: EditDistanceConfig
 
     def __init__(
@@ -78,6 +82,7 @@ class LearnableEditDistance(LatticeModel):
         *,
         history: Sequence[float] = (),
         pairs_hash: str = "",
+        criterion: Criterion | None = None,
     ) -> None:
         table.check(tokenizers.source.vocabulary, tokenizers.target.vocabulary)
         self.table, self.tokenizers = table, tokenizers
@@ -86,6 +91,21 @@ class LearnableEditDistance(LatticeModel):
         """Log-likelihood per training pair before each step of EM."""
         self.pairs_hash = pairs_hash
         """SHA-256 of the training pairs."""
+        self._criterion = criterion
+
+    @property
+    def capabilities(self) -> frozenset[Capability]:  # type: ignore[override]  # with a threshold one more
+        """See `Model.capabilities`: it decides where labelled pairs gave it a threshold."""
+        decides = set() if self._criterion is None else {Capability.MATCH}
+        return LATTICE_VERBS | {Capability.FINE_TUNE, *decides}
+
+    @property
+    def criterion(self) -> Criterion:  # type: ignore[override]  # not every one has it
+        """See `DecidingModel.criterion`."""
+        if self._criterion is None:
+            advice = "train it on labelled pairs, or with labelled validation pairs, to match (nsed train --validation)"
+            raise UndecidedError(f"this edit distance has scores, but no threshold to decide by: {advice}")
+        return self._criterion
 
     @classmethod
     def fit(
@@ -93,6 +113,7 @@ class LearnableEditDistance(LatticeModel):
         pairs: PairsLike,
         labels: Iterable[object] | None = None,
         *,
+        validation: PairsLike | None = None,
         config: ConfigLike | None = None,
         start: "LearnableEditDistance | None" = None,
         on_iteration: "Callable[[LearnableEditDistance], None]" = ignore,
@@ -101,24 +122,30 @@ class LearnableEditDistance(LatticeModel):
     ) -> "LearnableEditDistance":
         """Train by EM on pairs; with labels, on the positive pairs only.
 
+        Threshold (best F1) and calibration are tuned on the labelled validation pairs; without any, a twentieth of the
+        labelled pairs is held out for that. Without labels of both kinds there is none, and the model only scores.
+
         The settings are a config, a mapping or the path of a YAML file, and keywords that go over it: `iterations=10`.
 
         `start` continues a training on the same pairs, with its own settings unless there are new ones, to the same
         result as without interruption. `on_iteration` gets the model after each step, `on_batch` the number of pairs
         just done.
         """
-        positive = Pairs.of(pairs, labels).positives()
-        if not len(positive):
-            raise ArgumentError("pairs", got="no positive pair", expected="at least one to learn from")
+        positive, tuning = training_parts(Pairs.of(pairs, labels), validation)
         resolved = resolve_settings(cls.configs, config, settings, suggested=start.config if start else None)
         assert isinstance(resolved, EditDistanceConfig)
+        if resolved.relative == "auto":
+            resolved = replace(resolved, relative=tuning is not None)
         model = start._continued(positive, resolved) if start else cls._untrained(positive, resolved)
         for step in model._steps(positive, on_batch):
             model = model._improved(step)
             on_iteration(model)
             if model.converged:
                 break
-        return model
+        if tuning is None:
+            return model
+        criterion = Criterion.tuned(model.score(tuning), labels_of(tuning))
+        return model._with(model.table, resolved, model.history, criterion)
 
     @property
     def converged(self) -> bool:
@@ -133,7 +160,7 @@ class LearnableEditDistance(LatticeModel):
 
         With the setting `relative`, how much above chance it is.
         """
-        return self._scores(Pairs.given(pairs, targets), relative=self.config.relative, on_batch=on_batch)
+        return self._scores(Pairs.given(pairs, targets), relative=self.config.relative is True, on_batch=on_batch)
 
     def _log_probs(self, pairs: Pairs) -> np.ndarray:
         """Joint log-probabilities, whatever the scores are."""
@@ -167,7 +194,8 @@ class LearnableEditDistance(LatticeModel):
     def contents(self, *, half: bool = False) -> Contents:
         """See `Model.contents`: the table in double precision, always."""
         record = {"log_likelihood_per_pair": list(self.history), "pairs_sha256": self.pairs_hash}
-        return Contents(self.tokenizers.vocabularies, vars(self.table), record)
+        decision = {} if self._criterion is None else {"criterion": self._criterion.record()}
+        return Contents(self.tokenizers.vocabularies, vars(self.table), record | decision)
 
     @classmethod
     def from_saved(cls, saved: SavedModel) -> "LearnableEditDistance":
@@ -176,8 +204,9 @@ class LearnableEditDistance(LatticeModel):
         assert isinstance(config, EditDistanceConfig)
         tokenizers = Tokenizers.of(config, saved.vocabularies)
         history = saved.record.get("log_likelihood_per_pair", ())
-        pairs_hash = saved.record.get("pairs_sha256", "")
-        return cls(OperationTable(**saved.tensors), tokenizers, config, history=history, pairs_hash=pairs_hash)
+        pairs_hash, kept = saved.record.get("pairs_sha256", ""), saved.record.get("criterion")
+        criterion, table = Criterion.of_record(*kept) if kept else None, OperationTable(**saved.tensors)
+        return cls(table, tokenizers, config, history=history, pairs_hash=pairs_hash, criterion=criterion)
 
     @classmethod
     def _untrained(cls, pairs: Pairs, config: EditDistanceConfig) -> "LearnableEditDistance":
@@ -195,18 +224,20 @@ class LearnableEditDistance(LatticeModel):
                 raise ArgumentError(name, got=repr(theirs), expected=f"{ours!r}, as the training began")
         return self._with(self.table, config, self.history)
 
-    def restarted(self, pairs: PairsLike) -> "LearnableEditDistance":
-        """Fine-tuning start: this model as the `start` of a training on other pairs.
+    def restarted(self, pairs: PairsLike, *, validation: PairsLike | None = None) -> "LearnableEditDistance":
+        """Fine-tuning start: this model as the `start` of a training on other pairs, with this validation.
 
         The table is smoothed first: EM never comes back to an operation whose probability is zero. Raises
         `ArgumentError` where the pairs have new symbols, unless the model has learned what `<unk>` is (`min_count`).
         """
-        positive, unknown = Pairs.of(pairs).positives(), self.config.min_count > 1
+        positive, unknown = training_parts(Pairs.of(pairs), validation)[0], self.config.min_count > 1
         if not unknown:
             self._check_symbols(positive)
         even = OperationTable.uniform(*self.tokenizers.vocabularies.values(), unknown=unknown)
         table = self.table.mixed(even, self.config.smoothing)
-        return LearnableEditDistance(table, self.tokenizers, self.config, pairs_hash=_hash_of(positive))
+        return LearnableEditDistance(
+            table, self.tokenizers, self.config, pairs_hash=_hash_of(positive), criterion=self._criterion
+        )
 
     def _check_symbols(self, pairs: Pairs) -> None:
         for name, now in self.tokenizers.extended(pairs).vocabularies.items():
@@ -233,9 +264,20 @@ class LearnableEditDistance(LatticeModel):
         return self._with(step.table, self.config, history)
 
     def _with(
-        self, table: OperationTable, config: EditDistanceConfig, history: Sequence[float]
+        self,
+        table: OperationTable,
+        config: EditDistanceConfig,
+        history: Sequence[float],
+        criterion: Criterion | None = None,
     ) -> "LearnableEditDistance":
-        return LearnableEditDistance(table, self.tokenizers, config, history=history, pairs_hash=self.pairs_hash)
+        return LearnableEditDistance(
+            table,
+            self.tokenizers,
+            config,
+            history=history,
+            pairs_hash=self.pairs_hash,
+            criterion=criterion or self._criterion,
+        )
 
     @cached_property
     def _smoothed(self) -> OperationTable:
@@ -254,6 +296,22 @@ class LearnableEditDistance(LatticeModel):
         """See `LatticeModel.lattices`: under the smoothed table."""
         for batch in self._batches(pairs):
             yield batch, self._smoothed.lattice(batch, backend=self.config.backend)
+
+
+def training_parts(pairs: Pairs, validation: PairsLike | None) -> tuple[Pairs, Pairs | None]:
+    """Positive pairs to learn from, and labelled ones to tune the threshold on, if there are any.
+
+    Without validation pairs some are held out, where there are at least two of each label.
+    """
+    counts, tuning = Counter(pairs.labels or ()), None
+    if validation is not None:
+        tuning = both_labels(Pairs.of(validation), "labels of the validation pairs")
+    elif len(counts) == 2 and min(counts.values()) > 1:
+        pairs, tuning = stratified_split(pairs, seed=0)
+    positive = pairs.positives()
+    if not len(positive):
+        raise ArgumentError("pairs", got="no positive pair", expected="at least one to learn from")
+    return positive, tuning
 
 
 def _hash_of(pairs: Pairs) -> str:

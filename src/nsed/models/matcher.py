@@ -15,6 +15,7 @@ from nsed.explain.decision import Decision
 from nsed.explain.rule_table import RuleTable
 from nsed.explain.weight_rules import weight_rules
 from nsed.lattice import EditLattice
+from nsed.lattice.lattice import Weighting
 from nsed.models.lattice_model import LATTICE_VERBS, LatticeModel
 from nsed.models.pair_model import LabelledConfig, LabelledTask, PairModel, in_order
 from nsed.networks.bulk_scores import bulk_scores, can_score_in_bulk
@@ -46,6 +47,9 @@ class MatcherConfig(LabelledConfig):
     """Dropout rate of pair features: share of the features of pairs of symbols that are dropped in training."""
     em: float = bounded(1.0, low=0)
     """EM loss weight, over positive pairs."""
+    em_weighting: Weighting = "cell"
+    """Weight of the cells in the EM loss; cell: all alike, as in the paper; posterior: by the probability that a cell
+    is visited, as in textbook EM."""
     non_match: float = bounded(1.0, low=0)
     """Non-match loss weight, over negative pairs."""
     match: float = bounded(1.0, low=0)
@@ -81,7 +85,8 @@ def matcher_loss(network: MatcherNetwork, config: MatcherConfig, batch: PairBatc
     positive, reduction = batch.labels.to(lattice.log_prob.dtype), config.reduction
     total = config.match * match_loss(lattice.log_prob, batch.labels)
     if config.em:
-        total = total + config.em * positive * em_loss(scores.arcs, lattice, cells, reduction=reduction)
+        em = em_loss(scores.arcs, lattice, cells, weighting=config.em_weighting, reduction=reduction)
+        total = total + config.em * positive * em
     if config.non_match:
         non_match = non_match_loss(scores.non_match, cells, reduction=reduction)
         total = total + config.non_match * (1 - positive) * non_match
@@ -96,10 +101,11 @@ def match_lattices(
     """Match lattices of all pairs, in batches."""
     for batch in pairs.batches():
         here = batch.to(device)
-        yield here, lattice_of(network(*here.sides), *here.lengths)
+        with torch.no_grad():
+            lattice = lattice_of(network(*here.sides), *here.lengths)
+        yield here, lattice
 
 
-@torch.no_grad()
 def match_log_probs(
     network: MatcherNetwork, pairs: EncodedPairs, device: torch.device, *, on_batch: OnBatch = ignore
 ) -> np.ndarray:
@@ -169,8 +175,9 @@ class Matcher(PairModel, LatticeModel):
         return MatcherTask(self.network, self.config, training, validation, device)
 
     def _decision(self, score: float) -> Decision:
-        slope, offset = self.calibration
-        return Decision.of(score, threshold=self.threshold, slope=slope, offset=offset)
+        threshold, calibration = self.criterion
+        slope, offset, _ = calibration
+        return Decision.of(score, threshold=threshold, slope=slope, offset=offset, evidence=calibration.evidence)
 
 
 def different(texts: Sequence[str], languages: Sequence[str] | None) -> tuple[list[tuple[str, str]], np.ndarray]:

@@ -10,7 +10,7 @@ from torch import nn
 
 from nsed.errors import ArgumentError
 from nsed.evaluate import best_threshold
-from nsed.evaluate.calibration import Calibration
+from nsed.evaluate.calibration import Form
 from nsed.models.base import Contents, NetworkModel
 from nsed.models.decisions import Criterion, DecidingModel
 from nsed.progress import OnBatch
@@ -25,6 +25,8 @@ from nsed.types import PerPair
 
 EVEN_ODDS = -0.6931471805599453
 """Default threshold, the log-probability of even odds: that of a model that nobody has tuned."""
+FORM: Form = "log-odds"
+"""Form of calibrations: scores are log-probabilities."""
 
 
 @dataclass(frozen=True)
@@ -76,7 +78,7 @@ class PairModel(NetworkModel, DecidingModel):
         record: Mapping[str, Any] | None = None,
     ) -> None:
         super().__init__(network, tokenizers, config, languages=languages, record=record)
-        self.criterion = criterion or Criterion.at(EVEN_ODDS)
+        self.criterion = criterion or Criterion.at(EVEN_ODDS, form=FORM)
 
     @classmethod
     def _split(cls, pairs: Pairs, validation: PairsLike | None, *, seed: int) -> tuple[Pairs, Pairs]:
@@ -99,7 +101,7 @@ class PairModel(NetworkModel, DecidingModel):
         cls: type[SomePairModel], network: nn.Module, tokenizers: Tokenizers, config: Any, **others: Any
     ) -> SomePairModel:
         record = others.pop("record")
-        criterion = Criterion(record.pop("threshold"), Calibration(*record.pop("calibration")))
+        criterion = Criterion.of_record(record.pop("threshold"), *record.pop("calibration"))
         return cls(network, tokenizers, config, criterion=criterion, record=record, **others)
 
     @classmethod
@@ -123,7 +125,7 @@ class PairModel(NetworkModel, DecidingModel):
         self.network.eval()
         criterion = self.criterion
         if isinstance(task, LabelledTask):
-            criterion = Criterion.tuned(task.validation_scores(), task.validation.labels)
+            criterion = Criterion.tuned(task.validation_scores(), task.validation.labels, form=FORM)
         return type(self)(
             self.network,
             self.tokenizers,

@@ -16,6 +16,7 @@ from nsed.explain.explanation import Explanation
 from nsed.explain.rule_table import RuleTable
 from nsed.explain.weight_rules import weight_rules
 from nsed.lattice import EditLattice
+from nsed.lattice.lattice import Weighting
 from nsed.models.decoding import DecodingModel, DecodingTask, SearchConfig
 from nsed.models.lattice_model import LATTICE_VERBS, LatticeModel
 from nsed.networks.incoming import Incoming, next_symbol_distribution
@@ -67,6 +68,9 @@ class TransducerConfig(SearchConfig):
     """Likelihood loss weight: of -log p(target | source)."""
     em: float = bounded(0.0, low=0)
     """EM loss weight."""
+    em_weighting: Weighting = "cell"
+    """Weight of the cells in the EM loss; cell: all alike, as in the paper; posterior: by the probability that a cell
+    is visited, as in textbook EM."""
     next_symbol: float = bounded(0.0, low=0)
     """Next-symbol loss weight; exact mode has no use for it, its likelihood is that."""
     distortion: float = bounded(0.0, low=0)
@@ -121,7 +125,8 @@ def transducer_loss(network: TransducerNetwork, config: TransducerConfig, batch:
     if config.likelihood:
         total = total + config.likelihood * likelihood_loss(lattice.log_prob + end)
     if config.em:
-        total = total + config.em * em_loss(arcs, lattice, cells, reduction=reduction)
+        em = em_loss(arcs, lattice, cells, weighting=config.em_weighting, reduction=reduction)
+        total = total + config.em * em
     if config.next_symbol:
         distribution = next_symbol_distribution(scores, lattice.log_alpha, batch.source_lengths)
         nll = next_symbol_nll(distribution, batch.target, batch.target_lengths, reduction=reduction)
@@ -189,11 +194,12 @@ class Transducer(DecodingModel, LatticeModel):
         normalisation = NORMALISATIONS[self.config.normalisation]
         for batch in self.encoded(pairs).batches():
             here = batch.to(self.device)
-            encoded = self.network.encode(here.source, here.source_lengths)
-            scores = self.network(encoded, here.target, here.target_lengths)
-            arcs, end = normalisation.normalise(scores, here.target, here.lengths)
-            lattice = EditLattice(*arcs, *here.lengths)
-            found = (lattice.log_prob + end).double().cpu().numpy()
+            with torch.no_grad():
+                encoded = self.network.encode(here.source, here.source_lengths)
+                scores = self.network(encoded, here.target, here.target_lengths)
+                arcs, end = normalisation.normalise(scores, here.target, here.lengths)
+                lattice = EditLattice(*arcs, *here.lengths)
+                found = (lattice.log_prob + end).double().cpu().numpy()
             yield here, lattice, np.where(found > REACHABLE, found, -np.inf)
 
     @staticmethod

@@ -7,6 +7,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from nsed.lattice import Arcs, EditLattice
+from nsed.lattice.lattice import Weighting
 from nsed.types import END, Lengths, PerPair, Table
 
 RealCells = Bool[Tensor, "batch src tgt"]
@@ -28,7 +29,7 @@ def em_loss(
     lattice: EditLattice,
     cells: RealCells,
     *,
-    weighting: Literal["cell", "posterior"] = "cell",
+    weighting: Weighting = "cell",
     reduction: Reduction = "ours",
 ) -> PerPair:
     """EM loss, mean KL(q || P) over cells: expected operations q, without gradient, against predicted log-probs.

@@ -153,7 +153,7 @@ def _trained(settings: StringConfig, splits: Splits) -> tuple[Any, dict[str, Any
     """The model, and what its training has to tell, its learning curve among it."""
     model = model_class(settings.model)
     if not issubclass(model, NetworkModel):
-        made = model.fit(splits.training, config=settings)
+        made = model.fit(splits.training, validation=splits.validation, config=settings)
         return made, {"iterations": len(made.history), "ended": SCHEDULE}
     assert isinstance(settings, NetworkConfig)
     schedule, curve = Schedule(settings.train), list[tuple[float, ...]]()

@@ -99,6 +99,7 @@ class Decided(BaseModel):
     probability: float
     score: float | None
     threshold: float
+    threshold_probability: float = Field(description="Pairs with at least this probability match.")
 
 
 class MatchResponse(BaseModel):

@@ -48,6 +48,7 @@ def match(served: ServedModel, pairs: Sequence[tuple[str, str]]) -> list[Decided
             probability=float(probability),
             score=finite(float(score)),
             threshold=float(model.threshold),
+            threshold_probability=model.threshold_probability,
         )
         for (source, target), score, probability in zip(pairs, scores, sure, strict=True)
     ]

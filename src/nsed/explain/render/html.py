@@ -67,7 +67,8 @@ def _decision(decision: Decision, score: float) -> str:
     marks = {"class": "nsed-decision", "data-match": str(decision.match).lower()}
     border = f"score {nats(score)} {side} the threshold {nats(decision.threshold)}"
     badge = tag("strong", marks, words(f"{sign} {decision.word}"))
-    return badge + words(f" probability {percent(decision.probability)}; {border}")
+    sure = f" probability {percent(decision.probability)}, a match from {percent(decision.threshold_probability)} on"
+    return badge + words(f"{sure}; {border}")
 
 
 def _string(symbols: Iterable[str]) -> str:

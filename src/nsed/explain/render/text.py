@@ -28,6 +28,7 @@ def _summary(evidence: Evidence) -> Iterator[str]:
     if decision is not None:
         side = "reaches" if decision.match else "is below"
         yield f"decision        {decision.word}, probability {percent(decision.probability)}"
+        yield f"                pairs match from {percent(decision.threshold_probability)} on:"
         yield f"                the log-probability {side} the threshold {nats(decision.threshold)}"
     yield f"script          {script.to_text() or 'nothing to do'}"
     yield f"its share       {percent(script.share)} of all derivations, entropy {nats(evidence.entropy)} nats"

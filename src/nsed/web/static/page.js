@@ -186,13 +186,13 @@ async function showMatch({ model, source, target }, current) {
   tell("Working …");
   const answer = await ask("/api/match", { model, pairs: [{ source, target }] });
   if (!current()) return false;
-  const [{ match, probability, score, threshold }] = answer.results;
+  const [{ match, probability, score, threshold, threshold_probability: border }] = answer.results;
   const word = match ? "match" : "no match";
   shown = { text: `${source}\t${target}\t${word}\t${probability}`, json: answer };
   const sign = element("strong", { class: "mark" }, `${match ? "✓" : "✗"} ${word}`);
   $("#answer").replaceChildren(element("p", { class: "verdict" }, isolated(source), " and ", isolated(target), " ", sign, ` probability ${percent(probability)}`));
   showResults("Decision");
-  tell(`${word}, probability ${percent(probability)}, score ${score?.toFixed(2)}, threshold ${threshold.toFixed(2)}.`);
+  tell(`${word}, probability ${percent(probability)} (a match from ${percent(border)} on), score ${score?.toFixed(2)}, threshold ${threshold.toFixed(2)}.`);
   if (explains(model)) await explain(target, current);
   if (explains(model) && current()) $("#why-title").replaceChildren("Why ", word);
   return true;
