@@ -58,10 +58,10 @@ class Texts(Sequence[str]):
         if not len(column):
             return cls([], np.zeros(0, dtype=np.int64))
         if not _is_text(column.type):
-            raise no_string(name, column.to_pylist(), kind=f" of Arrow's type {column.type}")
+            raise no_string(name, (value.as_py() for value in column), kind=f" of Arrow's type {column.type}")
         column = _plain(column)  # dictionaries may hold strings that do not occur, or none
         if column.null_count:
-            raise no_string(name, column.to_pylist())
+            raise no_string(name, (value.as_py() for value in column))
         return cls(*encode_rows(column))
 
     @classmethod
