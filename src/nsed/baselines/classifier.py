@@ -45,13 +45,13 @@ class StanceConfig(LabelledConfig):
     """The kind of model that these settings are for."""
     encoder: EncoderConfig = EncoderConfig()
     """Encoder hyperparameters: how much of its string a symbol knows."""
-    temperature: float = bounded(1.0, low=1e-3)
+    temperature: float = bounded(1.0, low=1e-3, most=1e6)
     """Temperature of the transport plan: the lower, the closer to one symbol for one symbol."""
-    iterations: int = bounded(20, low=1)
+    iterations: int = bounded(20, low=1, most=10_000)
     """Sinkhorn iterations, always as many."""
-    channels: int = bounded(64, low=1)
+    channels: int = bounded(64, low=1, most=2**14)
     """Channels of the CNN that reads the aligned similarities."""
-    convolutions: int = bounded(3, low=1)
+    convolutions: int = bounded(3, low=1, most=256)
     """Convolution layers of that CNN, 3 x 3 cells each."""
     train: TrainConfig = TrainConfig()
     """Training hyperparameters: how the network is trained."""

@@ -36,9 +36,9 @@ class EditDistanceConfig(AlphabetConfig):
 
     model: Literal["edit-distance"] = "edit-distance"
     """The kind of model that these settings are for."""
-    iterations: int = bounded(30, low=1)
+    iterations: int = bounded(30, low=1, most=10**6)
     """EM iterations at most."""
-    tolerance: float = bounded(1e-5, low=0)
+    tolerance: float = bounded(1e-5, low=0, most=1)
     """Convergence tolerance: stop when a step improves the log-likelihood by less than this share of it."""
     smoothing: float = bounded(1e-3, low=0, high=1)
     """Smoothing: share of the probability spread evenly over all operations, so that unseen ones are possible."""
@@ -46,9 +46,9 @@ class EditDistanceConfig(AlphabetConfig):
     """Score a pair by log p(s, t) / (p(s) p(t)): how much likelier it is than two strings by chance. This is what tells
     matches from others; the joint probability itself falls with every symbol and mostly tells short strings from long
     ones."""
-    batch_cells: int = bounded(2**17, low=1)
+    batch_cells: int = bounded(2**17, low=1, most=2**34)
     """Batch size in lattice cells worked on together; more needs more memory and is not faster for long."""
-    max_cells: int = bounded(2**25, low=1)
+    max_cells: int = bounded(2**25, low=1, most=2**34)
     """Maximum lattice cells of a single pair; a pair of 5,000-symbol strings has 25 million."""
     backend: str = "auto"
     """Lattice backend, who computes the lattices: auto, torch, numba, triton or reference."""

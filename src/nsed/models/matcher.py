@@ -38,19 +38,19 @@ class MatcherConfig(LabelledConfig):
     """The kind of model that these settings are for."""
     encoder: EncoderConfig = EncoderConfig()
     """Encoder hyperparameters: how much of its string a symbol knows."""
-    interaction: int = bounded(0, low=0)
+    interaction: int = bounded(0, low=0, most=1024)
     """Similarity heads between source and target symbols; a few help much where equal symbols matter."""
-    feature_width: int = bounded(1, low=1)
+    feature_width: int = bounded(1, low=1, most=64)
     """Size of the features of pairs of symbols, as a multiple of `encoder.dim`; the paper's models have 2 or 4."""
     feature_dropout: float = bounded(0.1, low=0, high=1)
     """Dropout rate of pair features: share of the features of pairs of symbols that are dropped in training."""
-    em: float = bounded(1.0, low=0)
+    em: float = bounded(1.0, low=0, most=1e6)
     """EM loss weight, over positive pairs."""
-    non_match: float = bounded(1.0, low=0)
+    non_match: float = bounded(1.0, low=0, most=1e6)
     """Non-match loss weight, over negative pairs."""
-    match: float = bounded(1.0, low=0)
+    match: float = bounded(1.0, low=0, most=1e6)
     """Binary cross-entropy weight."""
-    distortion: float = bounded(0.0, low=0)
+    distortion: float = bounded(0.0, low=0, most=1e6)
     """Weight of the interpretability loss."""
     reduction: Reduction = "ours"
     """What the losses of a pair are: ours, means over cells but for the sum of the interpretability loss; code, all

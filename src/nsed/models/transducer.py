@@ -57,19 +57,19 @@ class TransducerConfig(SearchConfig):
     """Cross-attention of cells to the whole source; without any attention, the lattice is the only way to targets."""
     target_attention: bool = False
     """Cross-attention of the target's encoder layers to the source; rnn and transformer only."""
-    interaction: int = bounded(0, low=0)
+    interaction: int = bounded(0, low=0, most=1024)
     """Similarity heads between source and target symbols."""
-    feature_width: int = bounded(1, low=1)
+    feature_width: int = bounded(1, low=1, most=64)
     """Size of the features of pairs of symbols, as a multiple of `encoder.dim`; the paper's models have 2 or 4."""
     feature_dropout: float = bounded(0.1, low=0, high=1)
     """Dropout rate of pair features: share of the features of pairs of symbols that are dropped in training."""
-    likelihood: float = bounded(1.0, low=0)
+    likelihood: float = bounded(1.0, low=0, most=1e6)
     """Likelihood loss weight: of -log p(target | source)."""
-    em: float = bounded(0.0, low=0)
+    em: float = bounded(0.0, low=0, most=1e6)
     """EM loss weight."""
-    next_symbol: float = bounded(0.0, low=0)
+    next_symbol: float = bounded(0.0, low=0, most=1e6)
     """Next-symbol loss weight; exact mode has no use for it, its likelihood is that."""
-    distortion: float = bounded(0.0, low=0)
+    distortion: float = bounded(0.0, low=0, most=1e6)
     """Weight of the interpretability loss."""
     reduction: Reduction = "ours"
     """What the losses of a pair are: ours, the EM loss a mean over cells and the others sums; code, all but the
