@@ -133,16 +133,20 @@ def _check_size(value: Any, where: str) -> None:
 
 
 def shown(value: object) -> str:
-    """A value as errors repeat it: what is longer than a line is cut.
-
-    >>> shown("a" * 1000)
-    "'aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa ... (1,002 characters)"
-    """
+    """A value as errors repeat it, shortened."""
     try:
-        text = repr(value)
+        return shortened(repr(value))
     except (ValueError, RecursionError):  # Python writes no number of more than 4,300 digits
         return f"a very long {type(value).__name__}"
-    return text if len(text) <= 200 else f"{text[:80]} ... ({len(text):,} characters)"
+
+
+def shortened(text: str, most: int = 200) -> str:
+    """A text as errors repeat it: what is longer than two lines, or so many characters, is cut.
+
+    >>> shortened("a" * 1000)
+    'aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa ... (1,000 characters)'
+    """
+    return text if len(text) <= most else f"{text[: most * 2 // 5]} ... ({len(text):,} characters)"
 
 
 def parse_overrides(overrides: Sequence[str]) -> dict[str, Any]:
@@ -198,7 +202,7 @@ def _override(text: str) -> Any:
 
 
 def _unknown(name: object, known: list[str]) -> str:
-    given = name if isinstance(name, str) and len(name) <= 80 else shown(name)
+    given = shortened(name) if isinstance(name, str) else shown(name)
     close = process.extractOne(given, known, score_cutoff=60)
     return f"{given}: no such key" + (f"; did you mean {close[0]!r}?" if close else f"; known: {', '.join(known)}")
 

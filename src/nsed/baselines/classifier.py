@@ -15,6 +15,7 @@ from nsed.capabilities import Capability
 from nsed.config import bounded
 from nsed.encoders import EncoderConfig, TransformerConfig
 from nsed.errors import NotExplainableError
+from nsed.models.base import checked_scores
 from nsed.models.pair_model import LabelledConfig, LabelledTask, PairModel, in_order
 from nsed.progress import OnBatch, ignore
 from nsed.text import Links, PairBatch, Pairs, Tokenizers, Vocabulary
@@ -112,7 +113,7 @@ class PairClassifier(PairModel):
     def score(self, pairs: PairsLike, targets: Column | None = None, *, on_batch: OnBatch = ignore) -> np.ndarray:
         """Log-probability that each pair matches, in the order given: 0 is certain to."""
         encoded = self.encoded(Pairs.given(pairs, targets))
-        return classifier_log_probs(self.network, encoded, self.device, on_batch=on_batch)
+        return checked_scores(classifier_log_probs(self.network, encoded, self.device, on_batch=on_batch))
 
     def links(self, pairs: PairsLike, targets: Column | None = None, *, on_batch: OnBatch = ignore) -> list[Links]:
         """Alignment links: of each target symbol the source symbol that gives it most, as (source, target) from 0.

@@ -175,7 +175,7 @@ class LexStat(PairScorer):
         assert isinstance(config, LexStatConfig)
         one_language, one, other_language, other = (from_tensors(saved.tensors, name) for name in COLUMNS)
         keys = zip(one_language, one, other_language, other, strict=True)
-        distances = dict(zip(keys, saved.tensors["distances"].tolist(), strict=True))
+        distances = dict(zip(keys, saved.tensors["distances"].double().flatten().tolist(), strict=True))
         return cls(distances, config, Criterion.of_record(*saved.record["criterion"]))
 
     def _distance(self, key: Key) -> float:

@@ -1,10 +1,12 @@
 """Decision threshold and calibration: a score becomes a match, from a threshold on, and a calibrated probability."""
 
+import math
 from abc import abstractmethod
 from typing import NamedTuple
 
 import numpy as np
 
+from nsed.config import shown
 from nsed.errors import ArgumentError
 from nsed.evaluate.calibration import Calibration, fit_calibration
 from nsed.evaluate.matching import tuned_threshold
@@ -40,13 +42,22 @@ class Criterion(NamedTuple):
         return cls(tuned_threshold(scores, labels), calibration)
 
     @classmethod
-    def of_record(cls, threshold: float, slope: float, intercept: float) -> "Criterion":
-        """Criterion as `record` wrote it."""
-        return cls(threshold, Calibration(slope, intercept))
+    def of_record(cls, threshold: object, slope: object, intercept: object) -> "Criterion":
+        """Criterion as `record` wrote it. Raises `ArgumentError` for no numbers; a threshold may be infinite."""
+        calibration = Calibration(_number("slope", slope), _number("intercept", intercept))
+        return cls(_number("threshold", threshold, infinite=True), calibration)
 
     def record(self) -> list[float]:
         """Plain numbers, for a file."""
         return [self.threshold, *self.calibration]
+
+
+def _number(name: str, value: object, *, infinite: bool = False) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise ArgumentError(name, got=shown(value), expected="a number")
+    if math.isnan(value) or (math.isinf(value) and not infinite):
+        raise ArgumentError(name, got=value, expected="a number")
+    return value
 
 
 class DecidingModel(Model):

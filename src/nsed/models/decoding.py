@@ -12,7 +12,7 @@ import torch
 from nsed.config import bounded
 from nsed.errors import CutOutputWarning
 from nsed.evaluate import transduction_score
-from nsed.models.base import NetworkModel
+from nsed.models.base import NetworkModel, checked_scores
 from nsed.models.transduction import WIDEST_BEAM, TransducingModel, Transduction, checked_sources
 from nsed.networks.search import IncrementalDecoder, SearchResult, beam_search, draw, greedy_search
 from nsed.progress import OnBatch, ignore, no_garbage_collection
@@ -126,6 +126,7 @@ class DecodingModel(NetworkModel, TransducingModel):
             yield rows, decoder.encode(encoded.padded(rows).to(device), lengths)
 
     def _read(self, found: SearchResult) -> Iterator[list[Transduction]]:
+        checked_scores(found.log_prob.flatten().double().cpu().numpy())
         longest = int(found.lengths.amax()) if found.lengths.numel() else 0
         columns = (found.symbols[..., :longest].tolist(), found.lengths.tolist(), found.log_prob.tolist())
         name, join = self.tokenizers.target.vocabulary.names.__getitem__, self.tokenizers.target.splitter.join

@@ -15,7 +15,7 @@ from nsed.errors import ArgumentError
 from nsed.explain.rule_table import RuleTable
 from nsed.explain.weight_rules import table_rules
 from nsed.lattice import EditLattice
-from nsed.models.base import Contents
+from nsed.models.base import Contents, checked_scores
 from nsed.models.lattice_model import LATTICE_VERBS, LatticeModel
 from nsed.models.settings import ConfigLike, resolve_settings
 from nsed.networks.expectation_maximization import Iteration, iterate
@@ -144,9 +144,9 @@ class LearnableEditDistance(LatticeModel):
         for batch, lattice in self.lattices(pairs):
             joint = lattice.log_prob + self.table.end.log()
             score = joint - by_chance(self._smoothed, batch) if relative else joint
-            scores[batch.rows.numpy()] = torch.where(joint > REACHABLE, score, -torch.inf).numpy()
+            scores[batch.rows.numpy()] = torch.where(joint <= REACHABLE, -torch.inf, score).numpy()
             on_batch(len(batch.rows))
-        return scores
+        return checked_scores(scores)
 
     def operations(self) -> list[LearnedOperation]:
         """Learned operations, most probable first, without smoothing."""
@@ -175,9 +175,11 @@ class LearnableEditDistance(LatticeModel):
         config = cls.saved_config(saved)
         assert isinstance(config, EditDistanceConfig)
         tokenizers = Tokenizers.of(config, saved.vocabularies)
-        history = saved.record.get("log_likelihood_per_pair", ())
-        pairs_hash = saved.record.get("pairs_sha256", "")
-        return cls(OperationTable(**saved.tensors), tokenizers, config, history=history, pairs_hash=pairs_hash)
+        history = [float(value) for value in saved.record.get("log_likelihood_per_pair", ())]
+        pairs_hash = str(saved.record.get("pairs_sha256", ""))
+        model = cls(OperationTable(**saved.tensors), tokenizers, config, history=history, pairs_hash=pairs_hash)
+        model.table.check_probabilities()
+        return model
 
     @classmethod
     def _untrained(cls, pairs: Pairs, config: EditDistanceConfig) -> "LearnableEditDistance":

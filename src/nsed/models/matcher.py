@@ -15,6 +15,7 @@ from nsed.explain.decision import Decision
 from nsed.explain.rule_table import RuleTable
 from nsed.explain.weight_rules import weight_rules
 from nsed.lattice import EditLattice
+from nsed.models.base import checked_scores
 from nsed.models.lattice_model import LATTICE_VERBS, LatticeModel
 from nsed.models.pair_model import LabelledConfig, LabelledTask, PairModel, in_order
 from nsed.networks.bulk_scores import bulk_scores, can_score_in_bulk
@@ -125,7 +126,7 @@ class Matcher(PairModel, LatticeModel):
         """Log alpha_{n,m} of each pair, in the order given: 0 is certain to match."""
         pairs = Pairs.given(pairs, targets)
         if not can_score_in_bulk(self.network):
-            return match_log_probs(self.network, self.encoded(pairs), self.device, on_batch=on_batch)
+            return checked_scores(match_log_probs(self.network, self.encoded(pairs), self.device, on_batch=on_batch))
         sources, source_rows = different(pairs.sources, pairs.source_languages if self.languages else None)
         targets, target_rows = different(pairs.targets, pairs.target_languages if self.languages else None)
         source, of_source = self._encoded(self.tokenizers.source, sources)
@@ -135,7 +136,7 @@ class Matcher(PairModel, LatticeModel):
         tiny = np.flatnonzero(np.isneginf(scores))  # beyond what a double can hold: as logarithms
         if len(tiny):
             scores[tiny] = match_log_probs(self.network, self.encoded(pairs.chosen(tiny.tolist())), self.device)
-        return scores
+        return checked_scores(scores)
 
     def own_rules(self) -> RuleTable:
         """See `LatticeModel.own_rules`."""

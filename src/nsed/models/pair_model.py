@@ -10,7 +10,6 @@ from torch import nn
 
 from nsed.errors import ArgumentError
 from nsed.evaluate import best_threshold
-from nsed.evaluate.calibration import Calibration
 from nsed.models.base import Contents, NetworkModel
 from nsed.models.decisions import Criterion, DecidingModel
 from nsed.progress import OnBatch
@@ -99,7 +98,7 @@ class PairModel(NetworkModel, DecidingModel):
         cls: type[SomePairModel], network: nn.Module, tokenizers: Tokenizers, config: Any, **others: Any
     ) -> SomePairModel:
         record = others.pop("record")
-        criterion = Criterion(record.pop("threshold"), Calibration(*record.pop("calibration")))
+        criterion = Criterion.of_record(record.pop("threshold"), *record.pop("calibration"))
         return cls(network, tokenizers, config, criterion=criterion, record=record, **others)
 
     @classmethod

@@ -16,6 +16,7 @@ from nsed.explain.explanation import Explanation
 from nsed.explain.rule_table import RuleTable
 from nsed.explain.weight_rules import weight_rules
 from nsed.lattice import EditLattice
+from nsed.models.base import checked_scores
 from nsed.models.decoding import DecodingModel, DecodingTask, SearchConfig
 from nsed.models.lattice_model import LATTICE_VERBS, LatticeModel
 from nsed.networks.incoming import Incoming, next_symbol_distribution
@@ -152,7 +153,7 @@ class Transducer(DecodingModel, LatticeModel):
         for batch, _, found in self._scored(pairs):
             scores[batch.rows.cpu().numpy()] = found
             on_batch(len(batch.rows))
-        return scores
+        return checked_scores(scores)
 
     def explain(self, source: str, target: str | None = None, *, scripts: int = 3) -> Explanation:
         """See `Model.explain`; without a target, why the model writes what it writes."""
@@ -194,7 +195,7 @@ class Transducer(DecodingModel, LatticeModel):
             arcs, end = normalisation.normalise(scores, here.target, here.lengths)
             lattice = EditLattice(*arcs, *here.lengths)
             found = (lattice.log_prob + end).double().cpu().numpy()
-            yield here, lattice, np.where(found > REACHABLE, found, -np.inf)
+            yield here, lattice, np.where(found <= REACHABLE, -np.inf, found)
 
     @staticmethod
     def _network(config: TransducerConfig, tokenizers: Tokenizers, languages: Vocabulary | None) -> TransducerNetwork:
