@@ -121,4 +121,4 @@ def _reason(path: Path) -> str:
     try:
         return "" if path.is_dir() else os.strerror(errno.ENOTDIR if path.exists() else errno.ENOENT)
     except OSError as error:  # a name of 5,000 characters
-        return os.strerror(error.errno)
+        return str(error.strerror)

@@ -11,8 +11,9 @@ import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from io import BufferedReader
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import load as parse_tensors
@@ -142,7 +143,7 @@ def _digest_of(path: Path) -> str:
 
 
 @contextmanager
-def _opened(path: Path) -> Iterator[BinaryIO]:
+def _opened(path: Path) -> Iterator[BufferedReader]:
     """Open a regular file: whoever reads another one, say a pipe, may wait for ever."""
     try:
         if path.exists() and not path.is_file():
