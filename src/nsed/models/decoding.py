@@ -25,9 +25,9 @@ from nsed.train.split import transduction_split
 from nsed.train.task import PairTask
 from nsed.types import REACHABLE
 
-BATCH_WORDS, BATCH_PREFIXES, BATCH_SYMBOLS = 2**9, 2**15, 2**19
-"""Words that are transduced at once on a CPU at most, so that they fit its cache; on any device, prefixes of all words
-together and symbols of their sources."""
+BATCH_WORDS, CPU_PREFIXES, BATCH_PREFIXES, BATCH_SYMBOLS = 2**9, 2**13, 2**15, 2**19
+"""What is transduced at once: words on a CPU, so that they fit its cache, and prefixes of all of them together, so that
+a wide beam fits the memory; prefixes on a GPU; symbols of the sources of all prefixes."""
 VALIDATED_TOGETHER = 2**10
 """Validation batch size: words whose greedy outputs are found at once."""
 AnyDecoder = IncrementalDecoder[Any, Any, Any]
@@ -118,7 +118,8 @@ class DecodingModel(NetworkModel, TransducingModel):
     ) -> Iterator[tuple[np.ndarray, Any]]:
         """Source batches of similar length, with their places; as many as there is room for beams of this width."""
         encoded, device = self.tokenizers.source.encode(sources), self.device
-        room = max(1, min(BATCH_PREFIXES, BATCH_SYMBOLS // (encoded.longest + 1)) // beam)
+        prefixes = CPU_PREFIXES if device.type == "cpu" else BATCH_PREFIXES
+        room = max(1, min(prefixes, BATCH_SYMBOLS // (encoded.longest + 1)) // beam)
         words = min(BATCH_WORDS, room) if device.type == "cpu" else room
         order = np.argsort(encoded.lengths, kind="stable")
         for rows in np.array_split(order, range(words, len(order), words)) if len(order) else ():
