@@ -1,8 +1,8 @@
 """Configurations: from YAML, with every fault at once."""
 
 import math
-from dataclasses import dataclass
-from typing import Literal
+from dataclasses import dataclass, fields
+from typing import Literal, get_type_hints
 
 import pytest
 import yaml
@@ -10,6 +10,7 @@ import yaml
 from nsed.config import Config, bounded, field_help, from_mapping, merged, parse_overrides, read_yaml, to_yaml
 from nsed.errors import ConfigError
 from nsed.models.edit_distance import EditDistanceConfig
+from nsed.models.persistence import MODEL_KINDS, model_class
 from nsed.models.transducer import TransducerConfig
 
 
@@ -130,3 +131,73 @@ def test_five_faults_in_three_places_are_all_reported():
         from_mapping(TransducerConfig, values)
     assert len(raised.value.faults) == 5
     assert "encoder.kind: got 'foo', expected one of cnn, rnn, transformer, unigram" in raised.value.faults
+
+
+LAUGHS = "\n".join(["a0: &a0 [ha]", *(f"a{n + 1}: &a{n + 1} [{', '.join([f'*a{n}'] * 9)}]" for n in range(9))])
+BRACKETS = "[" * 5000
+
+
+@pytest.mark.parametrize("value", ["2001-13-45", BRACKETS, "{a: " * 5000, "0x" + "f" * 5000, "9" * 5000, "1e999"])
+def test_an_override_that_is_no_date_no_end_of_brackets_or_no_number_is_a_fault(value):
+    with pytest.raises(ConfigError, match=r"beam: got .*, expected a") as raised:
+        from_mapping(TransducerConfig, parse_overrides([f"beam={value}"]))
+    assert len(str(raised.value)) < 300
+
+
+@pytest.mark.parametrize("text", ["beam=&a [*a]", f"beam={{{LAUGHS.replace(chr(10), ', ')}}}", "a." * 5000 + "b=1"])
+def test_an_override_that_contains_itself_or_has_no_end_is_a_fault(text):
+    with pytest.raises(ConfigError, match="--set: 1 fault"):
+        parse_overrides([text])
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("a: &a\n  b: *a", "got more, expected at most 10,000 values, 20 inside one another, none inside itself"),
+        (LAUGHS, "got more, expected at most 10,000 values"),
+        ("a: " + BRACKETS, "not readable as YAML"),
+        ("beam: 2001-13-45", "not readable as YAML: month must be in"),
+        ("beam: " + "9" * 5000, "not readable as YAML"),
+        ("# " + "x" * 300_000, "got a longer file, expected at most 262,144 characters"),
+    ],
+    ids=["recursive", "laughs", "brackets", "date", "digits", "long"],
+)
+def test_yaml_that_contains_itself_or_has_no_end_is_a_fault(tmp_path, text, message):
+    (tmp_path / "c.yaml").write_text(text)
+    with pytest.raises(ConfigError, match=message):
+        read_yaml(tmp_path / "c.yaml")
+
+
+def test_faults_do_not_repeat_a_hundred_thousand_characters():
+    with pytest.raises(ConfigError, match=r"mode: got 'xxx.* \.\.\. \(100,002 characters\), expected one of") as raised:
+        from_mapping(Small, {"mode": "x" * 100_000, "y" * 100_000: 1})
+    assert len(str(raised.value)) < 500
+
+
+def numbers_without_bounds(config):
+    hints = get_type_hints(config)
+    for field in fields(config):
+        known = field.metadata
+        if isinstance(hints[field.name], type) and issubclass(hints[field.name], Config):
+            yield from numbers_without_bounds(hints[field.name])
+        elif hints[field.name] in (int, float) and ("low" not in known or known["high"] is known["most"] is None):
+            yield f"{config.__name__}.{field.name}"
+
+
+def test_every_number_of_every_config_has_a_lower_and_an_upper_bound():
+    configs = {config for kind in MODEL_KINDS for config in model_class(kind).configs.values()}
+    assert [name for config in configs for name in numbers_without_bounds(config)] == []
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "limit"),
+    [
+        ("encoder.layers", 10**9, "256"),
+        ("encoder.dim", 10**6, "16,384"),
+        ("beam", 10**6, "1,000"),
+        pytest.param("likelihood", 10**400, "1,000,000", id="likelihood"),
+    ],
+)
+def test_numbers_that_no_machine_holds_are_refused_with_the_limit(name, value, limit):
+    with pytest.raises(ConfigError, match=rf"{name}: got 10*.*, expected at least \d and at most {limit}$"):
+        from_mapping(TransducerConfig, merged({}, {name: value}))

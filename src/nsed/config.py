@@ -32,9 +32,14 @@ class Config:
 T = TypeVar("T", bound=Config)
 
 
-def bounded(default: int | float, *, low: int | float, high: int | float | None = None) -> Any:
-    """A field whose value must be at least `low` and below `high`."""
-    return dataclasses.field(default=default, metadata={"low": low, "high": high})
+def bounded(
+    default: int | float, *, low: int | float, high: int | float | None = None, most: int | float | None = None
+) -> Any:
+    """A field whose value must be at least `low` and below `high`, or at most `most`.
+
+    Every number of a model's settings has both bounds: they come from files, and what is built may be as large.
+    """
+    return dataclasses.field(default=default, metadata={"low": low, "high": high, "most": most})
 
 
 def named(default: str, known: Iterable[str]) -> Any:
@@ -81,17 +86,67 @@ def flat(values: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any
             yield f"{prefix}{name}", value
 
 
+LARGEST_FILE, MOST_VALUES, DEEPEST = 2**18, 10_000, 20
+"""Limits of YAML: characters of a file, values in it, those that aliases repeat included, and values inside values."""
+
+UNREADABLE = (yaml.YAMLError, ValueError, OverflowError, RecursionError)
+"""What PyYAML raises for text that is no YAML: a date such as 2001-13-45, or thousands of brackets, too."""
+
+
 def read_yaml(path: str | Path) -> dict[Any, Any]:
     """The values of a YAML file, as `from_mapping` takes them."""
+    text = _read_text(path)
     try:
-        values = yaml.safe_load(Path(path).read_text(encoding="utf-8")) or {}
+        values = yaml.safe_load(text) or {}
+    except UNREADABLE as error:
+        raise ConfigError(str(path), [f"not readable as YAML: {error}"]) from None
+    _check_size(values, str(path))
+    if not isinstance(values, dict):
+        raise ConfigError(str(path), [f"got {shown(values)}, expected lines `key: value`"])
+    return values
+
+
+def _read_text(path: str | Path) -> str:
+    try:
+        with Path(path).open(encoding="utf-8") as stream:
+            text = stream.read(LARGEST_FILE + 1)
     except OSError as error:
         raise ConfigError(str(path), [f"cannot be read: {error.strerror}"]) from None
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
+    except ValueError as error:  # no UTF-8, or no name that a file can have
         raise ConfigError(str(path), [f"not readable as YAML: {error}"]) from None
-    if not isinstance(values, dict):
-        raise ConfigError(str(path), [f"got {values!r}, expected lines `key: value`"])
-    return values
+    if len(text) > LARGEST_FILE:
+        raise ConfigError(str(path), [f"got a longer file, expected at most {LARGEST_FILE:,} characters"])
+    return text
+
+
+def _check_size(value: Any, where: str) -> None:
+    """Raise `ConfigError` for values that contain themselves or, by aliases of aliases, have no end to speak of."""
+    waiting, seen = [(value, 0)], 0
+    while waiting:
+        one, depth = waiting.pop()
+        inside = [*one, *one.values()] if isinstance(one, dict) else one if isinstance(one, list | set | tuple) else ()
+        seen += 1 + len(inside)
+        if depth > DEEPEST or seen > MOST_VALUES:
+            expected = f"at most {MOST_VALUES:,} values, {DEEPEST} inside one another, none inside itself"
+            raise ConfigError(where, [f"got more, expected {expected}"])
+        waiting += [(each, depth + 1) for each in inside]
+
+
+def shown(value: object) -> str:
+    """A value as errors repeat it, shortened."""
+    try:
+        return shortened(repr(value))
+    except (ValueError, RecursionError):  # Python writes no number of more than 4,300 digits
+        return f"a very long {type(value).__name__}"
+
+
+def shortened(text: str, most: int = 200) -> str:
+    """A text as errors repeat it: what is longer than two lines, or so many characters, is cut.
+
+    >>> shortened("a" * 1000)
+    'aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa ... (1,000 characters)'
+    """
+    return text if len(text) <= most else f"{text[: most * 2 // 5]} ... ({len(text):,} characters)"
 
 
 def parse_overrides(overrides: Sequence[str]) -> dict[str, Any]:
@@ -100,10 +155,11 @@ def parse_overrides(overrides: Sequence[str]) -> dict[str, Any]:
     >>> parse_overrides(["iterations=5", "smoothing=1e-3"])
     {'iterations': 5, 'smoothing': 0.001}
     """
-    wrong = [f"{text!r}: expected key=value" for text in overrides if "=" not in text]
+    wrong = [f"{shown(text)}: expected key=value" for text in overrides if "=" not in text]
+    wrong += [f"{shown(text)}: no such key" for text in overrides if text.partition("=")[0].count(".") > DEEPEST]
     if wrong:
         raise ConfigError("--set", wrong)
-    return {key.strip(): _scalar(value) for key, _, value in (text.partition("=") for text in overrides)}
+    return {key.strip(): _override(value) for key, _, value in (text.partition("=") for text in overrides)}
 
 
 def to_yaml(config: Config) -> str:
@@ -130,11 +186,13 @@ def field_help(config: type[Config]) -> dict[str, str]:
     return texts
 
 
-def _scalar(text: str) -> Any:
+def _override(text: str) -> Any:
+    """The value of a text that is YAML; the text itself, if it is none."""
     try:
         value = yaml.safe_load(text)
-    except yaml.YAMLError:
+    except UNREADABLE:
         return text
+    _check_size(value, "--set")
     if isinstance(value, str):  # YAML wants 1.0e-3; people write 1e-3
         try:
             return float(value)
@@ -144,8 +202,9 @@ def _scalar(text: str) -> Any:
 
 
 def _unknown(name: object, known: list[str]) -> str:
-    close = process.extractOne(str(name), known, score_cutoff=60)
-    return f"{name}: no such key" + (f"; did you mean {close[0]!r}?" if close else f"; known: {', '.join(known)}")
+    given = shortened(name) if isinstance(name, str) else shown(name)
+    close = process.extractOne(given, known, score_cutoff=60)
+    return f"{given}: no such key" + (f"; did you mean {close[0]!r}?" if close else f"; known: {', '.join(known)}")
 
 
 def _mapping_faults(config: type[Config], values: Mapping[Any, Any]) -> list[str]:
@@ -179,7 +238,7 @@ def _faults(config: type[Config], values: Mapping[str, Any]) -> list[str]:
         metadata = fields[name].metadata
         expected = _wrong_type(value, hints[name]) or _out_of_bounds(value, metadata) or _unknown_name(value, metadata)
         if expected:
-            faults.append(f"{name}: got {value!r}, expected {expected}")
+            faults.append(f"{name}: got {shown(value)}, expected {expected}")
     return faults
 
 
@@ -198,10 +257,11 @@ def _out_of_bounds(value: Any, metadata: Mapping[str, Any]) -> str | None:
     """What was expected instead, if the value is not within the field's own bounds."""
     if "low" not in metadata:
         return None
-    low, high = metadata["low"], metadata["high"]
-    if low <= value < (math.inf if high is None else high):
+    low, high, most = metadata["low"], metadata["high"], metadata["most"]
+    if low <= value < (math.inf if high is None else high) and value <= (math.inf if most is None else most):
         return None
-    return f"at least {low}" + ("" if high is None else f" and below {high}")
+    upper = "" if high is None else f" and below {high}"
+    return f"at least {low}{upper}" if most is None else f"at least {low} and at most {f'{most:,}'.removesuffix('.0')}"
 
 
 def _unknown_name(value: Any, metadata: Mapping[str, Any]) -> str | None:

@@ -20,6 +20,17 @@ WRONG = {
         "target_attention: got True, expected False with encoder.kind cnn; rnn, transformer can",
     ),
     "settings": (["train", "--set", "iteration=3", "--print-config"], ConfigError, "did you mean 'iterations'"),
+    "date": (["train", "--set=iterations=2001-13-45", "--print-config"], ConfigError, "iterations: got '2001-13-45'"),
+    "wide beam": (
+        ["transduce", "TRANSDUCER", "--text=A", "--beam=1000000"],
+        ArgumentError,
+        "beam: got 1000000, .*1,000",
+    ),
+    "wide beam to train": (
+        ["train", "--model=transducer", "--set=beam=1000000", "--print-config"],
+        ConfigError,
+        "beam: got 1000000, expected at least 1 and at most 1,000",
+    ),
     "model": (["score", "nowhere", "--pair", "a", "b"], ModelFileError, "nowhere: no saved model here"),
     "tab": (
         ["score", "MODEL", "--pair", "A\tB", "ab"],
@@ -46,9 +57,11 @@ WRONG = {
 
 @pytest.mark.filterwarnings("ignore::nsed.errors.UnknownSymbolWarning")  # the tab is one
 @pytest.mark.parametrize("case", WRONG)
-def test_what_is_wrong_is_named(model, pairs, case):
+def test_what_is_wrong_is_named(model, transducer, pairs, case):
     arguments, error, message = WRONG[case]
-    given = [{"MODEL": model, "PAIRS": pairs}.get(argument, argument) for argument in arguments]
+    given = [
+        {"MODEL": model, "TRANSDUCER": transducer, "PAIRS": pairs}.get(argument, argument) for argument in arguments
+    ]
     with pytest.raises(error, match=message):
         run(*given)
 

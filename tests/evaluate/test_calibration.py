@@ -9,6 +9,7 @@ from sklearn.metrics import brier_score_loss
 
 from nsed.errors import ArgumentError
 from nsed.evaluate import brier_score, expected_calibration_error, fit_calibration, reliability_bins
+from nsed.evaluate.calibration import Calibration
 
 METRICS = [brier_score, expected_calibration_error, reliability_bins]
 
@@ -115,3 +116,8 @@ def test_a_log_probability_of_zero_is_not_capped_by_calibration():
 def test_bins_count_by_their_pairs():
     probabilities, labels = np.array([0.1] * 9 + [0.9]), np.array([False] * 10)
     assert expected_calibration_error(probabilities, labels) == pytest.approx(0.9 * 0.1 + 0.1 * 0.9)
+
+
+def test_a_score_of_nan_has_no_probability():
+    with pytest.raises(ArgumentError, match="scores: got NaN, expected numbers: NaN is no probability"):
+        Calibration(1.0, 0.0).probability(np.array([0.0, np.nan]))

@@ -91,6 +91,13 @@ def test_what_is_wrong_is_named(model):
         model.transduce(["A"], nbest=0)
 
 
+@pytest.mark.parametrize("width", ["beam", "nbest"])
+def test_a_beam_of_a_million_is_refused_with_the_limit(model, width):
+    with pytest.raises(ArgumentError, match=f"{width}: got 1000000, expected at most 1,000: all prefixes of a beam"):
+        model.transduce(["A"], **{width: 10**6})
+    assert len(model.transduce(["A"] * 50, beam=1000)) == 50
+
+
 def test_settings_that_cannot_work_are_named(model):
     with pytest.raises(ArgumentError, match=r"train\.device: got 'gpu', expected auto, cpu"):
         Transducer.fit(TRAINING, config=settings(train={"device": "gpu"}))

@@ -3,11 +3,15 @@
 It lacks one rule of the annex, GB9c on Indic conjuncts; that one is tested on the annex's own kind of examples.
 """
 
+import time
+from importlib.util import module_from_spec, spec_from_file_location
+
 import pytest
 import regex
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from nsed.text import graphemes
 from nsed.text.grapheme_data import RANGES
 from nsed.text.graphemes import split_graphemes
 
@@ -70,3 +74,13 @@ def test_no_text_has_no_clusters():
 
 def test_a_flag_is_two_letters_and_the_next_one_begins_another():
     assert split_graphemes("🇨🇿🇦🇹🇩") == ["🇨🇿", "🇦🇹", "🇩"]
+
+
+@pytest.mark.parametrize("chain", ["👩\u200d" * 100_000, "👩" + "\u0301" * 200_000 + "\u200d👩", "क\u094d" * 100_000])
+def test_long_chains_of_joiners_take_linear_time(chain):
+    plain = spec_from_file_location("plain", graphemes.__file__)  # without the checks of types, which take most time
+    module = module_from_spec(plain)
+    plain.loader.exec_module(module)
+    before = time.process_time()
+    assert module.split_graphemes(chain) == [chain]
+    assert time.process_time() - before < 2  # a quarter of a second; with a copy of the cluster for each joiner, 11

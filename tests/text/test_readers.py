@@ -1,5 +1,9 @@
 """Files of pairs: what is read, and what is said of files that are wrong."""
 
+import re
+import subprocess
+import sys
+
 import pyarrow as pa
 import pyarrow.feather
 import pyarrow.parquet
@@ -10,6 +14,7 @@ from nsed.errors import ArgumentError, DataError
 from nsed.text import read_pairs
 from nsed.text.readers import read_sources
 from nsed.text.readers.dictionaries import read_pronunciations
+from nsed.text.texts import Texts
 
 
 @pytest.fixture
@@ -193,6 +198,65 @@ def test_arrow_files(tmp_path, name, save):
         read_pairs(tmp_path / name, columns=["source", "ipa"])
     with pytest.raises(DataError, match=":1: column 'n': expected text, found 1"):
         read_pairs(tmp_path / name, columns=["source", "n"])
+
+
+def save_damaged(folder):
+    """Files that crash whoever computes with them: a dictionary's index, a string's offset, and what is no UTF-8."""
+    beyond = pa.DictionaryArray.from_arrays(pa.array([0, 99_999_999], pa.int32()), ["a", "b"], safe=False)
+    for name, column in {"index": beyond, "offset": pa.array(["ab", "cd"]), "text": pa.array(["ab", "cd"])}.items():
+        table = pa.table({"source": column, "target": ["AB", "CD"]})
+        with pa.ipc.new_file(folder / f"{name}.arrow", table.schema) as file:
+            file.write_table(table)
+    for name, before, after in (("offset", "\2\0\0\0\4\0\0\0", "\2\0\0\0\0\0\0\x40"), ("text", "abcd", "ab\xffd")):
+        path = folder / f"{name}.arrow"
+        path.write_bytes(path.read_bytes().replace(before.encode("latin-1"), after.encode("latin-1")))
+
+
+READ_ALL = """
+import sys, nsed
+for path in sys.argv[1:]:
+    try:
+        nsed.read_pairs(path)
+    except nsed.NsedError as error:
+        print(error)
+"""
+
+
+@pytest.mark.slow
+def test_a_damaged_arrow_file_does_not_crash_the_process(tmp_path):
+    save_damaged(tmp_path)
+    command = [sys.executable, "-c", READ_ALL, *sorted(tmp_path.glob("*.arrow"))]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    for line, reason in zip(done.stdout.splitlines(), ["out of bounds", "offset", "UTF8"], strict=True):
+        assert re.search(rf"\.arrow: cannot be read: .*{reason}", line)
+
+
+def test_arrow_files_of_the_first_kind_and_with_a_column_twice_are_refused(tmp_path):
+    (tmp_path / "old.feather").write_bytes(b"FEA1\0\0\0\0FEA1")
+    with pytest.raises(DataError, match=r"old\.feather: Feather version 1, which is not read: write it again"):
+        read_pairs(tmp_path / "old.feather")
+    table = pa.Table.from_arrays([pa.array(["a"])] * 3, names=["source", "target", "source"])
+    pa.parquet.write_table(table, tmp_path / "twice.parquet")
+    with pytest.raises(DataError, match=r"twice\.parquet: more than one column named 'source'; rename"):
+        read_pairs(tmp_path / "twice.parquet")
+
+
+def test_values_that_python_does_not_have_are_named(tmp_path):
+    table = pa.table(
+        {"source": pa.array([2**30], pa.date32()), "target": ["A"], "label": pa.array([2**30], pa.date32())}
+    )
+    pa.parquet.write_table(table, tmp_path / "a.parquet")
+    with pytest.raises(DataError, match=r":1: column 'source': expected text, found DataType\(date32"):
+        read_pairs(tmp_path / "a.parquet")
+    with pytest.raises(DataError, match=r":1: label DataType\(date32.* is none of"):
+        read_pairs(tmp_path / "a.parquet", columns=["target", "target", "label"])
+
+
+def test_a_column_of_a_trillion_nulls_is_no_text():
+    nulls = pa.Array.from_buffers(pa.null(), 10**12, [None])
+    with pytest.raises(ArgumentError, match="column: got None at place 0 of Arrow's type null, expected a string"):
+        Texts.of_arrow(nulls)
 
 
 def test_standard_input_is_utf8_and_may_have_a_byte_order_mark(write, monkeypatch):

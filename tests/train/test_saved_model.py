@@ -2,15 +2,21 @@
 
 import errno
 import json
+import math
 import os
+import resource
+import shutil
+from dataclasses import replace
 
 import pytest
 import torch
 
 import nsed
+from golden.answers import FOLDERS
 from nsed.errors import ModelFileError, NsedError
 from nsed.text import Vocabulary
 from nsed.train.saved_model import SavedModel, read_model, replace_file, write_model
+from support.commands import run
 
 MODEL = SavedModel("test", {"a": 1}, {"source": Vocabulary.of(["ä", "\ud800"])}, {"t": torch.arange(6.0)}, {"steps": 2})
 
@@ -88,6 +94,40 @@ DAMAGE = {
         lambda f: weights(f).write_bytes(weights(f).read_bytes()[:-3]),
         r"weights-\w+\.safetensors is truncated or altered: its hash",
     ),
+    "pipe for a description": (
+        lambda f: (f / "model.json").unlink() or os.mkfifo(f / "model.json"),
+        r"model\.json cannot be read: Not a regular file",
+    ),
+    "pipe for weights": (
+        lambda f: os.mkfifo(f / "weights") or edit(f, weights="weights"),
+        r"weights cannot be read: Not a regular file",
+    ),
+    "folder for a description": (
+        lambda f: (f / "model.json").unlink() or (f / "model.json").mkdir(),
+        r"model\.json cannot be read: Is a directory",
+    ),
+    "NUL in the name of the weights": (lambda f: edit(f, weights="a\0b"), "cannot be read: embedded null byte"),
+    "weights with a name of 5,000 characters": (
+        lambda f: edit(f, weights="x" * 5000),
+        r"no saved model here: x* \.\.\. \(5,000 characters\) cannot be read: File name too long",
+    ),
+    "brackets without end": (
+        lambda f: (f / "model.json").write_text('{"format": 1, "record": ' + "[" * 100_000),
+        r"model\.json is truncated or not a model description",
+    ),
+    "a description without end": (
+        lambda f: (f / "model.json").write_bytes(b" " * (2**25 + 1)),
+        r"model\.json is too large: expected at most 33,554,432 bytes",
+    ),
+    "weights without end": (lambda f: os.truncate(weights(f), 10**11), "is truncated or altered: its hash"),
+    "symbols of another type": (
+        lambda f: edit(f, vocabularies={"source": ["a", {}]}),
+        r"is incomplete or altered: vocabularies: 'source': expected a list of strings, each of them once",
+    ),
+    "a symbol twice": (
+        lambda f: edit(f, vocabularies={"source": ["a", "a"]}),
+        "expected a list of strings, each of them once",
+    ),
     "newer": (lambda f: edit(f, format=99), "format 99 is newer than this nsed, which reads up to 1: upgrade it"),
     "unknown kind": (
         lambda f: None,
@@ -102,6 +142,93 @@ def test_damage_is_named(folder, damage):
     do(folder)
     with pytest.raises(ModelFileError, match=message):
         nsed.load(folder)
+
+
+@pytest.mark.parametrize("name", ["x" * 5000, "a\0b"])
+def test_a_folder_whose_name_no_folder_can_have_is_named(name):
+    with pytest.raises(ModelFileError, match=r"no saved model here: .*there is no such folder") as raised:
+        nsed.load(name)
+    assert len(str(raised.value)) < 500
+
+
+@pytest.fixture
+def matcher(tmp_path):
+    return shutil.copytree(FOLDERS / "matcher-rnn", tmp_path / "matcher")
+
+
+def with_tensors(folder, change):
+    saved = read_model(folder)
+    write_model(folder, replace(saved, tensors=change(dict(saved.tensors))))
+
+
+@pytest.mark.parametrize(
+    ("encoder", "load"),
+    [({"dim": 12_000}, nsed.load), ({"layers": 10**9}, nsed.load), ({"layers": 50, "dim": 8192}, nsed.Matcher.load)],
+)
+def test_settings_larger_than_the_tensors_are_refused_before_they_take_memory(matcher, encoder, load):
+    config = json.loads((matcher / "model.json").read_text())["config"]
+    edit(matcher, config=config | {"encoder": config["encoder"] | encoder})
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    with pytest.raises(ModelFileError, match=r"expected (those of the settings: '\S+' is|at least 1 and at most 256)"):
+        load(matcher)
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 100 * 1024  # kilobytes
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf, 1e300])
+def test_weights_that_are_no_numbers_are_refused_and_named(matcher, value):
+    name = "projection.linear.weight"
+    with_tensors(matcher, lambda tensors: tensors | {name: torch.full_like(tensors[name], value, dtype=torch.float64)})
+    with pytest.raises(ModelFileError, match=f"the tensor '{name}' has NaN or infinite values"):
+        nsed.load(matcher)
+
+
+@pytest.mark.parametrize("verb", ["score", "match"])
+def test_a_probability_of_nan_is_an_error_and_not_zero(matcher, verb):
+    with_tensors(matcher, lambda tensors: {name: torch.full_like(value, 3e38) for name, value in tensors.items()})
+    with pytest.raises(NsedError, match=r"a score of the model is not a number \(NaN\): its weights are damaged"):
+        run(verb, matcher, "--pair", "A", "a")
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (
+            lambda tensors: tensors | {"x" * 5000: torch.zeros(1)},
+            r"'x* \.\.\. \(5,002 characters\) belongs to no layer",
+        ),
+        (lambda tensors: dict(list(tensors.items())[1:]), r"'\S+' is missing"),
+        (lambda tensors: {name: value.to(torch.int8) for name, value in tensors.items()}, r"torch\.int8 of shape"),
+        (
+            lambda tensors: {name: value[None] for name, value in tensors.items()},
+            r"not a float of shape .* and \d+ more",
+        ),
+    ],
+    ids=["more", "missing", "whole numbers", "shapes"],
+)
+def test_other_tensors_than_those_of_the_settings_are_named(matcher, change, message):
+    with_tensors(matcher, change)
+    with pytest.raises(ModelFileError, match=f"the parts of the model do not fit together: .*{message}"):
+        nsed.load(matcher)
+
+
+@pytest.mark.parametrize("number", [math.nan, "0.5", None, True, [1]])
+def test_a_threshold_that_is_no_number_is_refused(matcher, number):
+    record = json.loads((matcher / "model.json").read_text())["record"]
+    edit(matcher, record=record | {"threshold": number})
+    with pytest.raises(ModelFileError, match=r"threshold: got .*, expected a number"):
+        nsed.load(matcher)
+
+
+def test_a_table_of_half_precision_or_without_a_sum_of_one_is_refused(tmp_path):
+    nsed.LearnableEditDistance.fit([("ab", "x")]).save(tmp_path)
+    with_tensors(tmp_path, lambda tensors: tensors | {"end": tensors["end"] + 0.5})
+    with pytest.raises(
+        ModelFileError, match=r"table: got numbers from 0 on with a sum of 1\.5, expected probabilities"
+    ):
+        nsed.load(tmp_path)
+    with_tensors(tmp_path, lambda tensors: {name: value.half() for name, value in tensors.items()})
+    with pytest.raises(ModelFileError, match=r"delete: got torch\.float16, expected torch\.float64"):
+        nsed.load(tmp_path)
 
 
 def test_a_place_that_cannot_be_written_is_named(tmp_path):

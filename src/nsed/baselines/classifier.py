@@ -15,6 +15,7 @@ from nsed.capabilities import Capability
 from nsed.config import bounded
 from nsed.encoders import EncoderConfig, TransformerConfig
 from nsed.errors import NotExplainableError
+from nsed.models.base import checked_scores
 from nsed.models.pair_model import LabelledConfig, LabelledTask, PairModel, in_order
 from nsed.progress import OnBatch, ignore
 from nsed.text import Links, PairBatch, Pairs, Tokenizers, Vocabulary
@@ -45,13 +46,13 @@ class StanceConfig(LabelledConfig):
     """The kind of model that these settings are for."""
     encoder: EncoderConfig = EncoderConfig()
     """Encoder hyperparameters: how much of its string a symbol knows."""
-    temperature: float = bounded(1.0, low=1e-3)
+    temperature: float = bounded(1.0, low=1e-3, most=1e6)
     """Temperature of the transport plan: the lower, the closer to one symbol for one symbol."""
-    iterations: int = bounded(20, low=1)
+    iterations: int = bounded(20, low=1, most=10_000)
     """Sinkhorn iterations, always as many."""
-    channels: int = bounded(64, low=1)
+    channels: int = bounded(64, low=1, most=2**14)
     """Channels of the CNN that reads the aligned similarities."""
-    convolutions: int = bounded(3, low=1)
+    convolutions: int = bounded(3, low=1, most=256)
     """Convolution layers of that CNN, 3 x 3 cells each."""
     train: TrainConfig = TrainConfig()
     """Training hyperparameters: how the network is trained."""
@@ -112,7 +113,7 @@ class PairClassifier(PairModel):
     def score(self, pairs: PairsLike, targets: Column | None = None, *, on_batch: OnBatch = ignore) -> np.ndarray:
         """Log-probability that each pair matches, in the order given: 0 is certain to."""
         encoded = self.encoded(Pairs.given(pairs, targets))
-        return classifier_log_probs(self.network, encoded, self.device, on_batch=on_batch)
+        return checked_scores(classifier_log_probs(self.network, encoded, self.device, on_batch=on_batch))
 
     def links(self, pairs: PairsLike, targets: Column | None = None, *, on_batch: OnBatch = ignore) -> list[Links]:
         """Alignment links: of each target symbol the source symbol that gives it most, as (source, target) from 0.

@@ -66,7 +66,7 @@ class ScaConfig(StringConfig):
     """The kind of model that these settings are for."""
     mode: Literal["global", "overlap"] = "overlap"
     """Alignment mode; overlap: what hangs over at either end costs nothing, as in LingPy's search for cognates."""
-    gap: float = -2.0
+    gap: float = bounded(-2.0, low=-1e6, most=1e6)
     """Gap penalty: what opening a gap costs, as in LingPy's search for cognates."""
 
 
@@ -116,9 +116,9 @@ class LexStatConfig(StringConfig):
     """The kind of model that these settings are for."""
     word_list: str = ""
     """Word list file to learn from: languages, concepts and sounds are read, cognate classes are not."""
-    runs: int = bounded(1000, low=1)
+    runs: int = bounded(1000, low=1, most=10**6)
     """Permutation runs: random alignments per pair of languages, with which the attested ones are compared."""
-    seed: int = 0
+    seed: int = bounded(0, low=-(2**63), most=2**63 - 1)
     """Random seed: another number gives other random alignments."""
 
 
@@ -175,7 +175,7 @@ class LexStat(PairScorer):
         assert isinstance(config, LexStatConfig)
         one_language, one, other_language, other = (from_tensors(saved.tensors, name) for name in COLUMNS)
         keys = zip(one_language, one, other_language, other, strict=True)
-        distances = dict(zip(keys, saved.tensors["distances"].tolist(), strict=True))
+        distances = dict(zip(keys, saved.tensors["distances"].double().flatten().tolist(), strict=True))
         return cls(distances, config, Criterion.of_record(*saved.record["criterion"]))
 
     def _distance(self, key: Key) -> float:

@@ -162,7 +162,11 @@ class Lookup(PairScorer, TransducingModel):
         assert isinstance(config, LookupConfig)
         names = [name.removesuffix(".rows") for name in saved.tensors if name.endswith(".rows")]
         known = _pairs({name: from_tensors(saved.tensors, name) for name in names})
-        return cls(known, saved.tensors["counts"].numpy(), config, criterion=criterion)
+        counts = saved.tensors["counts"]
+        if counts.dtype != torch.int64 or tuple(counts.shape) != (len(known),) or bool((counts < 1).any()):
+            got = f"{counts.dtype} of shape {tuple(counts.shape)}"
+            raise ArgumentError("counts", got=got, expected=f"{len(known)} whole numbers above zero")
+        return cls(known, counts.numpy(), config, criterion=criterion)
 
     def _has(self, pairs: Pairs) -> np.ndarray:
         table = self._table

@@ -102,7 +102,11 @@ class Majority(PairScorer, TransducingModel):
         """See `Model.from_saved`."""
         config = cls.saved_config(saved)
         assert isinstance(config, MajorityConfig)
-        return cls(saved.record["share"], dict(saved.record["targets"]), config, total=saved.record["total"])
+        share, targets, total = (saved.record[name] for name in ("share", "targets", "total"))
+        counted = isinstance(total, int) and all(isinstance(n, int) and 0 < n <= total for n in targets.values())
+        if not 0 <= share <= 1 or not counted:
+            raise ArgumentError("record", got="other numbers", expected="a share from 0 to 1, and counts of targets")
+        return cls(float(share), dict(targets), config, total=total)
 
 
 def _logit(share: float) -> float:

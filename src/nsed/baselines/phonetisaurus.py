@@ -27,6 +27,8 @@ from nsed.train.saved_model import SavedModel
 from nsed.types import UNKNOWN
 
 Numbers = Sequence[int]
+WIDEST_BEAM = 10**6
+"""Maximum beam width: states, which are small."""
 
 
 class FstPath(NamedTuple):
@@ -108,13 +110,13 @@ class PhonetisaurusConfig(StringConfig):
 
     model: Literal["phonetisaurus"] = "phonetisaurus"
     """The kind of model that these settings are for."""
-    order: int = bounded(8, low=1)
+    order: int = bounded(8, low=1, most=100)
     """N-gram order: length of the n-grams."""
-    longest_source: int = bounded(2, low=1)
+    longest_source: int = bounded(2, low=1, most=100)
     """Maximum source chunk: source symbols that are aligned as one, at most."""
-    longest_target: int = bounded(2, low=1)
+    longest_target: int = bounded(2, low=1, most=100)
     """Maximum target chunk: target symbols that are aligned as one, at most."""
-    beam: int = bounded(10000, low=1)
+    beam: int = bounded(10000, low=1, most=WIDEST_BEAM)
     """Beam width: how many states are followed at once, where nobody asks for another number."""
 
 
@@ -127,6 +129,7 @@ class Phonetisaurus(TransducingModel):
     configs: ClassVar[Mapping[str, type[PhonetisaurusConfig]]] = {"phonetisaurus": PhonetisaurusConfig}
     config: PhonetisaurusConfig
     capabilities = frozenset({Capability.TRANSDUCE})
+    widest_beam = WIDEST_BEAM
 
     def __init__(self, fst: bytes, tokenizers: Tokenizers, config: PhonetisaurusConfig) -> None:
         self.fst, self.tokenizers, self.config = fst, tokenizers, config

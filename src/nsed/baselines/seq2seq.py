@@ -15,6 +15,7 @@ from nsed.config import bounded
 from nsed.encoders import EncoderConfig, attending_kinds
 from nsed.encoders.base import inside
 from nsed.errors import ConfigError, NotExplainableError
+from nsed.models.base import checked_scores
 from nsed.models.decoding import DecodingModel, DecodingTask, SearchConfig
 from nsed.progress import OnBatch, ignore
 from nsed.text import Links, PairBatch, Pairs, Tokenizers, Vocabulary
@@ -88,7 +89,7 @@ class Seq2Seq(DecodingModel):
             log_prob = target_log_prob(following, batch.target, batch.target_lengths)
             scores[batch.rows.cpu().numpy()] = log_prob.double().cpu().numpy()
             on_batch(len(batch.rows))
-        return scores
+        return checked_scores(scores)
 
     @torch.no_grad()
     def links(self, pairs: PairsLike, targets: Column | None = None, *, on_batch: OnBatch = ignore) -> list[Links]:

@@ -136,7 +136,9 @@ SourceColumn = Annotated[
 ]
 Text = Annotated[list[str] | None, typer.Option(help="A source instead of a file; repeatable.", show_default=False)]
 Nbest = Annotated[int, typer.Option(min=1, help="Targets per source, best first, a line each.")]
-Beam = Annotated[int | None, typer.Option(min=1, help="Prefixes followed at once; 1 is greedy, wider is slower.")]
+Beam = Annotated[
+    int | None, typer.Option(min=1, help="Prefixes followed at once, at most 1,000; 1 is greedy, wider is slower.")
+]
 Sample = Annotated[
     int | None, typer.Option(min=1, help="Draw so many targets per source by their probability instead.")
 ]

@@ -36,15 +36,15 @@ class EncoderConfig(Config):
 
     kind: str = named("rnn", ENCODERS)
     """Encoder architecture: unigram (no context), cnn (neighbours), rnn or transformer (whole string)."""
-    dim: int = bounded(256, low=1)
+    dim: int = bounded(256, low=1, most=2**14)
     """Hidden dimension: size of all vectors."""
-    layers: int = bounded(2, low=1)
+    layers: int = bounded(2, low=1, most=256)
     """Layers of cnn, rnn and transformer; the paper's CNN has 1, a deep one more."""
-    kernel: int = bounded(3, low=1)
+    kernel: int = bounded(3, low=1, most=1023)
     """Kernel width of a cnn layer: symbols that it sees at once."""
-    heads: int = bounded(4, low=1)
+    heads: int = bounded(4, low=1, most=1024)
     """Attention heads: of the transformer, and where the target or a cell looks at the source."""
-    feed_forward: int = bounded(4, low=1)
+    feed_forward: int = bounded(4, low=1, most=64)
     """Feed-forward width of the transformer, as a multiple of `dim`."""
     norm: Literal["pre", "post"] = "pre"
     """Layer normalisation of the transformer: before its blocks, or after them as in BERT."""
@@ -54,7 +54,7 @@ class EncoderConfig(Config):
     """Symbol dropout rate: share of the symbols that are hidden, seen as unknown, in training."""
     positions: bool = True
     """Position embeddings of unigram and cnn: where a symbol stands; without, a unigram is a table of symbols only."""
-    max_length: int = bounded(128, low=1)
+    max_length: int = bounded(128, low=1, most=10**6)
     """Maximum length: symbols of a string at most, where positions are learned: unigram, cnn and transformer."""
 
     def __post_init__(self) -> None:

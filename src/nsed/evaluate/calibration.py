@@ -30,7 +30,13 @@ class Calibration(NamedTuple):
         return log_odds(scores) if self.form == "log-odds" else np.asarray(scores, dtype=float)
 
     def probability(self, scores: np.ndarray) -> np.ndarray:
-        """Calibrated probabilities of a match; a score of minus infinity is a probability of 0."""
+        """Calibrated probabilities of a match; a score of minus infinity is a probability of 0.
+
+        Raises `ArgumentError` for a score that is no number.
+        """
+        scores = np.asarray(scores, dtype=float)
+        if np.isnan(scores).any():
+            raise ArgumentError("scores", got="NaN", expected="numbers: NaN is no probability")
         evidence = self.evidence(scores)
         logits = self.slope * np.where(np.isfinite(evidence), evidence, -1e30) + self.intercept
         return 1 / (1 + np.exp(-np.clip(logits, -700, 700)))

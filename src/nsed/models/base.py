@@ -7,16 +7,17 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple, NoReturn, TypeVar
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
 from nsed.capabilities import Capability
 from nsed.config import from_mapping
-from nsed.errors import ArgumentError, NotExplainableError
+from nsed.errors import ArgumentError, NotExplainableError, NsedError
 from nsed.explain.explanation import Explanation
-from nsed.models.persistence import read_kind
+from nsed.models.persistence import read_kind, restored
 from nsed.models.settings import ConfigLike, check_unchanged, fine_tuning_config, resolve_settings
-from nsed.networks.weights import grow_into, put_weights, weights_of
+from nsed.networks.weights import check_weights, grow_into, put_weights, weights_of
 from nsed.progress import OnBatch, OnStep, OnValidation, ignore
 from nsed.text import EditScript, Links, Pairs, StringConfig, Tokenizers, Vocabulary
 from nsed.text.batch import EncodedPairs
@@ -41,6 +42,14 @@ class Contents(NamedTuple):
     tensors: Mapping[str, Tensor] = {}
     record: Mapping[str, Any] = {}
     """Metadata as plain values: thresholds, and what training has to tell."""
+
+
+def checked_scores(scores: np.ndarray) -> np.ndarray:
+    """The same scores. Raises `NsedError` where one of them is NaN, as of weights near the largest number there is."""
+    if np.isnan(scores).any():
+        reason = "its weights are damaged, or too large to compute with"
+        raise NsedError(f"a score of the model is not a number (NaN): {reason}; train or copy it again")
+    return scores
 
 
 class Model(ABC):
@@ -92,7 +101,8 @@ class Model(ABC):
     @classmethod
     def load(cls: type[SomeModel], path: str | Path) -> SomeModel:
         """Read a model from the folder that `save` wrote."""
-        return cls.from_saved(read_kind(path, *cls.configs))
+        model: SomeModel = restored(path, cls, read_kind(path, *cls.configs))
+        return model
 
     @classmethod
     def saved_config(cls, saved: SavedModel) -> StringConfig:
@@ -228,6 +238,8 @@ class NetworkModel(Model):
         """See `Model.from_saved`; weights of any float type become float32."""
         config = cls.saved_config(saved)
         tokenizers, languages = Tokenizers.of(config, saved.vocabularies), saved.vocabularies.get("languages")
+        with torch.device("meta"):  # takes no memory, whatever the settings say
+            check_weights(cls._network(config, tokenizers, languages), saved.tensors)
         network = cls._network(config, tokenizers, languages)
         put_weights(network, saved.tensors)
         return cls._restored(network, tokenizers, config, languages=languages, record=dict(saved.record))

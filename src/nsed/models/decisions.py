@@ -1,10 +1,12 @@
 """Decision threshold and calibration: a score becomes a match, from a threshold on, and a calibrated probability."""
 
+import math
 from abc import abstractmethod
-from typing import Any, NamedTuple, get_args
+from typing import NamedTuple, cast, get_args
 
 import numpy as np
 
+from nsed.config import shown
 from nsed.errors import ArgumentError
 from nsed.evaluate.calibration import Calibration, Form, fit_calibration
 from nsed.evaluate.matching import tuned_threshold
@@ -41,13 +43,16 @@ class Criterion(NamedTuple):
         return cls(tuned_threshold(scores, labels), calibration)
 
     @classmethod
-    def of_record(cls, threshold: float, *calibration: Any) -> "Criterion":
-        """Criterion as `record` wrote it; as version 0.1 wrote it, without the form of the calibration, too."""
-        made = Calibration(*calibration)
-        if made.form not in get_args(Form):
+    def of_record(cls, threshold: object, slope: object, intercept: object, form: object = "score") -> "Criterion":
+        """Criterion as `record` wrote it; as version 0.1 wrote it, without the form of the calibration, too.
+
+        Raises `ArgumentError` for what is no number, or no form; a threshold may be infinite.
+        """
+        if form not in get_args(Form):
             advice = "A newer nsed may know it: upgrade."
-            raise ArgumentError("calibration", got=repr(made.form), expected="score or log-odds", advice=advice)
-        return cls(threshold, made)
+            raise ArgumentError("calibration", got=shown(form), expected="score or log-odds", advice=advice)
+        calibration = Calibration(_number("slope", slope), _number("intercept", intercept), cast("Form", form))
+        return cls(_number("threshold", threshold, infinite=True), calibration)
 
     def record(self) -> list[float | str]:
         """Plain values, for a file."""
@@ -57,6 +62,14 @@ class Criterion(NamedTuple):
     def probability(self) -> float:
         """Calibrated probability at the threshold: pairs with at least this probability match."""
         return float(self.calibration.probability(np.array([self.threshold]))[0])
+
+
+def _number(name: str, value: object, *, infinite: bool = False) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise ArgumentError(name, got=shown(value), expected="a number")
+    if math.isnan(value) or (math.isinf(value) and not infinite):
+        raise ArgumentError(name, got=value, expected="a number")
+    return value
 
 
 class DecidingModel(Model):

@@ -12,8 +12,8 @@ import torch
 from nsed.config import bounded
 from nsed.errors import CutOutputWarning
 from nsed.evaluate import transduction_score
-from nsed.models.base import NetworkModel
-from nsed.models.transduction import TransducingModel, Transduction, checked_sources
+from nsed.models.base import NetworkModel, checked_scores
+from nsed.models.transduction import WIDEST_BEAM, TransducingModel, Transduction, checked_sources
 from nsed.networks.search import IncrementalDecoder, SearchResult, beam_search, draw, greedy_search
 from nsed.progress import OnBatch, ignore, no_garbage_collection
 from nsed.text import EncodedStrings, Pairs
@@ -25,9 +25,9 @@ from nsed.train.split import transduction_split
 from nsed.train.task import PairTask
 from nsed.types import REACHABLE
 
-BATCH_WORDS, BATCH_PREFIXES, BATCH_SYMBOLS = 2**9, 2**15, 2**19
-"""Words that are transduced at once, so that they fit the cache of a CPU; on a GPU, prefixes of all words together and
-symbols of their sources."""
+BATCH_WORDS, CPU_PREFIXES, BATCH_PREFIXES, BATCH_SYMBOLS = 2**9, 2**13, 2**15, 2**19
+"""What is transduced at once: words on a CPU, so that they fit its cache, and prefixes of all of them together, so that
+a wide beam fits the memory; prefixes on a GPU; symbols of the sources of all prefixes."""
 VALIDATED_TOGETHER = 2**10
 """Validation batch size: words whose greedy outputs are found at once."""
 AnyDecoder = IncrementalDecoder[Any, Any, Any]
@@ -37,11 +37,11 @@ AnyDecoder = IncrementalDecoder[Any, Any, Any]
 class SearchConfig(NetworkConfig):
     """Search hyperparameters: how targets are found. Abstract: the models' settings add to it."""
 
-    beam: int = bounded(5, low=1)
+    beam: int = bounded(5, low=1, most=WIDEST_BEAM)
     """Beam width: prefixes that are followed at once in decoding."""
-    length_penalty: float = bounded(0.0, low=0)
+    length_penalty: float = bounded(0.0, low=0, most=100)
     """Length penalty: power of the length that log-probabilities are divided by before they are compared."""
-    longest_output: int = bounded(64, low=1)
+    longest_output: int = bounded(64, low=1, most=10_000)
     """Maximum output length: target symbols at most in decoding."""
 
 
@@ -120,14 +120,16 @@ class DecodingModel(NetworkModel, TransducingModel):
     ) -> Iterator[tuple[np.ndarray, Any]]:
         """Source batches of similar length, with their places; as many as there is room for beams of this width."""
         encoded, device = self.tokenizers.source.encode(sources), self.device
-        room = min(BATCH_PREFIXES, BATCH_SYMBOLS // (encoded.longest + 1))
-        words = BATCH_WORDS if device.type == "cpu" else max(1, room // beam)
+        prefixes = CPU_PREFIXES if device.type == "cpu" else BATCH_PREFIXES
+        room = max(1, min(prefixes, BATCH_SYMBOLS // (encoded.longest + 1)) // beam)
+        words = min(BATCH_WORDS, room) if device.type == "cpu" else room
         order = np.argsort(encoded.lengths, kind="stable")
         for rows in np.array_split(order, range(words, len(order), words)) if len(order) else ():
             lengths = torch.from_numpy(encoded.lengths[rows]).to(device)
             yield rows, decoder.encode(encoded.padded(rows).to(device), lengths)
 
     def _read(self, found: SearchResult) -> Iterator[list[Transduction]]:
+        checked_scores(found.log_prob.flatten().double().cpu().numpy())
         longest = int(found.lengths.amax()) if found.lengths.numel() else 0
         columns = (found.symbols[..., :longest].tolist(), found.lengths.tolist(), found.log_prob.tolist())
         name, join = self.tokenizers.target.vocabulary.names.__getitem__, self.tokenizers.target.splitter.join

@@ -16,7 +16,7 @@ from nsed.errors import ArgumentError, UndecidedError
 from nsed.explain.rule_table import RuleTable
 from nsed.explain.weight_rules import table_rules
 from nsed.lattice import EditLattice
-from nsed.models.base import Contents
+from nsed.models.base import Contents, checked_scores
 from nsed.models.decisions import Criterion, DecidingModel, labels_of
 from nsed.models.lattice_model import LATTICE_VERBS, LatticeModel
 from nsed.models.settings import ConfigLike, resolve_settings
@@ -39,9 +39,9 @@ class EditDistanceConfig(AlphabetConfig):
 
     model: Literal["edit-distance"] = "edit-distance"
     """The kind of model that these settings are for."""
-    iterations: int = bounded(30, low=1)
+    iterations: int = bounded(30, low=1, most=10**6)
     """EM iterations at most."""
-    tolerance: float = bounded(1e-5, low=0)
+    tolerance: float = bounded(1e-5, low=0, most=1)
     """Convergence tolerance: stop when a step improves the log-likelihood by less than this share of it."""
     smoothing: float = bounded(1e-3, low=0, high=1)
     """Smoothing: share of the probability spread evenly over all operations, so that unseen ones are possible."""
@@ -49,9 +49,9 @@ class EditDistanceConfig(AlphabetConfig):
     """Score a pair by log p(s, t) / (p(s) p(t)): how much likelier it is than two strings by chance. This is what tells
     matches from others; the joint probability itself falls with every symbol and mostly tells short strings from long
     ones. auto: where there are labels of both kinds, to decide by."""
-    batch_cells: int = bounded(2**17, low=1)
+    batch_cells: int = bounded(2**17, low=1, most=2**34)
     """Batch size in lattice cells worked on together; more needs more memory and is not faster for long."""
-    max_cells: int = bounded(2**25, low=1)
+    max_cells: int = bounded(2**25, low=1, most=2**34)
     """Maximum lattice cells of a single pair; a pair of 5,000-symbol strings has 25 million."""
     backend: str = "auto"
     """Lattice backend, who computes the lattices: auto, torch, numba, triton or reference."""
@@ -171,9 +171,9 @@ class LearnableEditDistance(LatticeModel, DecidingModel):
         for batch, lattice in self.lattices(pairs):
             joint = lattice.log_prob + self.table.end.log()
             score = joint - by_chance(self._smoothed, batch) if relative else joint
-            scores[batch.rows.numpy()] = torch.where(joint > REACHABLE, score, -torch.inf).numpy()
+            scores[batch.rows.numpy()] = torch.where(joint <= REACHABLE, -torch.inf, score).numpy()
             on_batch(len(batch.rows))
-        return scores
+        return checked_scores(scores)
 
     def operations(self) -> list[LearnedOperation]:
         """Learned operations, most probable first, without smoothing."""
@@ -203,9 +203,10 @@ class LearnableEditDistance(LatticeModel, DecidingModel):
         config = cls.saved_config(saved)
         assert isinstance(config, EditDistanceConfig)
         tokenizers = Tokenizers.of(config, saved.vocabularies)
-        history = saved.record.get("log_likelihood_per_pair", ())
-        pairs_hash, kept = saved.record.get("pairs_sha256", ""), saved.record.get("criterion")
+        history = [float(value) for value in saved.record.get("log_likelihood_per_pair", ())]
+        pairs_hash, kept = str(saved.record.get("pairs_sha256", "")), saved.record.get("criterion")
         criterion, table = Criterion.of_record(*kept) if kept else None, OperationTable(**saved.tensors)
+        table.check_probabilities()
         return cls(table, tokenizers, config, history=history, pairs_hash=pairs_hash, criterion=criterion)
 
     @classmethod

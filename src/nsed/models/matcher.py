@@ -16,6 +16,7 @@ from nsed.explain.rule_table import RuleTable
 from nsed.explain.weight_rules import weight_rules
 from nsed.lattice import EditLattice
 from nsed.lattice.lattice import Weighting
+from nsed.models.base import checked_scores
 from nsed.models.lattice_model import LATTICE_VERBS, LatticeModel
 from nsed.models.pair_model import LabelledConfig, LabelledTask, PairModel, in_order
 from nsed.networks.bulk_scores import bulk_scores, can_score_in_bulk
@@ -39,22 +40,22 @@ class MatcherConfig(LabelledConfig):
     """The kind of model that these settings are for."""
     encoder: EncoderConfig = EncoderConfig()
     """Encoder hyperparameters: how much of its string a symbol knows."""
-    interaction: int = bounded(0, low=0)
+    interaction: int = bounded(0, low=0, most=1024)
     """Similarity heads between source and target symbols; a few help much where equal symbols matter."""
-    feature_width: int = bounded(1, low=1)
+    feature_width: int = bounded(1, low=1, most=64)
     """Size of the features of pairs of symbols, as a multiple of `encoder.dim`; the paper's models have 2 or 4."""
     feature_dropout: float = bounded(0.1, low=0, high=1)
     """Dropout rate of pair features: share of the features of pairs of symbols that are dropped in training."""
-    em: float = bounded(1.0, low=0)
+    em: float = bounded(1.0, low=0, most=1e6)
     """EM loss weight, over positive pairs."""
     em_weighting: Weighting = "cell"
     """Weight of the cells in the EM loss; cell: all alike, as in the paper; posterior: by the probability that a cell
     is visited, as in textbook EM."""
-    non_match: float = bounded(1.0, low=0)
+    non_match: float = bounded(1.0, low=0, most=1e6)
     """Non-match loss weight, over negative pairs."""
-    match: float = bounded(1.0, low=0)
+    match: float = bounded(1.0, low=0, most=1e6)
     """Binary cross-entropy weight."""
-    distortion: float = bounded(0.0, low=0)
+    distortion: float = bounded(0.0, low=0, most=1e6)
     """Weight of the interpretability loss."""
     reduction: Reduction = "ours"
     """What the losses of a pair are: ours, means over cells but for the sum of the interpretability loss; code, all
@@ -131,7 +132,7 @@ class Matcher(PairModel, LatticeModel):
         """Log alpha_{n,m} of each pair, in the order given: 0 is certain to match."""
         pairs = Pairs.given(pairs, targets)
         if not can_score_in_bulk(self.network):
-            return match_log_probs(self.network, self.encoded(pairs), self.device, on_batch=on_batch)
+            return checked_scores(match_log_probs(self.network, self.encoded(pairs), self.device, on_batch=on_batch))
         sources, source_rows = different(pairs.sources, pairs.source_languages if self.languages else None)
         targets, target_rows = different(pairs.targets, pairs.target_languages if self.languages else None)
         source, of_source = self._encoded(self.tokenizers.source, sources)
@@ -141,7 +142,7 @@ class Matcher(PairModel, LatticeModel):
         tiny = np.flatnonzero(np.isneginf(scores))  # beyond what a double can hold: as logarithms
         if len(tiny):
             scores[tiny] = match_log_probs(self.network, self.encoded(pairs.chosen(tiny.tolist())), self.device)
-        return scores
+        return checked_scores(scores)
 
     def own_rules(self) -> RuleTable:
         """See `LatticeModel.own_rules`."""

@@ -6,7 +6,8 @@ from pathlib import Path
 from pkgutil import resolve_name
 from typing import Any, NamedTuple
 
-from nsed.errors import ModelFileError, NsedError
+from nsed.config import shortened, shown
+from nsed.errors import MissingExtraError, ModelFileError, NsedError
 from nsed.train.saved_model import DESCRIPTION, SavedModel, read_model
 
 MODEL_KINDS = {
@@ -35,16 +36,13 @@ def model_class(kind: str) -> Any:
 def load(path: str | Path) -> Any:
     """Load the model saved in a folder, or the shipped model of that name, whatever its kind.
 
-    Raises `ModelFileError` if something is missing or truncated, or does not fit together.
+    Raises `ModelFileError` if something is missing or truncated, is no number, or does not fit together.
     """
     saved = read_model(resolved(path))
     if saved.kind not in MODEL_KINDS:
         known = ", ".join(MODEL_KINDS)
-        raise ModelFileError(path, f"holds a model of kind {saved.kind!r}; this version of nsed knows: {known}")
-    try:
-        return model_class(saved.kind).from_saved(saved)
-    except (NsedError, KeyError, TypeError) as error:
-        raise ModelFileError(path, f"the parts of the model do not fit together: {error}") from None
+        raise ModelFileError(path, f"holds a model of kind {shown(saved.kind)}; this version of nsed knows: {known}")
+    return restored(path, model_class(saved.kind), saved)
 
 
 def read_kind(path: str | Path, *kinds: str) -> SavedModel:
@@ -52,8 +50,22 @@ def read_kind(path: str | Path, *kinds: str) -> SavedModel:
     saved = read_model(resolved(path))
     if saved.kind not in kinds:
         expected = f"expected {' or '.join(map(repr, kinds))}; nsed.load reads any kind"
-        raise ModelFileError(path, f"holds a model of kind {saved.kind!r}, {expected}")
+        raise ModelFileError(path, f"holds a model of kind {shown(saved.kind)}, {expected}")
     return saved
+
+
+def restored(path: str | Path, model: Any, saved: SavedModel) -> Any:
+    """Model of a class from what is on disk. Raises `ModelFileError` for parts of which no model can be made."""
+    for name, tensor in saved.tensors.items():
+        if tensor.is_floating_point() and not bool(tensor.float().isfinite().all()):
+            raise ModelFileError(path, f"the tensor {shown(name)} has NaN or infinite values: train or copy it again")
+    try:
+        return model.from_saved(saved)
+    except MissingExtraError:
+        raise
+    except (ArithmeticError, AttributeError, LookupError, NsedError, RuntimeError, TypeError, ValueError) as error:
+        reason = shortened(str(error) or type(error).__name__, 1000)
+        raise ModelFileError(path, f"the parts of the model do not fit together: {reason}") from None
 
 
 FOLDER = Path(__file__).parent / "shipped"
@@ -93,16 +105,20 @@ def shipped_models() -> dict[str, ShippedModel]:
 
 def resolved(path: str | Path) -> Path:
     """Model folder that is named, or that of the shipped model of this name. Raises `ModelFileError` for neither."""
-    shipped = shipped_models().get(str(path))
-    if shipped and not Path(path).exists():
+    shipped, reason = shipped_models().get(str(path)), _reason(Path(path))
+    if shipped and reason == os.strerror(errno.ENOENT):
         return shipped.path
-    if not Path(path).is_dir():
+    if reason:
         known = f"there is no such folder; shipped models: {', '.join(shipped_models())}"
         raise ModelFileError(
-            path, f"no saved model here: {DESCRIPTION} cannot be read: {_reason(Path(path))} ({known})"
+            shortened(str(path)), f"no saved model here: {DESCRIPTION} cannot be read: {reason} ({known})"
         )
     return Path(path)
 
 
 def _reason(path: Path) -> str:
-    return os.strerror(errno.ENOTDIR if path.exists() else errno.ENOENT)
+    """Why there is no folder of that name; empty where there is one."""
+    try:
+        return "" if path.is_dir() else os.strerror(errno.ENOTDIR if path.exists() else errno.ENOENT)
+    except OSError as error:  # a name of 5,000 characters
+        return str(error.strerror)

@@ -17,6 +17,7 @@ from nsed.explain.rule_table import RuleTable
 from nsed.explain.weight_rules import weight_rules
 from nsed.lattice import EditLattice
 from nsed.lattice.lattice import Weighting
+from nsed.models.base import checked_scores
 from nsed.models.decoding import DecodingModel, DecodingTask, SearchConfig
 from nsed.models.lattice_model import LATTICE_VERBS, LatticeModel
 from nsed.networks.incoming import Incoming, next_symbol_distribution
@@ -58,22 +59,22 @@ class TransducerConfig(SearchConfig):
     """Cross-attention of cells to the whole source; without any attention, the lattice is the only way to targets."""
     target_attention: bool = False
     """Cross-attention of the target's encoder layers to the source; rnn and transformer only."""
-    interaction: int = bounded(0, low=0)
+    interaction: int = bounded(0, low=0, most=1024)
     """Similarity heads between source and target symbols."""
-    feature_width: int = bounded(1, low=1)
+    feature_width: int = bounded(1, low=1, most=64)
     """Size of the features of pairs of symbols, as a multiple of `encoder.dim`; the paper's models have 2 or 4."""
     feature_dropout: float = bounded(0.1, low=0, high=1)
     """Dropout rate of pair features: share of the features of pairs of symbols that are dropped in training."""
-    likelihood: float = bounded(1.0, low=0)
+    likelihood: float = bounded(1.0, low=0, most=1e6)
     """Likelihood loss weight: of -log p(target | source)."""
-    em: float = bounded(0.0, low=0)
+    em: float = bounded(0.0, low=0, most=1e6)
     """EM loss weight."""
     em_weighting: Weighting = "cell"
     """Weight of the cells in the EM loss; cell: all alike, as in the paper; posterior: by the probability that a cell
     is visited, as in textbook EM."""
-    next_symbol: float = bounded(0.0, low=0)
+    next_symbol: float = bounded(0.0, low=0, most=1e6)
     """Next-symbol loss weight; exact mode has no use for it, its likelihood is that."""
-    distortion: float = bounded(0.0, low=0)
+    distortion: float = bounded(0.0, low=0, most=1e6)
     """Weight of the interpretability loss."""
     reduction: Reduction = "ours"
     """What the losses of a pair are: ours, the EM loss a mean over cells and the others sums; code, all but the
@@ -157,7 +158,7 @@ class Transducer(DecodingModel, LatticeModel):
         for batch, _, found in self._scored(pairs):
             scores[batch.rows.cpu().numpy()] = found
             on_batch(len(batch.rows))
-        return scores
+        return checked_scores(scores)
 
     def explain(self, source: str, target: str | None = None, *, scripts: int = 3) -> Explanation:
         """See `Model.explain`; without a target, why the model writes what it writes."""
@@ -200,7 +201,7 @@ class Transducer(DecodingModel, LatticeModel):
                 arcs, end = normalisation.normalise(scores, here.target, here.lengths)
                 lattice = EditLattice(*arcs, *here.lengths)
                 found = (lattice.log_prob + end).double().cpu().numpy()
-            yield here, lattice, np.where(found > REACHABLE, found, -np.inf)
+            yield here, lattice, np.where(found <= REACHABLE, -np.inf, found)
 
     @staticmethod
     def _network(config: TransducerConfig, tokenizers: Tokenizers, languages: Vocabulary | None) -> TransducerNetwork:

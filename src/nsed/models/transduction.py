@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
@@ -39,6 +39,8 @@ class Transduction(NamedTuple):
         return self.override
 
 
+WIDEST_BEAM = 1000
+"""Maximum beam width and n-best size of a search: all prefixes of a beam are in memory at once."""
 _BINARY = (".parquet", ".arrow", ".feather")
 
 
@@ -99,6 +101,8 @@ def _lines(path: Path | None, count: int) -> Sequence[int]:
 class TransducingModel(Model):
     """Transduction model, sources to targets. Abstract: a model has its own way to find them."""
 
+    widest_beam: ClassVar[int] = WIDEST_BEAM
+
     @abstractmethod
     def score(self, pairs: PairsLike, targets: Column | None = None, *, on_batch: OnBatch = ignore) -> np.ndarray:
         """Log-probability of each pair, in the order given."""
@@ -118,13 +122,13 @@ class TransducingModel(Model):
         overrides: Overrides | str | Path | None = None,
         on_batch: OnBatch = ignore,
     ) -> list[list[Transduction]]:
-        """N-best targets of each source, best first; a wider beam finds better ones, slower; 1 is greedy.
+        """N-best targets of each source, best first; a wider beam, up to 1,000, finds better ones, slower; 1 is greedy.
 
         With overrides (or the file of them), their targets come first for the sources that they settle, marked as such,
         then the model's own. They have the text of the file and the log-probability that the model itself gives to
         them: often a low one, which is why they are there; minus infinity where it cannot write their symbols.
         """
-        texts = checked_sources(sources, nbest=nbest, beam=beam)
+        texts = checked_sources(sources, nbest=nbest, beam=beam, widest=self.widest_beam)
         own = self._transduce(texts, nbest=nbest, beam=beam, on_batch=on_batch)
         if overrides is None:
             return own
@@ -176,13 +180,18 @@ def transduce_with_exceptions(
     return model.transduce(sources, nbest=nbest, beam=beam, overrides=exceptions, on_batch=on_batch)
 
 
-def checked_sources(sources: Column, *, nbest: int = 1, beam: int | None = None, count: int = 1) -> list[str]:
-    """Sources as a list. Raises `ArgumentError` where something is no string, or where nothing is asked for."""
+def checked_sources(
+    sources: Column, *, nbest: int = 1, beam: int | None = None, count: int = 1, widest: int = WIDEST_BEAM
+) -> list[str]:
+    """Sources as a list. Raises `ArgumentError` where something is no string, or where nothing or too much is asked."""
     if isinstance(sources, str):
         raise ArgumentError("sources", got=repr(sources), expected="a list of strings")
     for name, value in (("nbest", nbest), ("beam", beam), ("count", count)):
         if value is not None and value < 1:
             raise ArgumentError(name, got=value, expected="at least 1")
+    for name, value in (("nbest", nbest), ("beam", beam)):
+        if value is not None and value > widest:
+            raise ArgumentError(name, got=value, expected=f"at most {widest:,}: all prefixes of a beam are in memory")
     return list(Texts.of_column(sources, name="sources"))
 
 

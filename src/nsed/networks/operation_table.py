@@ -18,6 +18,8 @@ from nsed.text.tokenizer import SPECIALS
 from nsed.types import UNKNOWN, Lengths, PerPair
 
 DTYPE = torch.float64
+TOLERANCE = 1e-6
+"""How far from one the sum of a saved table may be."""
 
 MOST_SUBSTITUTIONS = 2**27
 """Maximum substitution table, in pairs of symbols: one gigabyte."""
@@ -68,11 +70,21 @@ class OperationTable:
         return cls(*(torch.zeros(size, dtype=DTYPE) for size in _sizes(source, target)))
 
     def check(self, source: Vocabulary, target: Vocabulary) -> None:
-        """Shape check: the table must be as large as its vocabularies."""
+        """Shape check: the table must be as large as its vocabularies, and in double precision."""
         for name, size in zip(("delete", "insert", "substitute", "end"), _sizes(source, target), strict=True):
-            shape = tuple(getattr(self, name).shape)
+            shape, dtype = tuple(getattr(self, name).shape), getattr(self, name).dtype
             if shape != size:
                 raise ArgumentError(name, got=shape, expected=f"{size}, the size of the vocabularies")
+            if dtype != DTYPE:
+                raise ArgumentError(name, got=dtype, expected=str(DTYPE))
+
+    def check_probabilities(self) -> None:
+        """Raise `ArgumentError` for a table that is no distribution: numbers below zero, or another sum than one."""
+        least = min(float(part.min()) if part.numel() else 0.0 for part in vars(self).values())
+        total = float(self.total())
+        if least < 0 or not abs(total - 1) < TOLERANCE:
+            got = f"numbers from {least:g} on with a sum of {total:g}"
+            raise ArgumentError("table", got=got, expected="probabilities, which sum to one")
 
     @classmethod
     def uniform(cls, source: Vocabulary, target: Vocabulary, *, unknown: bool) -> "OperationTable":

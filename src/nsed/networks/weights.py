@@ -10,6 +10,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from nsed.config import shown
 from nsed.errors import ArgumentError
 from nsed.types import UNKNOWN
 
@@ -17,24 +18,36 @@ from nsed.types import UNKNOWN
 def weights_of(network: nn.Module, *, half: bool) -> dict[str, Tensor]:
     """State dict on the CPU, tied weights once; `half` precision takes half the space."""
     dtype, state = torch.float16 if half else torch.float32, network.state_dict()
-    return {name: state[name].detach().to("cpu", dtype).clone() for name in dict.fromkeys(_owners(state).values())}
+    return {name: state[name].detach().to("cpu", dtype).clone() for name in dict.fromkeys(_owners(network).values())}
+
+
+def check_weights(network: nn.Module, tensors: Mapping[str, Tensor]) -> None:
+    """Compare tensors with a network, which may be on the meta device. Raises `ArgumentError` for those of another."""
+    state, owners = network.state_dict(), _owners(network)
+    faults = [f"{shown(name)} is missing" for name, owner in owners.items() if not {name, owner} & tensors.keys()]
+    for name, value in tensors.items():
+        got, expected = tuple(value.shape), tuple(state[name].shape) if name in state else None
+        if expected is None:
+            faults.append(f"{shown(name)} belongs to no layer")
+        elif got != expected or not value.is_floating_point():
+            faults.append(f"{shown(name)} is {value.dtype} of shape {got}, not a float of shape {expected}")
+    if faults:
+        more = f" and {len(faults) - 3} more" if len(faults) > 3 else ""
+        raise ArgumentError(
+            "weights", got="other tensors", expected=f"those of the settings: {'; '.join(faults[:3])}{more}"
+        )
 
 
 def put_weights(network: nn.Module, tensors: Mapping[str, Tensor]) -> None:
-    """Load weights of any float type into a network of float32. Raises `ArgumentError` for those of another one."""
-    state = network.state_dict()
-    shared = {name: owner for name, owner in _owners(state).items() if name not in tensors and owner in tensors}
-    complete = {**tensors, **{name: tensors[owner] for name, owner in shared.items()}}
-    try:
-        network.load_state_dict({name: value.float() for name, value in complete.items()})
-    except RuntimeError as error:
-        raise ArgumentError("weights", got="other tensors", expected=f"those of the settings: {error}") from None
+    """Load weights of any float type, which `check_weights` has compared with it, into a network of float32."""
+    named = {name: tensors[name if name in tensors else owner] for name, owner in _owners(network).items()}
+    network.load_state_dict({name: value.float() for name, value in named.items()})
 
 
-def _owners(state: Mapping[str, Tensor]) -> dict[str, str]:
+def _owners(network: nn.Module) -> dict[str, str]:
     """Tied weights: for each name, the first name of the same weights."""
     first: dict[int, str] = {}
-    return {name: first.setdefault(value.data_ptr(), name) for name, value in state.items()}
+    return {name: first.setdefault(id(value), name) for name, value in network.state_dict(keep_vars=True).items()}
 
 
 CLASSES = ("projection.linear.weight", "projection.linear.bias")

@@ -5,8 +5,9 @@ A base letter with its combining marks is one cluster, so is a Hangul syllable, 
 
 import re
 from bisect import bisect_right
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
+from itertools import pairwise
 
 from nsed.text.grapheme_data import RANGES
 
@@ -25,7 +26,7 @@ _HANGUL = {
 
 
 def split_graphemes(text: str) -> list[str]:
-    r"""Grapheme clusters of a string, in order; joined, they are the string again.
+    r"""Grapheme clusters of a string, in order; joined, they are the string again. Linear in its length.
 
     >>> split_graphemes("e\u0301tude") == ["e\u0301", "t", "u", "d", "e"]
     True
@@ -34,52 +35,65 @@ def split_graphemes(text: str) -> list[str]:
     """
     if _PLAIN.fullmatch(text):
         return list(text)
-    clusters = [text[:1]]
-    for after in text[1:]:
-        if _holds_together(clusters[-1], after):
-            clusters[-1] += after
-        else:
-            clusters.append(after)
-    return clusters
+    return [text[start:end] for start, end in pairwise((*_starts(text), len(text)))]
 
 
-def _holds_together(cluster: str, after: str) -> bool:
-    """No-break rules: whether `after` continues the cluster; the numbers are those of the annex's rules."""
-    left, right = _break_property(cluster[-1]), _break_property(after)
-    if left in _ALWAYS_ALONE or right in _ALWAYS_ALONE:
-        return left == "CR" and right == "LF"  # GB3, GB4, GB5
-    return (
-        right in _JOINS_WHAT_PRECEDES  # GB9, GB9a
-        or left == "PREPEND"  # GB9b
-        or right in _HANGUL.get(left, ())  # GB6, GB7, GB8
-        or (left == right == "REGIONAL" and _flag_is_open(cluster))  # GB12, GB13
-        or (left == "ZWJ" and right == "PICTURE" and _ends_in_picture(cluster[:-1]))  # GB11
-        or (_conjunct_property(after) == "CONJUNCT_CONSONANT" and _wants_consonant(cluster))  # GB9c
-    )
+def _starts(text: str) -> Iterator[int]:
+    """Cluster boundaries: where each cluster begins."""
+    cluster = _OpenCluster()
+    for place, char in enumerate(text):
+        right, conjunct = _break_property(char), _conjunct_property(char)
+        if not place or not cluster.holds(right, conjunct):
+            yield place
+            cluster = _OpenCluster()
+        cluster.add(right, conjunct)
 
 
-def _flag_is_open(cluster: str) -> bool:
-    """Open flag: one regional indicator waits for its partner; a complete flag does not."""
-    return sum(_break_property(char) == "REGIONAL" for char in cluster) == 1
+class _OpenCluster:
+    """Cluster that may go on: all that the no-break rules must know of its characters, however many there are."""
 
+    __slots__ = ("conjunct", "last", "picture", "regionals")
 
-def _ends_in_picture(cluster: str) -> bool:
-    """Emoji ending: an extended pictograph, possibly with marks after it."""
-    without_marks = _stripped(cluster, lambda char: _break_property(char) == "EXTEND")
-    return bool(without_marks) and _break_property(without_marks[-1]) == "PICTURE"
+    def __init__(self) -> None:
+        self.last = ""
+        """Break property of the last character."""
+        self.regionals = 0
+        """Regional indicators so far: one is an open flag, which waits for its partner; two are complete."""
+        self.picture = ""
+        """Emoji ending: PICTURE after an extended pictograph and perhaps marks; ZWJ after such and a joiner."""
+        self.conjunct = ""
+        """Indic conjunct ending: CONSONANT after one and perhaps marks; LINKER if a linker (virama) is among these."""
 
+    def holds(self, right: str, conjunct: str) -> bool:
+        """No-break rules: whether a character continues the cluster; the numbers are those of the annex's rules."""
+        left = self.last
+        if left in _ALWAYS_ALONE or right in _ALWAYS_ALONE:
+            return left == "CR" and right == "LF"  # GB3, GB4, GB5
+        return (
+            right in _JOINS_WHAT_PRECEDES  # GB9, GB9a
+            or left == "PREPEND"  # GB9b
+            or right in _HANGUL.get(left, ())  # GB6, GB7, GB8
+            or (left == right == "REGIONAL" and self.regionals == 1)  # GB12, GB13
+            or (right == "PICTURE" and self.picture == "ZWJ")  # GB11
+            or (conjunct == "CONJUNCT_CONSONANT" and self.conjunct == "LINKER")  # GB9c
+        )
 
-def _wants_consonant(cluster: str) -> bool:
-    """Indic conjunct ending: a consonant of an Indic script, then marks, a linker (virama) among them."""
-    base = _stripped(cluster, lambda char: _conjunct_property(char) in ("CONJUNCT_EXTEND", "CONJUNCT_LINKER"))
-    linked = any(_conjunct_property(char) == "CONJUNCT_LINKER" for char in cluster[len(base) :])
-    return linked and bool(base) and _conjunct_property(base[-1]) == "CONJUNCT_CONSONANT"
-
-
-def _stripped(cluster: str, is_mark: Callable[[str], bool]) -> str:
-    while cluster and is_mark(cluster[-1]):
-        cluster = cluster[:-1]
-    return cluster
+    def add(self, right: str, conjunct: str) -> None:
+        """Take one more character in."""
+        self.last = right
+        self.regionals += right == "REGIONAL"
+        if right == "PICTURE":
+            self.picture = "PICTURE"
+        elif right == "ZWJ":
+            self.picture = "ZWJ" if self.picture == "PICTURE" else ""
+        elif right != "EXTEND" or self.picture == "ZWJ":
+            self.picture = ""
+        if conjunct == "CONJUNCT_CONSONANT":
+            self.conjunct = "CONSONANT"
+        elif conjunct == "CONJUNCT_LINKER":
+            self.conjunct = self.conjunct and "LINKER"
+        elif conjunct != "CONJUNCT_EXTEND":
+            self.conjunct = ""
 
 
 class _Ranges:

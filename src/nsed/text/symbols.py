@@ -101,6 +101,6 @@ class StringConfig(Config):
 class AlphabetConfig(StringConfig):
     """Vocabulary settings: how an alphabet is learned. Abstract: the models' settings add to it."""
 
-    min_count: int = bounded(1, low=1)
+    min_count: int = bounded(1, low=1, most=10**9)
     """Symbols that are rarer than this in the training pairs are read as <unk>. Above 1 the model is smaller, and it
     learns what a symbol that it has never seen may stand for."""

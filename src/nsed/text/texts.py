@@ -10,6 +10,7 @@ import pyarrow as pa
 import torch
 from torch import Tensor
 
+from nsed.errors import ArgumentError
 from nsed.text.columns import (
     Column,
     checked_column,
@@ -58,10 +59,10 @@ class Texts(Sequence[str]):
         if not len(column):
             return cls([], np.zeros(0, dtype=np.int64))
         if not _is_text(column.type):
-            raise no_string(name, column.to_pylist(), kind=f" of Arrow's type {column.type}")
+            raise no_string(name, (value.as_py() for value in column), kind=f" of Arrow's type {column.type}")
         column = _plain(column)  # dictionaries may hold strings that do not occur, or none
         if column.null_count:
-            raise no_string(name, column.to_pylist())
+            raise no_string(name, (value.as_py() for value in column))
         return cls(*encode_rows(column))
 
     @classmethod
@@ -127,15 +128,25 @@ def to_tensors(columns: Mapping[str, Texts]) -> dict[str, Tensor]:
 
 
 def from_tensors(tensors: Mapping[str, Tensor], name: str) -> Texts:
-    """Column of that name, from its tensors.
+    """Column of that name, from its tensors. Raises `ArgumentError` for others than `to_tensors` made.
 
     >>> from_tensors(to_tensors({"word": Texts.of(["naïve", "", "naïve"])}), "word")
     Texts(3 rows, 2 different)
     """
-    characters = tensors[f"{name}.characters"].numpy().tobytes().decode("utf-8", "surrogatepass")
-    ends = accumulate(tensors[f"{name}.lengths"].tolist(), initial=0)
-    different = [characters[start:end] for start, end in pairwise(ends)]
-    return Texts(different, tensors[f"{name}.rows"].numpy().astype(np.int64))
+    parts = {part: tensors[f"{name}.{part}"] for part in _PARTS}
+    for part, kind in _PARTS.items():
+        if parts[part].dtype != kind or parts[part].dim() != 1:
+            raise ArgumentError(f"{name}.{part}", got=parts[part].dtype, expected=f"one row of {kind}")
+    characters = parts["characters"].numpy().tobytes().decode("utf-8", "surrogatepass")
+    lengths, rows = parts["lengths"].tolist(), parts["rows"].numpy().astype(np.int64)
+    if min(lengths, default=0) < 0 or sum(lengths) != len(characters):
+        raise ArgumentError(f"{name}.lengths", got="other lengths", expected="those of its strings")
+    if len(rows) and not 0 <= rows.min() <= rows.max() < len(lengths):
+        raise ArgumentError(f"{name}.rows", got="rows without a string", expected=f"numbers below {len(lengths)}")
+    return Texts([characters[start:end] for start, end in pairwise(accumulate(lengths, initial=0))], rows)
+
+
+_PARTS = {"characters": torch.uint8, "lengths": torch.int32, "rows": torch.int32}
 
 
 def _parts(texts: Texts) -> dict[str, Tensor]:

@@ -32,43 +32,43 @@ class TrainConfig(Config):
 
     optimiser: Literal["adam", "adamw"] = "adamw"
     """Optimiser: adam, or adamw with weight decay."""
-    learning_rate: float = bounded(1e-3, low=0)
+    learning_rate: float = bounded(1e-3, low=0, most=1e3)
     """Learning rate, at its highest."""
-    weight_decay: float = bounded(0.01, low=0)
+    weight_decay: float = bounded(0.01, low=0, most=1e3)
     """Weight decay, of adamw."""
     schedule: Literal["cosine", "plateau", "constant"] = "cosine"
     """Learning-rate schedule; cosine: to zero at the last step; plateau: times `decay` when validation stands still."""
-    warmup: int = bounded(400, low=0)
+    warmup: int = bounded(400, low=0, most=10**9)
     """Warm-up steps, in which the learning rate rises from zero; at most a quarter of all."""
     decay: float = bounded(0.7, low=0, high=1)
     """Learning-rate factor of the plateau schedule."""
-    decay_patience: int = bounded(2, low=1)
+    decay_patience: int = bounded(2, low=1, most=10**9)
     """Plateau patience: validations without improvement before a decay."""
-    most_decays: int = bounded(10, low=1)
+    most_decays: int = bounded(10, low=1, most=10**9)
     """Learning-rate decays before the plateau schedule ends the training."""
-    steps: int = bounded(10_000, low=1)
+    steps: int = bounded(10_000, low=1, most=10**9)
     """Updates at most."""
-    minutes: float = bounded(0.0, low=0)
+    minutes: float = bounded(0.0, low=0, most=1e6)
     """Minutes at most: the training ends at the first validation after them; 0 for no limit."""
-    batch_pairs: int = bounded(512, low=1)
+    batch_pairs: int = bounded(512, low=1, most=10**6)
     """Batch size: pairs in a batch."""
-    accumulate: int = bounded(1, low=1)
+    accumulate: int = bounded(1, low=1, most=10**6)
     """Gradient accumulation: batches per update."""
-    clip: float = bounded(1.0, low=1e-9)
+    clip: float = bounded(1.0, low=1e-9, most=1e9)
     """Gradient clipping: norm of the gradient at most."""
     average: float = bounded(0.0, low=0, high=1)
     """Exponential moving average of the weights: its decay; validated and kept instead of them; 0 for none."""
-    validate_every: int = bounded(500, low=1)
+    validate_every: int = bounded(500, low=1, most=10**9)
     """Validation interval: steps between validations, each of which saves the model."""
-    patience: int = bounded(10, low=1)
+    patience: int = bounded(10, low=1, most=10**9)
     """Early stopping patience: validations without improvement before the training ends; not of `plateau`."""
     logger: Literal["none", "tensorboard", "wandb"] = "none"
     """Experiment logger: where curves go beside curves.csv, with a run folder; tensorboard needs the extra `train`."""
-    seed: int = bounded(0, low=0)
+    seed: int = bounded(0, low=0, most=2**63 - 1)
     """Random seed: another number gives other initial weights and another order of the data."""
     device: str = "auto"
     """Device: auto (a GPU if there is one), cpu, cuda, cuda:1, ..."""
-    devices: int = bounded(1, low=1)
+    devices: int = bounded(1, low=1, most=1024)
     """Data parallelism: GPUs (with device: cpu, processes) that share every batch; above 1 needs the extra `train`."""
     precision: Precision = "tf32"
     """Precision of matrix products: fp32, tf32 (GPU only, several times faster) or bf16; the lattice is in fp32."""

@@ -4,19 +4,23 @@
 process killed at any moment leaves a folder that holds either the old model or the new one.
 """
 
+import errno
 import hashlib
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+from io import BufferedReader
 from pathlib import Path
 from typing import Any
 
-from safetensors import SafetensorError
+from safetensors import SafetensorError, safe_open
 from safetensors.torch import load as parse_tensors
 from safetensors.torch import save as format_tensors
 from torch import Tensor
 
+from nsed.config import shortened, shown
 from nsed.errors import ModelFileError, NsedError
 from nsed.text import Vocabulary
 
@@ -61,37 +65,49 @@ def write_model(path: str | Path, model: SavedModel) -> None:
 
 
 def read_model(path: Path) -> SavedModel:
-    """Load what `write_model` wrote."""
+    """Load what `write_model` wrote. Raises `ModelFileError` for whatever else is there."""
     description = _read_description(path)
-    content = _read(path / description["weights"])
-    if _digest(content) != description["sha256"]:
-        raise ModelFileError(path, f"{description['weights']} is truncated or altered: its hash is not the saved one")
+    weights = description["weights"]
+    if not _is_whole(path / weights) or _digest_of(path / weights) != description["sha256"]:
+        raise ModelFileError(path, f"{shortened(weights)} is truncated or altered: its hash is not the saved one")
     try:
-        tensors = parse_tensors(content)
-    except SafetensorError as error:
-        raise ModelFileError(path, f"{description['weights']} is not readable: {error}") from None
-    vocabularies = {name: Vocabulary(tuple(symbols)) for name, symbols in description["vocabularies"].items()}
+        tensors = parse_tensors(_read(path / weights))
+    except (SafetensorError, LookupError, RuntimeError, TypeError, ValueError) as error:
+        raise ModelFileError(path, f"{shortened(weights)} is not readable: {shortened(str(error))}") from None
+    vocabularies = {name: _vocabulary(path, name, of) for name, of in description["vocabularies"].items()}
     return SavedModel(description["kind"], description["config"], vocabularies, tensors, description["record"])
 
 
 _TYPES = {"kind": str, "weights": str, "sha256": str, "config": dict, "vocabularies": dict, "record": dict}
+LARGEST_DESCRIPTION = 2**25
+"""Maximum size of `model.json` in bytes: a vocabulary of a million symbols has half of it."""
 
 
 def _read_description(folder: Path) -> dict[str, Any]:
-    content = _read(folder / DESCRIPTION)
+    content = _read(folder / DESCRIPTION, most=LARGEST_DESCRIPTION)
     try:
         description = json.loads(content)
-    except ValueError:
+    except (ValueError, RecursionError):
         description = None
     if not isinstance(description, dict) or not isinstance(description.get("format"), int):
         raise ModelFileError(folder, f"{DESCRIPTION} is truncated or not a model description")
     if description["format"] > FORMAT:
-        message = f"format {description['format']} is newer than this nsed, which reads up to {FORMAT}: upgrade it"
+        message = (
+            f"format {shown(description['format'])} is newer than this nsed, which reads up to {FORMAT}: upgrade it"
+        )
         raise ModelFileError(folder, message)
     wrong = [name for name, kind in _TYPES.items() if not isinstance(description.get(name), kind)]
     if wrong or Path(description["weights"]).name != description["weights"]:
         raise ModelFileError(folder, f"{DESCRIPTION} is incomplete or altered: {', '.join(wrong) or 'weights'}")
     return description
+
+
+def _vocabulary(folder: Path, name: str, symbols: object) -> Vocabulary:
+    strings = [symbol for symbol in symbols if isinstance(symbol, str)] if isinstance(symbols, list) else None
+    if strings is None or strings != symbols or len(set(strings)) < len(strings):
+        message = f"vocabularies: {shown(name)}: expected a list of strings, each of them once"
+        raise ModelFileError(folder, f"{DESCRIPTION} is incomplete or altered: {message}")
+    return Vocabulary(tuple(strings))
 
 
 def _weights_in(folder: Path) -> str | None:
@@ -102,11 +118,41 @@ def _weights_in(folder: Path) -> str | None:
         return None
 
 
-def _read(path: Path) -> bytes:
+def _read(path: Path, *, most: int | None = None) -> bytes:
+    with _opened(path) as stream:
+        content = stream.read() if most is None else stream.read(most + 1)
+    if most is not None and len(content) > most:
+        raise ModelFileError(path.parent, f"{path.name} is too large: expected at most {most:,} bytes")
+    return content
+
+
+def _is_whole(path: Path) -> bool:
+    """Whether a file has a header of safetensors and the size that this tells; others, of any size, are not read."""
+    with _opened(path):
+        try:
+            with safe_open(path, "pt"):
+                return True
+        except (SafetensorError, OSError):
+            return False
+
+
+def _digest_of(path: Path) -> str:
+    """SHA-256 of a file, of any size, without having it in memory."""
+    with _opened(path) as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[BufferedReader]:
+    """Open a regular file: whoever reads another one, say a pipe, may wait for ever."""
     try:
-        return path.read_bytes()
-    except OSError as error:
-        message = f"no saved model here: {path.name} cannot be read: {error.strerror}{_hint(path.parent)}"
+        if path.exists() and not path.is_file():
+            raise OSError(errno.EINVAL, "Is a directory" if path.is_dir() else "Not a regular file")
+        with path.open("rb") as stream:
+            yield stream
+    except (OSError, ValueError) as error:  # ValueError: NUL in the name
+        reason = error.strerror if isinstance(error, OSError) else str(error)
+        message = f"no saved model here: {shortened(path.name)} cannot be read: {reason}{_hint(path.parent)}"
         raise ModelFileError(path.parent, message) from None
 
 
