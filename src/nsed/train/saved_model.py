@@ -7,6 +7,7 @@ process killed at any moment leaves a folder that holds either the old model or 
 import hashlib
 import json
 import os
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -22,6 +23,8 @@ from nsed.text import Vocabulary
 
 FORMAT = 1
 DESCRIPTION = "model.json"
+WEIGHTS = re.compile(r"weights-[0-9a-f]{12}\.safetensors(\.part)?")
+"""Names of weights files, and of those that were being written; others beside them are not ours."""
 
 
 @dataclass(frozen=True)
@@ -51,18 +54,16 @@ def write_model(path: str | Path, model: SavedModel) -> None:
     }
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        before = _weights_in(folder)
         replace_file(folder / weights, content)
         replace_file(folder / DESCRIPTION, json.dumps(description, indent=1).encode())
-        if before not in (None, weights):
-            (folder / str(before)).unlink(missing_ok=True)
+        remove_orphans(folder)
     except OSError as error:
         raise NsedError(f"{path}: the model cannot be saved: {error.strerror}") from error
 
 
 def read_model(path: Path) -> SavedModel:
     """Load what `write_model` wrote."""
-    description = _read_description(path)
+    description = read_description(path)
     content = _read(path / description["weights"])
     if _digest(content) != description["sha256"]:
         raise ModelFileError(path, f"{description['weights']} is truncated or altered: its hash is not the saved one")
@@ -77,7 +78,8 @@ def read_model(path: Path) -> SavedModel:
 _TYPES = {"kind": str, "weights": str, "sha256": str, "config": dict, "vocabularies": dict, "record": dict}
 
 
-def _read_description(folder: Path) -> dict[str, Any]:
+def read_description(folder: Path) -> dict[str, Any]:
+    """Model description: everything that was saved but the tensors."""
     content = _read(folder / DESCRIPTION)
     try:
         description = json.loads(content)
@@ -94,12 +96,15 @@ def _read_description(folder: Path) -> dict[str, Any]:
     return description
 
 
-def _weights_in(folder: Path) -> str | None:
-    """Weights file of the model that is in a folder already."""
+def remove_orphans(folder: Path) -> None:
+    """Remove orphaned weights, which the model in the folder does not name: those of earlier saves, whole or not."""
     try:
-        return str(_read_description(folder)["weights"])
-    except ModelFileError:
-        return None
+        named = read_description(folder)["weights"]
+    except ModelFileError:  # whatever these weights are, they may be all that is left
+        return
+    for path in folder.glob("weights-*"):
+        if WEIGHTS.fullmatch(path.name) and path.name != named:
+            path.unlink(missing_ok=True)
 
 
 def _read(path: Path) -> bytes:
@@ -112,7 +117,7 @@ def _read(path: Path) -> bytes:
 
 def _hint(folder: Path) -> str:
     """Suggestion: what may have been meant."""
-    unfinished = (folder / "checkpoint" / DESCRIPTION).exists()
+    unfinished = (folder / "checkpoint").is_dir()
     return " (the training here is not finished: go on with nsed train --resume)" if unfinished else ""
 
 
@@ -125,7 +130,7 @@ def replace_file(path: Path, content: bytes) -> None:
             stream.flush()
             os.fsync(stream.fileno())
         beside.replace(path)
-    except OSError:
+    except BaseException:
         beside.unlink(missing_ok=True)  # a full disk should not stay full because of us
         raise
 
