@@ -2,16 +2,23 @@
 
 import os
 import random
+import re
 import resource
+import shlex
 import signal
 import subprocess
 import sys
 import time
+from functools import cache
 from pathlib import Path
 
 import pytest
+import torch
+from typer.testing import CliRunner
 
 import nsed
+from nsed import config
+from nsed.__main__ import app
 from nsed.errors import ModelFileError, NsedError
 from nsed.train import run_folder
 from support.commands import nsed_process, run, with_settings
@@ -43,12 +50,17 @@ def weights(folder):
     return {name: value.numpy().tobytes() for name, value in nsed.load(folder).network.state_dict().items()}
 
 
-def test_killed_network_resumes_to_the_same_weights(unfinished, pairs, tmp_path):
+def test_killed_network_resumes_to_the_same_weights_with_other_threads_too(unfinished, pairs, tmp_path):
     with pytest.raises(ModelFileError, match="the training here is not finished: go on with nsed train --resume"):
         run("transduce", unfinished, "--text", "A")
     with pytest.raises(ModelFileError, match=r"of another training: encoder.dim: was 16, is 24"):
         run("train", pairs, unfinished, "--resume", "--set", "encoder.dim=24")
-    run("train", pairs, unfinished, "--resume")
+    torch.set_num_threads(3)
+    try:
+        said = CliRunner().invoke(app, ["train", str(pairs), str(unfinished), "--resume"]).stderr
+    finally:
+        torch.set_num_threads(1)
+    assert "going on with 1 thread as it began, not with 3: their number changes the last bits of the weights" in said
     run("train", pairs, tmp_path / "whole", "--config", tmp_path / "small.yaml")
     assert weights(unfinished) == weights(tmp_path / "whole")
     assert (unfinished / "curves.csv").read_text() == (tmp_path / "whole" / "curves.csv").read_text()
@@ -72,6 +84,27 @@ def test_full_disk_leaves_the_last_checkpoint_intact(unfinished, pairs, tmp_path
     assert {path.name: path.read_bytes() for path in checkpoint.iterdir()} == before
     run("train", pairs, unfinished, "--resume")
     assert nsed.load(unfinished).record["steps"] == 400
+
+
+def test_the_documented_journey_of_resuming_after_a_kill(tmp_path, monkeypatch):
+    """The very commands of the page, killed (-9) at the very beginning, and once more after the first checkpoint."""
+    page = (Path(__file__).parents[2] / "docs" / "train.md").read_text(encoding="utf-8").replace("\\\n", "")
+    begin, resume = (shlex.split(line)[1:] for line in re.findall(r"^nsed train rules\.tsv runs/long .*$", page, re.M))
+    monkeypatch.chdir(tmp_path)
+    run("data", "rules", "--count", 2000, "-o", "rules.tsv")
+    for command, sign in ((begin, "settings.yaml"), (resume, "checkpoint/model.json")):
+        process = nsed_process(*command)
+        while not Path("runs/long", sign).exists():
+            assert process.poll() is None
+            time.sleep(0.01)
+        process.kill()
+        assert process.wait() == -signal.SIGKILL
+    run(*resume)
+    run(*("runs/whole" if word == "runs/long" else word for word in begin))
+    assert weights("runs/long") == weights("runs/whole")
+    assert names(Path("runs/long")) == names(Path("runs/whole"))
+    with pytest.raises(ModelFileError, match="the model here is finished; with --overwrite instead of --resume"):
+        run(*resume)
 
 
 def test_an_interrupted_training_says_how_to_go_on(tmp_path, pairs):
@@ -186,7 +219,7 @@ def names(folder):
 KINDS = {
     "transducer": [
         *("encoder.kind=unigram", "encoder.dim=8", "feature_dropout=0.1", "train.steps=2", "train.validate_every=2"),
-        *("train.save_seconds=1e-9", "train.batch_pairs=4", "train.device=cpu", "beam=1"),
+        *("train.save_seconds=1e-9", "train.batch_pairs=4", "train.device=cpu", "longest_output=2"),
     ],
     "edit-distance": ["iterations=2", "tolerance=0"],
     "lookup": [],
@@ -198,6 +231,7 @@ NEW, OVER, UNFINISHED = "in a new folder", "over another model", "over an unfini
 def operations(monkeypatch, kill):
     """Operations without an audit event count too; for speed, curves are not drawn and the disk is not waited for."""
     monkeypatch.setattr(run_folder, "can_draw", lambda: False)
+    monkeypatch.setattr(config, "field_help", cache(config.field_help))
     monkeypatch.setattr(os, "fsync", lambda descriptor: kill("fsync", [kill.folder]))
 
 
