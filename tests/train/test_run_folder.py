@@ -54,6 +54,7 @@ def test_missing_loggers_are_named(tmp_path, monkeypatch):
         fit(tmp_path, logger="wandb")
 
 
+@pytest.mark.slow
 def test_two_trainings_into_one_folder_are_refused_with_who_has_it(tmp_path):
     """Another process trains there: it is named; when it is gone, however it went, the folder is free."""
     code = "from nsed.train.run_folder import RunFolder as R; from pathlib import Path; import time\n"
@@ -77,6 +78,7 @@ def test_two_threads_cannot_train_into_one_folder(tmp_path):
             other.result()
 
 
+@pytest.mark.slow
 def test_a_training_goes_on_with_the_threads_that_it_began_with(tmp_path):
     def threads(step):
         used.append(torch.get_num_threads())
