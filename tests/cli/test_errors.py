@@ -45,7 +45,7 @@ WRONG = {
     "folder": (
         ["train", "PAIRS", "/dev/null/model"],
         ModelFileError,
-        "cannot be a folder for the model: Not a directory",
+        "cannot be the folder of a training: Not a directory",
     ),
     "nothing to score": (["score", "MODEL"], ArgumentError, "PAIRS or --pair: got neither, expected one of them"),
     "too much": (["score", "MODEL", "PAIRS", "--pair", "a", "b"], ArgumentError, "PAIRS or --pair: got both"),

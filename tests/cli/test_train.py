@@ -5,7 +5,7 @@ import json
 import pytest
 
 import nsed
-from nsed.errors import ArgumentError, ModelFileError
+from nsed.errors import ArgumentError, ModelFileError, TooLongError
 from support.commands import run, with_settings
 
 
@@ -51,6 +51,28 @@ def test_resumed_training_keeps_its_settings(tmp_path, pairs):
 def test_markup_in_names_is_not_obeyed(tmp_path, pairs):
     run("train", pairs, tmp_path / "m[/x]", *with_settings("iterations=1"))
     assert len(nsed.load(tmp_path / "m[/x]").history) == 1
+
+
+@pytest.mark.parametrize("kind", ["edit-distance", "transducer"])
+def test_a_pair_with_too_large_a_table_is_an_error_that_names_its_row(kind, tmp_path):
+    """5,000 x 5,000 symbols took 7.4 GB."""
+    rows = [f"{'AB' * n}\t{'ab' * n}\t{n % 2}\n" for n in range(1, 40)]
+    rows[16] = f"{'A' * 5000}\t{'a' * 5000}\t1\n"
+    (tmp_path / "long.tsv").write_text("".join(rows))
+    limit = "max_cells" if kind == "edit-distance" else "train.max_cells"
+    message = r"pairs: got 5,000 x 5,000 symbols in row 17 \('A{20}…'\), a table of 25,010,001 cells, expected at most "
+    with pytest.raises(TooLongError, match=rf"{message}[\d,]+ cells\. Shorten.* or raise {limit}: a cell takes"):
+        run("train", tmp_path / "long.tsv", tmp_path / "m", "--model", kind, *(TINY if kind != "edit-distance" else []))
+    (tmp_path / "short.tsv").write_text("".join(rows[:16]))
+    run("train", tmp_path / "short.tsv", tmp_path / "m", "--overwrite", *with_settings("iterations=1"))
+
+
+def test_a_validation_pair_with_too_large_a_table_is_found_before_the_training(pairs, tmp_path):
+    (tmp_path / "long.tsv").write_text("A\ta\n" + f"{'A' * 600}\t{'a' * 600}\n")
+    with pytest.raises(TooLongError, match=r"validation: got 600 x 600 symbols in row 2"):
+        run("train", pairs, tmp_path / "m", "--model", "transducer", "--validation", tmp_path / "long.tsv", *TINY)
+    more = with_settings("train.max_cells=400000")
+    run("train", pairs, tmp_path / "m", "--overwrite", "--model", "transducer", *TINY, *more)
 
 
 def test_a_trained_model_is_not_lost_by_accident(pairs, tmp_path):

@@ -83,13 +83,14 @@ def test_several_batches_of_an_update_are_recorded_too(task):
     assert recorded == pytest.approx(single, rel=1e-3)
 
 
+@pytest.mark.parametrize("save_seconds", [0.0, 1e-9], ids=["saved at validations", "saved at every step"])
 @pytest.mark.parametrize("task", LATTICES)
-def test_an_interrupted_training_goes_on_to_the_same_losses(task, tmp_path):
+def test_an_interrupted_training_goes_on_to_the_same_losses(task, save_seconds, tmp_path):
     def interrupt(step):
         if step == 30:
             raise KeyboardInterrupt
 
-    config = _config("rnn") | {"feature_dropout": 0.2}
+    config = _config("rnn", save_seconds=save_seconds) | {"feature_dropout": 0.2}
     with pytest.raises(KeyboardInterrupt):
         losses(task, config, folder=tmp_path, on_step=interrupt)
     assert losses(task, config, folder=tmp_path) == losses(task, config)[1:]

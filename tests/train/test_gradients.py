@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import torch
 
+from nsed.baselines.seq2seq import Seq2Seq, Seq2SeqConfig, Seq2SeqTask
 from nsed.datasets.rule_language import matching_pairs, transduction_pairs
 from nsed.encoders import EncoderConfig
 from nsed.models.matcher import Matcher, MatcherConfig, MatcherTask
@@ -25,6 +26,12 @@ def transducer_task():
     return TransducerTask(model.network.requires_grad_(True), config, *[model.encoded(pairs)] * 2, CPU)
 
 
+def seq2seq_task():
+    config, pairs = Seq2SeqConfig(encoder=EncoderConfig(kind="rnn", dim=16, layers=1)), transduction_pairs(60, seed=1)
+    model = Seq2Seq._untrained(pairs, config)
+    return Seq2SeqTask(model.network.requires_grad_(True), config, *[model.encoded(pairs)] * 2, CPU)
+
+
 @pytest.mark.parametrize("make", [matcher_task, transducer_task])
 def test_slices_add_up_to_the_batch(make):
     rows, found = np.arange(50), []
@@ -35,6 +42,14 @@ def test_slices_add_up_to_the_batch(make):
         found.append((loss, [parameter.grad for parameter in task.network.parameters()]))
     assert len(slices_of(task, rows)) > 3
     torch.testing.assert_close(*found, rtol=1e-4, atol=1e-6)
+
+
+def test_a_batch_of_long_pairs_is_cut_whatever_the_model():
+    """512 pairs of 500 symbols have 128 million cells, of which some 2 million are computed at once."""
+    for task in (matcher_task(), seq2seq_task()):
+        task.widths = lambda rows, *, multiple=1: (500, 500)
+        most = max(len(some) for some in slices_of(task, np.arange(512)))
+        assert most * 501 * 501 <= 1.5 * 2**21
 
 
 def test_a_small_batch_is_not_cut():

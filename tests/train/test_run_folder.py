@@ -1,23 +1,28 @@
 """What a training leaves behind: settings, facts, curves, a picture, event files; and other precisions."""
 
 import json
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+import torch
 
 import nsed
 from nsed.config import from_mapping
 from nsed.datasets.rule_language import transduction_pairs
 from nsed.errors import ArgumentError, ModelFileError
+from nsed.progress import ignore
 from nsed.train import run_folder as loggers
 
 PAIRS = transduction_pairs(200)
 
 
-def fit(folder=None, **train):
+def fit(folder=None, on_step=ignore, **train):
     train = {"steps": 20, "batch_pairs": 32, "validate_every": 10, "warmup": 2, "device": "cpu", **train}
     encoder = {"kind": "cnn", "dim": 16, "layers": 1}
     config = from_mapping(nsed.TransducerConfig, {"encoder": encoder, "train": train})
-    return nsed.Transducer.fit(PAIRS, config=config, folder=folder)
+    return nsed.Transducer.fit(PAIRS, config=config, folder=folder, on_step=on_step)
 
 
 @pytest.mark.slow
@@ -47,6 +52,50 @@ def test_missing_loggers_are_named(tmp_path, monkeypatch):
     monkeypatch.setattr(loggers, "find_spec", lambda name: None)
     with pytest.raises(ArgumentError, match=r"train.logger: got wandb, expected none, or the package wandb installed"):
         fit(tmp_path, logger="wandb")
+
+
+@pytest.mark.slow
+def test_two_trainings_into_one_folder_are_refused_with_who_has_it(tmp_path):
+    """Another process trains there: it is named; when it is gone, however it went, the folder is free."""
+    code = "from nsed.train.run_folder import RunFolder as R; from pathlib import Path; import time\n"
+    code += f"with R(Path({str(tmp_path)!r})).lock(): print('held', flush=True); time.sleep(600)"
+    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True) as other:
+        assert other.stdout.readline() == "held\n"
+        message = rf"another training is going on here, process {other.pid} on .* since 20.*: wait for it, end it, or"
+        with pytest.raises(ModelFileError, match=message):
+            fit(tmp_path)
+        assert [path.name for path in tmp_path.iterdir()] == ["training.lock"]
+        other.kill()
+    fit(tmp_path, steps=2)
+    assert not (tmp_path / "training.lock").exists()
+
+
+def test_two_threads_cannot_train_into_one_folder(tmp_path):
+    run = loggers.RunFolder(tmp_path)
+    with run.lock(), run.lock(), ThreadPoolExecutor(1) as pool:  # who has it may take it again
+        other = pool.submit(fit, tmp_path)
+        with pytest.raises(ModelFileError, match="another training is going on here"):
+            other.result()
+
+
+@pytest.mark.slow
+def test_a_training_goes_on_with_the_threads_that_it_began_with(tmp_path):
+    def threads(step):
+        used.append(torch.get_num_threads())
+        if step == 15 and len(used) == 15:
+            raise KeyboardInterrupt
+
+    used = []
+    torch.set_num_threads(3)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            fit(tmp_path, on_step=threads)
+        assert json.loads((tmp_path / "run.json").read_text())["threads"] == 3
+    finally:
+        torch.set_num_threads(1)
+    fit(tmp_path, on_step=threads)
+    assert used == [3] * 25
+    assert torch.get_num_threads() == 1
 
 
 @pytest.mark.slow

@@ -51,6 +51,15 @@ def test_files_of_others_are_left_alone(tmp_path):
     assert (tmp_path / "weights-base.safetensors").read_text() == "mine"
 
 
+def test_orphaned_weights_of_killed_saves_are_removed_by_the_next(folder):
+    """Killed before the old weights were removed, or while the new ones were written; nothing refers to them."""
+    for orphan in ("weights-0123456789ab.safetensors", "weights-ba9876543210.safetensors.part"):
+        (folder / orphan).write_bytes(b"orphan")
+    write_model(folder, SavedModel("test", {}, {}, {"t": torch.zeros(2)}))
+    assert torch.equal(read_model(folder).tensors["t"], torch.zeros(2))
+    assert len(list(folder.iterdir())) == 2
+
+
 def test_a_kill_between_the_files_leaves_the_old_model(folder, monkeypatch):
     replace = os.replace
 

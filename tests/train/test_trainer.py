@@ -93,6 +93,47 @@ def test_resumed_training_ends_with_the_same_weights_bit_for_bit(tmp_path, sched
         assert torch.equal(one, other)
 
 
+def test_a_training_killed_before_its_first_validation_is_not_lost(tmp_path):
+    """It saves itself by time, and goes on with the same random numbers and the same mean loss in its curve."""
+    whole, resumed = Line(), Line(seed=99)
+    undisturbed = Trainer(whole, SETTINGS)
+    undisturbed.run()
+    for stop in (8, 9, 16):  # before and after the first validation; and what was resumed is killed once more
+        trainer = Trainer(Line(seed=stop - 8), replace(SETTINGS, save_seconds=1e-9), tmp_path)
+        assert trainer.resume() == (stop != 8)
+        with pytest.raises(KeyboardInterrupt):
+            trainer.run(on_step=lambda step, stop=stop: interrupt(step, stop))
+        assert trainer.step == stop
+    trainer = Trainer(resumed, SETTINGS, tmp_path)
+    assert trainer.resume()
+    assert trainer.step == 15
+    trainer.run()
+    assert trainer.validations == undisturbed.validations
+    for one, other in zip(whole.network.state_dict().values(), resumed.network.state_dict().values(), strict=True):
+        assert torch.equal(one, other)
+
+
+def test_a_training_saves_itself_between_validations_only_when_it_is_time(tmp_path):
+    with pytest.raises(KeyboardInterrupt):
+        Trainer(Line(), SETTINGS, tmp_path).run(on_step=lambda step: interrupt(step, 9))
+    with pytest.raises(KeyboardInterrupt):
+        Trainer(Line(), replace(SETTINGS, save_seconds=0.0), tmp_path).run(on_step=lambda step: interrupt(step, 9))
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_loss_that_is_no_number_is_never_saved(tmp_path):
+    class Breaking(Line):
+        def loss(self, batch):
+            return super().loss(batch) * (float("nan") if len(self.seen) > 3 else 1.0)
+
+    trainer = Trainer(Breaking(), replace(SETTINGS, save_seconds=1e-9), tmp_path)
+    with pytest.raises(NsedError, match=r"the loss is nan at step 4: try a smaller train\.learning_rate"):
+        trainer.run()
+    before = Trainer(Line(), SETTINGS, tmp_path)
+    assert before.resume()
+    assert before.step == 3
+
+
 def interrupt(step, at):
     if step == at:
         raise KeyboardInterrupt

@@ -1,23 +1,23 @@
 """Training recipes of the command line: by steps under a progress bar, by EM, or at once."""
 
-import shutil
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import torch
+
 from nsed.baselines.lingpy import Entry, LexStat
 from nsed.capabilities import Capability, can
-from nsed.cli.console import progress_bar
+from nsed.cli.console import err, progress_bar
 from nsed.datasets.word_list import read_word_list
-from nsed.errors import ArgumentError, ModelFileError
+from nsed.errors import ArgumentError
 from nsed.models.base import NetworkModel
 from nsed.models.edit_distance import EditDistanceConfig, LearnableEditDistance, training_parts
 from nsed.models.persistence import MODEL_KINDS, model_class
 from nsed.registry import Registry
 from nsed.text import Pairs, StringConfig
 from nsed.train.run_folder import RunFolder
-from nsed.train.saved_model import DESCRIPTION
 
 KINDS: Registry[str] = Registry("--model")
 """Model kinds by the name that users choose them by."""
@@ -59,7 +59,10 @@ def train_model(request: TrainingRequest) -> str:
 
 def train_edit_distance(request: TrainingRequest) -> str:
     """Train by EM; the model is saved after every iteration, and with its threshold where there are labels."""
-    resumes = request.resume and (request.output / DESCRIPTION).exists()
+    run = RunFolder(request.output)
+    if request.resume and not (run.is_unfinished or run.has_model):
+        raise run.nothing_to_resume()
+    resumes = request.resume and not run.is_unfinished  # unfinished is what has not come to its first iteration
     start = (
         LearnableEditDistance.load(request.output)
         if resumes
@@ -87,7 +90,7 @@ def fit_edit_distance(
         def after(model: LearnableEditDistance) -> None:
             bar.comment(f"iteration {len(model.history)}, log-likelihood {model.history[-1]:.3f}")
             if output is not None:
-                model.save(output)
+                _save(model, output)
 
         return LearnableEditDistance.fit(
             pairs, validation=validation, config=settings, start=start, on_iteration=after, on_batch=bar.advance
@@ -104,12 +107,9 @@ def summary(model: LearnableEditDistance, pairs: int) -> str:
 
 
 def _train_network(request: TrainingRequest, fit: Callable[..., NetworkModel], metric: str) -> NetworkModel:
-    """Train a network under a progress bar; a checkpoint is saved at every validation, and dropped when all is done."""
-    run = RunFolder(request.output)
-    if not request.resume:
-        shutil.rmtree(run.checkpoint, ignore_errors=True)
-    elif not (run.checkpoint / DESCRIPTION).exists():
-        raise ModelFileError(request.output, "there is no unfinished training here to resume")
+    """Train a network under a progress bar; it saves checkpoints as it goes, which are dropped when all is done."""
+    if request.resume:
+        _check_resumed(RunFolder(request.output))
     fit = partial(fit, start=request.start) if request.start else fit
     with progress_bar("training", request.settings.train.steps, unit="steps") as bar:
         return fit(
@@ -120,6 +120,16 @@ def _train_network(request: TrainingRequest, fit: Callable[..., NetworkModel], m
             on_step=bar.reach,
             on_validation=lambda v: bar.comment(f"loss {v.loss:.3f}, validation {metric} {v.metrics[metric]:.1%}"),
         )
+
+
+def _check_resumed(run: RunFolder) -> None:
+    """Check that there is a training to resume, and say with how many threads it goes on if not with those of now."""
+    if not run.is_unfinished:
+        raise run.nothing_to_resume()
+    now = torch.get_num_threads()
+    if run.threads not in (None, now):
+        why = "their number changes the last bits of the weights"
+        err.print(f"going on with {_many(run.threads, 'thread')} as it began, not with {now}: {why}", markup=False)
 
 
 def _summary_of(record: Mapping[str, Any], metric: str) -> str:
@@ -141,7 +151,15 @@ def train_lexstat(request: TrainingRequest) -> str:
 
 
 def _save_at_once(request: TrainingRequest, fit: Callable[[], Any]) -> str:
-    if request.resume:
-        raise ArgumentError("--resume", got="a model that is made at once", expected="nothing: there is no way back in")
-    fit().save(request.output)
+    if request.resume and not RunFolder(request.output).is_unfinished:
+        advice = "With --overwrite instead of --resume it is made again."
+        got, expected = "a model that is made at once", "nothing: there is no way back in"
+        raise ArgumentError("--resume", got=got, expected=expected, advice=advice)
+    _save(fit(), request.output)
     return f"{request.settings.model}: made of {len(request.pairs):,} pairs"
+
+
+def _save(model: Any, output: Path) -> None:
+    """Save a model of a training without checkpoints: from now on the folder is its own."""
+    model.save(output)
+    RunFolder(output).discard_checkpoint()

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from nsed.cli.recipes import TrainingRequest
     from nsed.config import Config
     from nsed.text import Pairs, StringConfig
+    from nsed.train.run_folder import RunFolder
 
 INTERRUPTED = 130
 """SIGINT exit status, after Ctrl-C, as shells have it."""
@@ -89,9 +90,9 @@ def train(
 ) -> None:
     """Learn from a file of pairs.
 
-    The training saves itself as it goes; after an interruption it goes on with `--resume`. A third column may have
-    labels, 1 or 0: matcher, cross-encoder and stance need them, the others learn from the positive pairs only. With
-    labels of both kinds, in the file or in that of `--validation`, an edit distance decides too: see `nsed match`.
+    The training saves itself as it goes; after an interruption, a kill too, it goes on with `--resume`. A third column
+    may have labels, 1 or 0: matcher, cross-encoder and stance need them, the others learn from the positive pairs only.
+    With labels of both kinds, in the file or in that of `--validation`, an edit distance decides too: see `nsed match`.
 
     **Settings to begin with**: of cognates, in any family, those of `configs/cognates-ie/concepts-cnn.yaml`, which
     docs/cognate-sets.md shows with figures of two families; of other tasks the default settings of a model.
@@ -102,11 +103,10 @@ def train(
     from nsed.cli.recipes import TrainingRequest, config_of
     from nsed.config import from_mapping, parse_overrides, to_yaml
     from nsed.text import read_pairs
-    from nsed.train.run_folder import SETTINGS
 
     chosen = {"model": model, "source_symbols": source_symbols, "target_symbols": target_symbols}
     given = parse_overrides(set_ or []) | {name: value for name, value in chosen.items() if value is not None}
-    before = output / SETTINGS if output and resume else None
+    before = _settings_of(output, model) if output and resume else None
     start = None if from_ is None else _start(from_)
     values = _values(before, _suggested(pairs, start), config, given)
     settings = from_mapping(config_of(_kind(values, start)), values, where=str(config or "settings"))
@@ -121,25 +121,30 @@ def train(
     if tokens := _tokens_in(data, settings, values):
         settings = from_mapping(type(settings), {**values, **tokens}, where=str(config or "settings"))
     request = TrainingRequest(data, checked, settings, output, resume, start)
-    if not resume:
-        _prepare(output, settings, keep=not overwrite)
     try:
-        _carry_out(request)
+        _carry_out(request, overwrite=overwrite)
     except KeyboardInterrupt:
         again = f" --from {from_}" if from_ else ""
         complain(f"interrupted; go on with: nsed train {pairs} {output} --resume{again}")
         raise typer.Exit(INTERRUPTED) from None
 
 
-def _carry_out(request: TrainingRequest) -> None:
+def _carry_out(request: TrainingRequest, *, overwrite: bool) -> None:
     from nsed.cli.recipes import train_model
+    from nsed.train.run_folder import RunFolder
     from nsed.train.strategy import is_first_process
 
-    done = train_model(request)
-    if is_first_process():
-        _write_settings(request.output, request.settings)
-        err.print(done, markup=False)
-        err.print(f"saved to {request.output}", markup=False)
+    if not is_first_process():
+        train_model(request)
+        return
+    run = RunFolder(request.output)
+    with run.lock():
+        if not request.resume:
+            _prepare(run, request.settings, keep=not overwrite)
+        done = train_model(request)
+        run.write_settings(request.settings)
+    err.print(done, markup=False)
+    err.print(f"saved to {request.output}", markup=False)
 
 
 def _start(path: Path) -> Model:
@@ -187,33 +192,37 @@ def _tokens_in(data: Pairs, settings: StringConfig, values: dict[Any, Any]) -> d
 
 
 def _values(
-    before: Path | None, suggested: dict[str, Any], config: Path | None, given: dict[str, Any]
+    before: dict[Any, Any] | None, suggested: dict[str, Any], config: Path | None, given: dict[str, Any]
 ) -> dict[Any, Any]:
     """Config precedence: options over the file, the file over the training to resume, or over what suggests itself."""
     from nsed.config import flat, merged, read_yaml
 
-    values: dict[Any, Any] = read_yaml(before) if before is not None and before.exists() else suggested
+    values: dict[Any, Any] = suggested if before is None else before
     if config is not None:
         values = merged(values, dict(flat(read_yaml(config))))
     return merged(values, given)
 
 
-def _prepare(output: Path, settings: Config, *, keep: bool) -> None:
+def _settings_of(output: Path, kind: str | None) -> dict[Any, Any]:
+    """Settings of the training to resume. Raises `ModelFileError` where none was begun, or one of another kind."""
+    from nsed.config import read_yaml
+    from nsed.train.run_folder import SETTINGS, RunFolder
+
+    if not (output / SETTINGS).exists():
+        raise RunFolder(output).nothing_to_resume()
+    values = read_yaml(output / SETTINGS)
+    if kind not in (None, values.get("model")):
+        begun = f"the training here is that of a model of kind {values.get('model')}, not {kind}"
+        raise ModelFileError(output, f"{begun}: with --overwrite instead of --resume another one begins")
+    return values
+
+
+def _prepare(run: RunFolder, settings: Config, *, keep: bool) -> None:
     """Prepare the run folder and write the settings; what is there already is not overwritten by accident."""
-    from nsed.train.run_folder import CHECKPOINT
-    from nsed.train.saved_model import DESCRIPTION
-
-    try:
-        output.mkdir(parents=True, exist_ok=True)
-        if keep and ((output / DESCRIPTION).exists() or (output / CHECKPOINT).exists()):
-            raise ModelFileError(output, "there is a model here already: continue it with --resume, or --overwrite it")
-        _write_settings(output, settings)
-    except OSError as error:
-        raise ModelFileError(output, f"cannot be a folder for the model: {error.strerror}") from None
-
-
-def _write_settings(output: Path, settings: Config) -> None:
-    from nsed.config import to_yaml
-    from nsed.train.run_folder import SETTINGS
-
-    (output / SETTINGS).write_text(to_yaml(settings), encoding="utf-8")
+    if keep and run.is_unfinished:
+        message = "there is an unfinished training here: continue it with --resume, or --overwrite it"
+        raise ModelFileError(run.path, message)
+    if keep and run.has_model:
+        message = "there is a model here already: continue it with --resume, or --overwrite it"
+        raise ModelFileError(run.path, message)
+    run.prepare(settings)

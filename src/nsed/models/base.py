@@ -20,12 +20,12 @@ from nsed.models.settings import ConfigLike, check_unchanged, fine_tuning_config
 from nsed.networks.weights import check_weights, grow_into, put_weights, weights_of
 from nsed.progress import OnBatch, OnStep, OnValidation, ignore
 from nsed.text import EditScript, Links, Pairs, StringConfig, Tokenizers, Vocabulary
-from nsed.text.batch import EncodedPairs
+from nsed.text.batch import EncodedPairs, check_cells
 from nsed.text.columns import Column
 from nsed.text.pairs import PairsLike
 from nsed.train.checkpoint import hash_of_model
 from nsed.train.config import NetworkConfig
-from nsed.train.fitting import run_training, save_finished
+from nsed.train.fitting import run_training, save_finished, sole_training
 from nsed.train.saved_model import SavedModel, write_model
 from nsed.train.strategy import strategy_for
 from nsed.train.task import PairTask
@@ -191,31 +191,47 @@ class NetworkModel(Model):
         The settings are a config, a mapping or the path of a YAML file, and keywords that go over it: `beam=10,
         encoder__dim=128, train__steps=2000`.
 
-        With a folder, the training saves itself there at every validation, goes on from there if interrupted, and
-        leaves settings, curves and the model there in the end.
+        With a folder, the training saves itself there, at validations and every minute, goes on from there if
+        interrupted, and leaves settings, curves and the model there in the end.
 
         With `start`, a trained model learns more: it gains the symbols (and languages) that are new to it, and by
         default (see `fine_tuning_config`) learns slowly and until all is right. Without validation pairs, nothing is
         held out then, and what was tuned on such pairs stays.
         """
         resolved, known = cls._settings(config, settings, start), Pairs.of(pairs, labels)
-        checked = known if start and validation is None else validation
+        given = None if validation is None else Pairs.of(validation)
+        checked = known if start and given is None else given
         data = cls._split(known, checked, seed=resolved.train.seed)
         model = start._extended(data[0], resolved) if start else cls._untrained(data[0], resolved)
         strategy = strategy_for(resolved.train)
         model.network.to(strategy.device).requires_grad_(True)
-        task = model._task(model.encoded(data[0]), model.encoded(data[1]), strategy.device)
-        trainer = run_training(
-            task,
-            resolved,
-            data,
-            strategy,
-            folder=folder,
-            on_step=on_step,
-            on_validation=on_validation,
-            start=hash_of_model(start.network, start._identity()) if start else "",
+        validated = model._checked(data[1], given or known, "validation" if given else "pairs")
+        task = model._task(model._checked(data[0], known), validated, strategy.device)
+        with sole_training(folder, strategy):
+            trainer = run_training(
+                task,
+                resolved,
+                data,
+                strategy,
+                folder=folder,
+                on_step=on_step,
+                on_validation=on_validation,
+                start=hash_of_model(start.network, start._identity()) if start else "",
+            )
+            return save_finished(model._finished(trainer, None if checked is known else task), folder, strategy)
+
+    def _checked(self, pairs: Pairs, given: Pairs, name: str = "pairs") -> EncodedPairs:
+        """Encoded pairs, none too long to train with; an error names the row in what was given, before the split."""
+        encoded, most = self.encoded(pairs), self.config.train.max_cells
+        check_cells(
+            encoded.source.lengths + 1,
+            encoded.target.lengths + 1,
+            most,
+            name=name,
+            place=lambda pair: given.row_of((pairs.sources[pair], pairs.targets[pair])),
+            advice="Shorten or leave out this pair, or raise train.max_cells: a cell takes up to 10 kB of memory.",
         )
-        return save_finished(model._finished(trainer, None if checked is known else task), folder, strategy)
+        return encoded
 
     def encoded(self, pairs: Pairs) -> EncodedPairs:
         """Encoded pairs, as symbol numbers; one warning names all symbols that are new (out of vocabulary)."""

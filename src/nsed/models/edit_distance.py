@@ -24,7 +24,7 @@ from nsed.networks.expectation_maximization import Iteration, iterate
 from nsed.networks.operation_table import LearnedOperation, OperationTable, by_chance
 from nsed.progress import OnBatch, ignore
 from nsed.text import AlphabetConfig, PairBatch, PairBatches, Pairs, Tokenizers
-from nsed.text.batch import EncodedPairs
+from nsed.text.batch import MAX_CELLS, EncodedPairs, at_place
 from nsed.text.columns import Column
 from nsed.text.pairs import PairsLike
 from nsed.text.visible import visible
@@ -51,8 +51,8 @@ class EditDistanceConfig(AlphabetConfig):
     ones. auto: where there are labels of both kinds, to decide by."""
     batch_cells: int = bounded(2**17, low=1, most=2**34)
     """Batch size in lattice cells worked on together; more needs more memory and is not faster for long."""
-    max_cells: int = bounded(2**25, low=1, most=2**34)
-    """Maximum lattice cells of a single pair; a pair of 5,000-symbol strings has 25 million."""
+    max_cells: int = bounded(MAX_CELLS, low=1, most=2**34)
+    """Maximum lattice cells of a pair, (n + 1)(m + 1): two strings of 2,047 symbols. A cell takes 150 to 300 bytes."""
     backend: str = "auto"
     """Lattice backend, who computes the lattices: auto, torch, numba, triton or reference."""
 
@@ -131,13 +131,14 @@ class LearnableEditDistance(LatticeModel, DecidingModel):
         result as without interruption. `on_iteration` gets the model after each step, `on_batch` the number of pairs
         just done.
         """
-        positive, tuning = training_parts(Pairs.of(pairs, labels), validation)
+        given = Pairs.of(pairs, labels)
+        positive, tuning = training_parts(given, validation)
         resolved = resolve_settings(cls.configs, config, settings, suggested=start.config if start else None)
         assert isinstance(resolved, EditDistanceConfig)
         if resolved.relative == "auto":
             resolved = replace(resolved, relative=tuning is not None)
         model = start._continued(positive, resolved) if start else cls._untrained(positive, resolved)
-        for step in model._steps(positive, on_batch):
+        for step in model._steps(positive, given, on_batch):
             model = model._improved(step)
             on_iteration(model)
             if model.converged:
@@ -218,7 +219,9 @@ class LearnableEditDistance(LatticeModel, DecidingModel):
     def _continued(self, pairs: Pairs, config: EditDistanceConfig) -> "LearnableEditDistance":
         """Resumed model, to go on learning from the same pairs, cut into the same symbols."""
         if self.pairs_hash != _hash_of(pairs):
-            raise ArgumentError("pairs", got="other pairs", expected="the pairs with which the training began")
+            expected = "the pairs with which the training began"
+            advice = "With --overwrite instead of --resume (in Python: without start) a new training begins."
+            raise ArgumentError("pairs", got="other pairs", expected=expected, advice=advice)
         for name in (field.name for field in fields(AlphabetConfig)):
             ours, theirs = getattr(self.config, name), getattr(config, name)
             if ours != theirs:
@@ -247,12 +250,12 @@ class LearnableEditDistance(LatticeModel, DecidingModel):
                 expected = "those of the model to start from: its table cannot grow"
                 raise ArgumentError(f"{name} symbols of the pairs", got=" ".join(map(visible, new)), expected=expected)
 
-    def _steps(self, pairs: Pairs, on_batch: OnBatch) -> Iterator[Iteration]:
+    def _steps(self, pairs: Pairs, given: Pairs, on_batch: OnBatch) -> Iterator[Iteration]:
         if self.converged:
             return iter(())
         return iterate(
             self.table,
-            self._batches(pairs),
+            self._batches(pairs, place=lambda pair: given.row_of((pairs.sources[pair], pairs.targets[pair]))),
             pairs=len(pairs),
             first=len(self.history) + 1,
             last=self.config.iterations,
@@ -285,9 +288,9 @@ class LearnableEditDistance(LatticeModel, DecidingModel):
         even = OperationTable.uniform(*self.tokenizers.vocabularies.values(), unknown=True)
         return self.table.mixed(even, self.config.smoothing)
 
-    def _batches(self, pairs: Pairs) -> PairBatches:
+    def _batches(self, pairs: Pairs, *, place: Callable[[int], str] = at_place) -> PairBatches:
         encoded = EncodedPairs(*self.tokenizers.encode(pairs))
-        return encoded.batches(batch_cells=self.config.batch_cells, max_cells=self.config.max_cells)
+        return encoded.batches(batch_cells=self.config.batch_cells, max_cells=self.config.max_cells, place=place)
 
     def own_rules(self) -> RuleTable:
         """See `LatticeModel.own_rules`: the table itself."""

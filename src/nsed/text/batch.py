@@ -1,7 +1,7 @@
 """Padded batches: from strings to tensors of symbol numbers, in batches of similar lengths."""
 
 from array import array
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -14,6 +14,11 @@ from nsed.types import PAD, UNKNOWN, Lengths
 
 BATCH_CELLS, MAX_CELLS = 2**17, 2**22
 """Batch size in lattice cells that are computed together, about, and the maximum of a single lattice."""
+
+
+def at_place(pair: int) -> str:
+    """Place of a pair in error messages: its number, from 0."""
+    return f"at place {pair}"
 
 
 class EncodedStrings:
@@ -129,14 +134,16 @@ class EncodedPairs:
         lengths_and_more = (torch.from_numpy(part[rows]) for part in parts)
         return PairBatch(torch.from_numpy(rows), self.source.padded(rows), self.target.padded(rows), *lengths_and_more)
 
-    def batches(self, *, batch_cells: int = BATCH_CELLS, max_cells: int = MAX_CELLS) -> "PairBatches":
+    def batches(
+        self, *, batch_cells: int = BATCH_CELLS, max_cells: int = MAX_CELLS, place: Callable[[int], str] = at_place
+    ) -> "PairBatches":
         """Length-bucketed batches: all pairs, sorted by length; can be gone through any number of times.
 
         A batch's lattices have at most `batch_cells` cells together, unless a single pair needs more; a pair that needs
-        more than `max_cells` raises `TooLongError`.
+        more than `max_cells` raises `TooLongError`, which says its `place`.
         """
         heights, widths = self.source.lengths + 1, self.target.lengths + 1
-        check_cells(heights, widths, max_cells)
+        check_cells(heights, widths, max_cells, place=place)
         order = np.lexsort((self.target.lengths, self.source.lengths))
         cuts = _cuts(heights[order].tolist(), widths[order].tolist(), batch_cells)
         return PairBatches(self, np.split(order, cuts))
@@ -208,15 +215,23 @@ def _cuts(heights: list[int], widths: list[int], batch_cells: int) -> list[int]:
     return cuts
 
 
-def check_cells(heights: np.ndarray, widths: np.ndarray, max_cells: int) -> None:
+def check_cells(
+    heights: np.ndarray,
+    widths: np.ndarray,
+    max_cells: int,
+    *,
+    name: str = "pairs",
+    place: Callable[[int], str] = at_place,
+    advice: str = "Shorten the strings, or raise max_cells: a cell takes 150 to 300 bytes.",
+) -> None:
     """Lattice size check: raise `TooLongError` for the pair with the largest table, if that has too many cells."""
     if not len(heights) or (heights * widths).max() <= max_cells:
         return
     pair = int((heights * widths).argmax())
     height, width = int(heights[pair]), int(widths[pair])
     raise TooLongError(
-        "pairs",
-        got=f"{height - 1:,} x {width - 1:,} symbols at place {pair}, a table of {height * width:,} cells",
+        name,
+        got=f"{height - 1:,} x {width - 1:,} symbols {place(pair)}, a table of {height * width:,} cells",
         expected=f"at most {max_cells:,} cells",
-        advice="Shorten the strings, or raise max_cells: a cell takes about 100 bytes.",
+        advice=advice,
     )

@@ -144,6 +144,12 @@ class Pairs:
             return self
         return replace(self.chosen([row for row, label in enumerate(self.labels) if label]), labels=None)
 
+    def row_of(self, pair: tuple[str, str]) -> str:
+        """Row of a pair, counted from 1, with the beginning of its source: where to find it, for error messages."""
+        row = next((row for row, other in enumerate(self, start=1) if other == pair), None)
+        beginning = pair[0] if len(pair[0]) <= 20 else f"{pair[0][:20]}…"
+        return f"in row {row:,} ({beginning!r})" if row else f"in {beginning!r}"
+
     def chosen(self, rows: Sequence[int]) -> "Pairs":
         """Selected pairs, with all that is known of them."""
         columns = {name: column for name, column in self.columns.items() if column is not None}

@@ -4,7 +4,7 @@ import hashlib
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -23,6 +23,8 @@ FREE = frozenset(
         "longest_output",
         "train.steps",
         "train.minutes",
+        "train.save_seconds",
+        "train.max_cells",
         "train.patience",
         "train.device",
         "train.logger",
@@ -30,7 +32,8 @@ FREE = frozenset(
         "train.cuda_graph",
     }
 )
-"""Free settings, which may change when a training is resumed: how long it lasts, where it runs, how it decodes."""
+"""Free settings, which may change when a training is resumed: how long it lasts, where it runs, how it decodes, when it
+saves itself, and how long its strings may be."""
 
 
 def identity_of(config: NetworkConfig, training: Pairs, validation: Pairs, *, start: str = "") -> dict[str, str]:
@@ -62,34 +65,44 @@ def hash_of(pairs: Pairs) -> str:
 KIND = "checkpoint"
 
 
-def save_checkpoint(
-    path: Path,
-    network: nn.Module,
-    optimiser: torch.optim.Optimizer,
-    weights: Mapping[str, Mapping[str, Tensor]],
-    record: Mapping[str, Any],
-) -> None:
-    """Save a checkpoint: network, optimiser, other weights (the best so far, their average) and plain numbers."""
+class Checkpoint(NamedTuple):
+    """Training state beside the network and its optimiser."""
+
+    best: Mapping[str, Tensor]
+    """Best weights so far; empty before the first validation."""
+    average: Mapping[str, Tensor]
+    """Averaged weights."""
+    losses: Mapping[str, Tensor]
+    """Losses since the last validation, if there are any."""
+    random: Mapping[str, Tensor]
+    """States of the random numbers, see `random_states`; empty right after a validation, where they begin anew."""
+    record: Mapping[str, Any]
+    """Plain values: the identity, counts and scores."""
+
+
+def save_checkpoint(path: Path, network: nn.Module, optimiser: torch.optim.Optimizer, checkpoint: Checkpoint) -> None:
+    """Save a checkpoint, with network and optimiser."""
     tensors = {f"network.{name}": value for name, value in network.state_dict().items()}
-    for part, values in weights.items():
-        tensors |= {f"{part}.{name}": value for name, value in values.items()}
+    for part in ("best", "average", "losses", "random"):
+        tensors |= {f"{part}.{name}": value for name, value in getattr(checkpoint, part).items()}
     for number, state in optimiser.state_dict()["state"].items():
         tensors |= {f"optimiser.{number}.{name}": torch.as_tensor(value) for name, value in state.items()}
     copied = {name: value.detach().cpu().clone() for name, value in tensors.items()}
-    write_model(path, SavedModel(KIND, {}, {}, copied, record))
+    write_model(path, SavedModel(KIND, {}, {}, copied, checkpoint.record))
 
 
 def load_checkpoint(
     path: Path, network: nn.Module, optimiser: torch.optim.Optimizer, *, identity: Mapping[str, str]
-) -> tuple[dict[str, Tensor], dict[str, Tensor], Mapping[str, Any]] | None:
-    """Load a checkpoint into place and give best weights, averaged weights and numbers; None where there is none."""
+) -> Checkpoint | None:
+    """Load a checkpoint, network and optimiser into place; None where there is none."""
     if not (path / DESCRIPTION).exists():
         return None
     saved = read_model(path)
     if saved.kind != KIND:
         raise ModelFileError(path, f"holds a {saved.kind!r}, expected a checkpoint")
     if different := differences(saved.record["identity"], identity):
-        raise ModelFileError(path, f"the checkpoint is of another training: {'; '.join(different)}")
+        instead = "Go on with what it began with, or choose another folder"
+        raise ModelFileError(path, f"the checkpoint is of another training: {'; '.join(different)}. {instead}")
     network.load_state_dict(_part(saved.tensors, "network"))
     state: dict[int, dict[str, Tensor]] = {}
     for name, value in _part(saved.tensors, "optimiser").items():
@@ -97,7 +110,21 @@ def load_checkpoint(
         state.setdefault(int(number), {})[entry] = value
     groups = optimiser.state_dict()["param_groups"]
     optimiser.load_state_dict({"state": state, "param_groups": groups})
-    return _part(saved.tensors, "best"), _part(saved.tensors, "average"), saved.record
+    best, average, losses, random = (_part(saved.tensors, part) for part in ("best", "average", "losses", "random"))
+    return Checkpoint(best, average, losses, random, saved.record)
+
+
+def random_states(device: torch.device) -> dict[str, Tensor]:
+    """States of the random numbers: those of the CPU, and of the GPU that trains."""
+    states = {"cpu": torch.get_rng_state()}
+    return states | ({"cuda": torch.cuda.get_rng_state(device)} if device.type == "cuda" else {})
+
+
+def restore_random(states: Mapping[str, Tensor], device: torch.device) -> None:
+    """Restore the random numbers to these states."""
+    torch.set_rng_state(states["cpu"])
+    if device.type == "cuda" and "cuda" in states:
+        torch.cuda.set_rng_state(states["cuda"], device)
 
 
 def _part(tensors: Mapping[str, Tensor], part: str) -> dict[str, Tensor]:

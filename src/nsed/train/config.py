@@ -54,12 +54,18 @@ class TrainConfig(Config):
     """Batch size: pairs in a batch."""
     accumulate: int = bounded(1, low=1, most=10**6)
     """Gradient accumulation: batches per update."""
+    max_cells: int = bounded(2**18, low=1, most=2**34)
+    """Maximum lattice cells of a pair, (n + 1)(m + 1): two strings of 511 symbols. A cell takes 400 bytes (matcher) to
+    10,000 (transducer, without numba); batches of more cells than that are computed in slices."""
     clip: float = bounded(1.0, low=1e-9, most=1e9)
     """Gradient clipping: norm of the gradient at most."""
     average: float = bounded(0.0, low=0, high=1)
     """Exponential moving average of the weights: its decay; validated and kept instead of them; 0 for none."""
     validate_every: int = bounded(500, low=1, most=10**9)
     """Validation interval: steps between validations, each of which saves the model."""
+    save_seconds: float = bounded(60.0, low=0, most=1e9)
+    """Checkpoint interval: seconds after which the training saves itself between validations too; 0 for never. One on
+    several devices saves itself at validations only."""
     patience: int = bounded(10, low=1, most=10**9)
     """Early stopping patience: validations without improvement before the training ends; not of `plateau`."""
     logger: Literal["none", "tensorboard", "wandb"] = "none"

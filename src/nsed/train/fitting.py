@@ -1,7 +1,11 @@
 """Training runs: from the beginning, or resumed from a checkpoint, to the end; the same for every model."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any, Protocol, TypeVar, runtime_checkable
+
+import torch
 
 from nsed.progress import OnStep, OnValidation, Validation
 from nsed.text import Pairs
@@ -24,6 +28,24 @@ class Savable(Protocol):
 Model = TypeVar("Model", bound=Savable)
 
 
+@contextmanager
+def sole_training(folder: str | Path | None, strategy: Strategy) -> Iterator[None]:
+    """Sole training of a folder, if there is one: its lock, and the CPU threads with which an unfinished one began.
+
+    Their number decides how sums are grouped, and so about the last bits of the weights.
+    """
+    if folder is None:
+        yield
+        return
+    run, before = RunFolder(Path(folder)), torch.get_num_threads()
+    with run.lock() if strategy.is_first else nullcontext():
+        torch.set_num_threads((run.threads if strategy.count == 1 else None) or before)
+        try:
+            yield
+        finally:
+            torch.set_num_threads(before)
+
+
 def run_training(
     task: Task,
     config: NetworkConfig,
@@ -37,7 +59,7 @@ def run_training(
 ) -> Trainer:
     """Train the task's network, which then has the best weights; the trainer comes back.
 
-    With a folder, every validation is saved there, and an unfinished training of the same kind and data goes on;
+    With a folder, the training saves itself there, and an unfinished training of the same kind and data goes on;
     of the same `start` too, the hash of the model that it began with, if it began with one.
     """
     identity, run = identity_of(config, *data, start=start), RunFolder(Path(folder)) if folder else None
@@ -76,6 +98,7 @@ def _facts(task: Task, config: NetworkConfig, data: tuple[Pairs, Pairs], identit
     start = {"start": identity["model to start from"]} if "model to start from" in identity else {}
     return start | {
         "seed": config.train.seed,
+        "threads": torch.get_num_threads(),
         "parameters": sum(parameter.numel() for parameter in task.network.parameters()),
         "pairs": {"training": len(data[0]), "validation": len(data[1])},
         "sha256": {"training": identity["training pairs"], "validation": identity["validation pairs"]},

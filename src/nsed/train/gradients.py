@@ -88,11 +88,10 @@ class Eager(Gradients):
 
     def add(self, rows: np.ndarray, share: float) -> Tensor:
         """See `Gradients.add`: slice by slice, so that what autograd keeps fits the memory, or the cache."""
-        losses = []
-        for some in slices_of(self._task, rows):
-            part = len(some) / len(rows)
-            losses.append(backpropagated(self._task, batch_of(self._task, some, self._device), share * part) * part)
-        return losses[0] if len(losses) == 1 else torch.stack(losses).sum()
+        return in_slices(self._task, rows, share, self._add)
+
+    def _add(self, rows: np.ndarray, share: float) -> Tensor:
+        return backpropagated(self._task, batch_of(self._task, rows, self._device), share)
 
 
 class Shape(NamedTuple):
@@ -115,7 +114,10 @@ class Graphed(Gradients):
         self._made: dict[Shape, tuple[Tensor, RecordedGraph]] = {}
 
     def add(self, rows: np.ndarray, share: float) -> Tensor:
-        """See `Gradients.add`."""
+        """See `Gradients.add`: slice by slice, where the batch is too large for the memory."""
+        return in_slices(self._task, rows, share, self._add)
+
+    def _add(self, rows: np.ndarray, share: float) -> Tensor:
         shape = Shape(len(rows), self._task.widths(rows, multiple=2), share)
         if shape not in self._made:
             self._made[shape] = self._make(shape)
@@ -130,6 +132,15 @@ class Graphed(Gradients):
 
 def _of_shape(task: Task, place: Tensor, shape: Shape) -> Tensor:
     return backpropagated(task, task.batch(place, shape.widths), shape.share)
+
+
+def in_slices(task: Task, rows: np.ndarray, share: float, add: Callable[[np.ndarray, float], Tensor]) -> Tensor:
+    """Accumulated gradient of a batch, by what adds that of each of its slices; the batch's loss comes back."""
+    losses = []
+    for some in slices_of(task, rows):
+        part = len(some) / len(rows)
+        losses.append(add(some, share * part) * part)
+    return losses[0] if len(losses) == 1 else torch.stack(losses).sum()
 
 
 def slices_of(task: Task, rows: np.ndarray) -> list[np.ndarray]:

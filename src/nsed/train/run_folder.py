@@ -1,16 +1,20 @@
-"""Run folder of a training: its settings, its learning curves, its checkpoint, and the model in the end."""
+"""Run folder of a training: its settings, its learning curves, its checkpoint, its lock, and the model in the end."""
 
 import csv
 import io
 import json
+import os
 import platform
 import shutil
-from collections.abc import Callable, Mapping, Sequence
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 import numpy as np
 import torch
@@ -19,7 +23,12 @@ from nsed.config import Config, to_yaml
 from nsed.errors import ArgumentError, ModelFileError
 from nsed.progress import OnValidation, Validation
 from nsed.registry import Registry
-from nsed.train.saved_model import replace_file
+from nsed.train.saved_model import DESCRIPTION, read_description, remove_orphans, replace_file
+
+try:
+    import fcntl
+except ImportError:  # Windows has no such locks: trainings there are not kept apart
+    fcntl = None  # type: ignore[assignment]
 
 
 def can_draw() -> bool:
@@ -75,23 +84,89 @@ LOGGERS.register("tensorboard", tensorboard)
 LOGGERS.register("wandb", wandb)
 
 
-SETTINGS, FACTS, CURVES, PLOT, CHECKPOINT = "settings.yaml", "run.json", "curves.csv", "curves.svg", "checkpoint"
+SETTINGS, FACTS, CURVES, PLOT = "settings.yaml", "run.json", "curves.csv", "curves.svg"
+CHECKPOINT, DISCARDED, LOCK = "checkpoint", "checkpoint.old", "training.lock"
 
 
 class RunFolder:
-    """`settings.yaml` (resolved), `run.json` (seed, versions, data), `curves.csv`, a plot, and the checkpoint."""
+    """`settings.yaml` (resolved), `run.json` (seed, versions, data), `curves.csv`, a plot, and the checkpoint.
+
+    A folder with settings and a checkpoint folder, which is empty at first, has an unfinished training. A new training
+    makes the one after the other, and a finished one removes the checkpoint folder at once, by its name: whenever the
+    process is killed, it is clear what can be done.
+    """
 
     def __init__(self, path: Path) -> None:
         self.path, self.checkpoint = path, path / CHECKPOINT
+
+    @property
+    def is_unfinished(self) -> bool:
+        """Unfinished training: whether one was begun here and has not come to its end."""
+        return self.checkpoint.is_dir() and (self.path / SETTINGS).exists()
+
+    @property
+    def has_model(self) -> bool:
+        """Saved model: whether there is one, perhaps of an earlier training."""
+        return (self.path / DESCRIPTION).exists()
+
+    @property
+    def threads(self) -> int | None:
+        """CPU threads of the training that the checkpoint is of; None where none says so."""
+        if not (self.checkpoint / DESCRIPTION).exists():
+            return None
+        threads = read_description(self.checkpoint)["record"].get("threads")
+        return threads if isinstance(threads, int) else None
+
+    def nothing_to_resume(self) -> ModelFileError:
+        """Error for a folder whose training cannot go on, with what can be done instead."""
+        instead = "the same command without --resume begins one"
+        if self.has_model:
+            instead = "the model here is finished; with --overwrite instead of --resume another one begins"
+        return ModelFileError(self.path, f"there is no unfinished training here to resume: {instead}")
+
+    @contextmanager
+    def lock(self) -> Iterator[None]:
+        """Folder lock: while it is held, no other training gets the folder. Raises `ModelFileError` with who holds it.
+
+        The system lets go of the lock of a process that is no more; the file that it left behind counts for nothing.
+        Who has the lock already may take it again.
+        """
+        held = self.path.resolve(), threading.get_ident()
+        if held in _HELD:
+            yield
+            return
+        with self._taken() as stream:
+            _HELD.add(held)
+            try:
+                self._tidy()
+                yield
+            finally:
+                _HELD.remove(held)
+                Path(stream.name).unlink(missing_ok=True)
+
+    def prepare(self, settings: Config) -> None:
+        """Prepare a new training in the place of an unfinished one; a model stays until there is a new one."""
+        try:
+            self.discard_checkpoint()
+            (self.path / SETTINGS).unlink(missing_ok=True)
+            self.checkpoint.mkdir(parents=True, exist_ok=True)
+            self.write_settings(settings)
+        except OSError as error:
+            raise self._unusable(error) from None
 
     def begin(self, settings: Config, facts: Mapping[str, Any]) -> None:
         """Write settings and provenance: what is going to be done."""
         try:
             self.path.mkdir(parents=True, exist_ok=True)
-            replace_file(self.path / SETTINGS, to_yaml(settings).encode())
+            self.write_settings(settings)
             replace_file(self.path / FACTS, json.dumps({**facts, "versions": versions()}, indent=1).encode())
+            self.checkpoint.mkdir(exist_ok=True)
         except OSError as error:
-            raise ModelFileError(self.path, f"cannot be the folder of a training: {error.strerror}") from None
+            raise self._unusable(error) from None
+
+    def write_settings(self, settings: Config) -> None:
+        """Write the resolved settings, with which a training is resumed."""
+        replace_file(self.path / SETTINGS, to_yaml(settings).encode())
 
     def keep_curves(self, validations: Sequence[Validation]) -> OnValidation:
         """Keep learning curves: write those of a growing list of validations whenever there is a new one."""
@@ -110,10 +185,67 @@ class RunFolder:
             raise ModelFileError(self.path, f"the curves cannot be written: {error.strerror}") from None
 
     def close(self) -> None:
-        """Remove the checkpoint when the model is saved, there is nothing to resume any more, and draw the curves."""
-        shutil.rmtree(self.checkpoint, ignore_errors=True)
+        """Draw the curves, and remove the checkpoint: the model is saved, there is nothing to resume any more."""
         if can_draw():
             draw_curves(self.path / CURVES, self.path / PLOT)
+        self.discard_checkpoint()
+
+    def discard_checkpoint(self) -> None:
+        """Remove the checkpoint: first its name, at once, so that no kill leaves a part of it."""
+        if self.checkpoint.is_dir():
+            shutil.rmtree(self.path / DISCARDED, ignore_errors=True)
+            self.checkpoint.rename(self.path / DISCARDED)
+        shutil.rmtree(self.path / DISCARDED, ignore_errors=True)
+
+    def _tidy(self) -> None:
+        """Remove what a killed training left and nothing refers to."""
+        shutil.rmtree(self.path / DISCARDED, ignore_errors=True)
+        with suppress(OSError):
+            remove_orphans(self.path)
+            for name in (SETTINGS, FACTS, CURVES, DESCRIPTION):
+                (self.path / f"{name}.part").unlink(missing_ok=True)
+
+    def _taken(self) -> TextIO:
+        """Lock file, locked, which says who has it."""
+        try:
+            self.path.mkdir(parents=True, exist_ok=True)
+            while (stream := _locked(self.path / LOCK)) is None:
+                pass
+        except BlockingIOError as held:
+            instead = "wait for it, end it, or choose another folder"
+            raise ModelFileError(self.path, f"another training is going on here, {held.strerror}: {instead}") from None
+        except OSError as error:
+            raise self._unusable(error) from None
+        stream.truncate(0)
+        stream.write(f"process {os.getpid()} on {platform.node()} since {time.strftime('%Y-%m-%d %H:%M:%S')}")
+        stream.flush()
+        return stream
+
+    def _unusable(self, error: OSError) -> ModelFileError:
+        return ModelFileError(self.path, f"cannot be the folder of a training: {error.strerror}")
+
+
+_HELD: set[tuple[Path, int]] = set()
+"""Folders whose locks are held, each with the thread that holds it."""
+
+
+def _locked(path: Path) -> TextIO | None:
+    """Lock file that nobody else has; None where its holder has just removed it. Raises `BlockingIOError` with who."""
+    stream = path.open("a+", encoding="utf-8")
+    try:
+        if fcntl is not None:
+            fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError as error:
+        with stream:
+            stream.seek(0)
+            raise BlockingIOError(error.errno, stream.read() or "which has only just begun") from None
+    except OSError:
+        pass  # a file system without locks: trainings there are not kept apart
+    with suppress(FileNotFoundError):
+        if os.path.samestat(path.stat(), os.fstat(stream.fileno())):
+            return stream
+    stream.close()
+    return None
 
 
 def versions() -> dict[str, str]:

@@ -8,6 +8,7 @@ import errno
 import hashlib
 import json
 import os
+import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -26,6 +27,8 @@ from nsed.text import Vocabulary
 
 FORMAT = 1
 DESCRIPTION = "model.json"
+WEIGHTS = re.compile(r"weights-[0-9a-f]{12}\.safetensors(\.part)?")
+"""Names of weights files, and of those that were being written; others beside them are not ours."""
 
 
 @dataclass(frozen=True)
@@ -55,18 +58,16 @@ def write_model(path: str | Path, model: SavedModel) -> None:
     }
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        before = _weights_in(folder)
         replace_file(folder / weights, content)
         replace_file(folder / DESCRIPTION, json.dumps(description, indent=1).encode())
-        if before not in (None, weights):
-            (folder / str(before)).unlink(missing_ok=True)
+        remove_orphans(folder)
     except OSError as error:
         raise NsedError(f"{path}: the model cannot be saved: {error.strerror}") from error
 
 
 def read_model(path: Path) -> SavedModel:
     """Load what `write_model` wrote. Raises `ModelFileError` for whatever else is there."""
-    description = _read_description(path)
+    description = read_description(path)
     weights = description["weights"]
     if not _is_whole(path / weights) or _digest_of(path / weights) != description["sha256"]:
         raise ModelFileError(path, f"{shortened(weights)} is truncated or altered: its hash is not the saved one")
@@ -83,7 +84,8 @@ LARGEST_DESCRIPTION = 2**25
 """Maximum size of `model.json` in bytes: a vocabulary of a million symbols has half of it."""
 
 
-def _read_description(folder: Path) -> dict[str, Any]:
+def read_description(folder: Path) -> dict[str, Any]:
+    """Model description: everything that was saved but the tensors."""
     content = _read(folder / DESCRIPTION, most=LARGEST_DESCRIPTION)
     try:
         description = json.loads(content)
@@ -110,12 +112,15 @@ def _vocabulary(folder: Path, name: str, symbols: object) -> Vocabulary:
     return Vocabulary(tuple(strings))
 
 
-def _weights_in(folder: Path) -> str | None:
-    """Weights file of the model that is in a folder already."""
+def remove_orphans(folder: Path) -> None:
+    """Remove orphaned weights, which the model in the folder does not name: those of earlier saves, whole or not."""
     try:
-        return str(_read_description(folder)["weights"])
-    except ModelFileError:
-        return None
+        named = read_description(folder)["weights"]
+    except ModelFileError:  # whatever these weights are, they may be all that is left
+        return
+    for path in folder.glob("weights-*"):
+        if WEIGHTS.fullmatch(path.name) and path.name != named:
+            path.unlink(missing_ok=True)
 
 
 def _read(path: Path, *, most: int | None = None) -> bytes:
@@ -158,7 +163,7 @@ def _opened(path: Path) -> Iterator[BufferedReader]:
 
 def _hint(folder: Path) -> str:
     """Suggestion: what may have been meant."""
-    unfinished = (folder / "checkpoint" / DESCRIPTION).exists()
+    unfinished = (folder / "checkpoint").is_dir()
     return " (the training here is not finished: go on with nsed train --resume)" if unfinished else ""
 
 
@@ -171,7 +176,7 @@ def replace_file(path: Path, content: bytes) -> None:
             stream.flush()
             os.fsync(stream.fileno())
         beside.replace(path)
-    except OSError:
+    except BaseException:
         beside.unlink(missing_ok=True)  # a full disk should not stay full because of us
         raise
 

@@ -15,8 +15,9 @@ from nsed.types import PerPair
 Batch = tuple[Tensor, ...]
 """Training batch: some pairs as tensors, in whatever form the task's loss needs."""
 
-SLICE_CELLS = {"cpu": 2**15, "cuda": 2**21}
-"""Slice size in lattice cells whose losses are computed at once: what fits a CPU's cache, or a small GPU's memory."""
+SLICE_CELLS, MOST_CELLS = {"cpu": 2**15, "cuda": 2**21}, 2**21
+"""Slice size in lattice cells whose losses are computed at once: what fits a CPU's cache, or a small GPU's memory, and
+the most where cells are cheap."""
 
 
 class Task(ABC):
@@ -29,7 +30,7 @@ class Task(ABC):
     most_cells: int | None = None
     """Cells of lattices that are computed at once, about; larger batches are cut into slices, with None never.
 
-    CUDA graphs and several devices do without slices.
+    Several devices do without slices.
 
     The loss of a batch must be the mean over its pairs, so that the gradients of its slices add up to its own.
     """
@@ -60,7 +61,7 @@ class PairTask(Task):
     """Training task on pairs of strings. Abstract: a model has its loss per pair and its validation."""
 
     in_slices = True
-    """Microbatching: whether large batches are cut into slices, see `most_cells`."""
+    """Microbatching: whether batches are cut into slices that suit the device, or only those that are too large."""
 
     def __init__(
         self,
@@ -72,7 +73,7 @@ class PairTask(Task):
     ) -> None:
         self.network, self.config, self.device = network, config, device
         self.training, self.validation = training, validation
-        self.most_cells = SLICE_CELLS[device.type] if self.in_slices else None
+        self.most_cells = SLICE_CELLS[device.type] if self.in_slices else MOST_CELLS
         self._pairs = PairTable(training, device)
 
     @property

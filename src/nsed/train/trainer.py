@@ -12,7 +12,7 @@ from torch import Tensor
 
 from nsed.errors import NsedError
 from nsed.progress import OnStep, OnValidation, Validation
-from nsed.train.checkpoint import load_checkpoint, save_checkpoint
+from nsed.train.checkpoint import Checkpoint, load_checkpoint, random_states, restore_random, save_checkpoint
 from nsed.train.config import TrainConfig, products_in
 from nsed.train.optimiser import Schedule, Updates
 from nsed.train.strategy import SingleDevice, Strategy
@@ -40,8 +40,9 @@ def epoch_batches(sizes: np.ndarray, *, batch_pairs: int, seed: int, epoch: int)
 class Trainer:
     """Trainer of a task's network, which it leaves with the weights of its best validation.
 
-    With a folder, every validation saves a checkpoint there, and `resume` goes on from it, to the same weights as
-    without interruption. The `identity` says what the training is; a checkpoint of another one is refused.
+    With a folder, a checkpoint is saved there at every validation, and by time, and `resume` goes on from it, to the
+    same weights as without interruption. The `identity` says what the training is; a checkpoint of another one is
+    refused.
     """
 
     def __init__(
@@ -63,6 +64,9 @@ class Trainer:
         self.step, self.best_step, self.best = 0, 0, float("nan")
         self.best_weights: dict[str, Tensor] = {}
         self.validations: list[Validation] = []
+        self._losses: list[Tensor] = []
+        self._random: Mapping[str, Tensor] = {}
+        self._saved_at = math.inf
         self._epoch, self._batches = -1, [task.sizes[:0]]
 
     def resume(self) -> bool:
@@ -72,10 +76,12 @@ class Trainer:
         found = load_checkpoint(self.folder, self.task.network, self.updates.optimiser, identity=self.identity)
         if found is None:
             return False
-        self.best_weights, averaged, record = found
+        self.best_weights, record, self._random = dict(found.best), found.record, found.random
         device = next(self.task.network.parameters()).device
-        self.updates.average.weights = {name: value.to(device) for name, value in averaged.items()}
-        self.step, self.best_step, self.best = record["step"], record["best_step"], record["best"]
+        self.updates.average.weights = {name: value.to(device) for name, value in found.average.items()}
+        self._losses = [loss.to(device) for loss in found.losses.get("since", ())]
+        self.step, self.best_step = record["step"], record["best_step"]
+        self.best = float("nan") if record["best"] is None else record["best"]
         self.schedule.decays, self.schedule.waiting = record["decays"], record["waiting"]
         self.validations = [Validation(*values) for values in record["validations"]]
         return True
@@ -98,19 +104,37 @@ class Trainer:
         return {"steps": self.step, "best_step": self.best_step, self.task.metric: self.best}
 
     def _run(self, on_step: OnStep, on_validation: OnValidation) -> None:
-        losses: list[Tensor] = []
         end = time.monotonic() + 60 * self.config.minutes if self.config.minutes else math.inf
-        self._reseed()
+        self._saved_at = time.monotonic()
+        if self._random:
+            restore_random(self._random, self.strategy.device)
+        else:
+            self._reseed()
         while self.step < self.config.steps and not self.schedule.exhausted:
-            losses.append(self.advance())
+            self._losses.append(self.advance())
             on_step(self.step)
             if self.step % self.config.validate_every == 0 or self.step == self.config.steps:
-                on_validation(self._validate(float(torch.stack(losses).mean())))
-                losses.clear()
+                on_validation(self._validate(self._mean_loss()))
+                self._losses.clear()
                 self._save()
                 self._reseed()
                 if time.monotonic() >= end:
                     break
+            elif self._must_save():
+                self._mean_loss()  # never a checkpoint of weights that are no numbers
+                self._save(random_states(self.strategy.device))
+
+    def _must_save(self) -> bool:
+        """Time for a checkpoint; never with several processes, whose random numbers the first does not know."""
+        interval = self.config.save_seconds
+        return bool(interval) and self.strategy.count == 1 and time.monotonic() - self._saved_at >= interval
+
+    def _mean_loss(self) -> float:
+        """Mean loss since the last validation. Raises where it is no number."""
+        loss = float(torch.stack(self._losses).mean())
+        if not math.isfinite(loss):
+            raise NsedError(f"the loss is {loss} at step {self.step}: try a smaller train.learning_rate")
+        return loss
 
     def _reseed(self) -> None:
         """Seed the random numbers by seed, step and process alone, so that a resumed training draws the same ones."""
@@ -139,8 +163,6 @@ class Trainer:
         return self._batches[place]
 
     def _validate(self, loss: float) -> Validation:
-        if not math.isfinite(loss):
-            raise NsedError(f"the loss is {loss} at step {self.step}: try a smaller train.learning_rate")
         self.task.network.eval()
         as_later = torch.autocast(self.strategy.device.type, enabled=False)  # models are used in fp32
         with torch.no_grad(), as_later, self.updates.average.in_use():
@@ -158,20 +180,23 @@ class Trainer:
     def _direction(self) -> int:
         return 1 if self.task.higher_is_better else -1
 
-    def _save(self) -> None:
+    def _save(self, random: Mapping[str, Tensor] = MappingProxyType({})) -> None:
         if self.folder is not None and self.strategy.is_first:
-            self._write_checkpoint(self.folder)
+            self._write_checkpoint(self.folder, random)
         self.strategy.wait()
+        self._saved_at = time.monotonic()
 
-    def _write_checkpoint(self, folder: Path) -> None:
+    def _write_checkpoint(self, folder: Path, random: Mapping[str, Tensor]) -> None:
         record = {
             "identity": dict(self.identity),
+            "threads": torch.get_num_threads(),
             "step": self.step,
             "best_step": self.best_step,
-            "best": self.best,
+            "best": None if math.isnan(self.best) else self.best,
             "decays": self.schedule.decays,
             "waiting": self.schedule.waiting,
             "validations": [list(validation) for validation in self.validations],
         }
-        weights = {"best": self.best_weights, "average": self.updates.average.weights}
-        save_checkpoint(folder, self.task.network, self.updates.optimiser, weights, record)
+        losses = {"since": torch.stack(self._losses)} if self._losses else {}
+        checkpoint = Checkpoint(self.best_weights, self.updates.average.weights, losses, random, record)
+        save_checkpoint(folder, self.task.network, self.updates.optimiser, checkpoint)
