@@ -20,7 +20,7 @@ QUANTITIES = {
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("quantity", QUANTITIES)
 def test_gradcheck_and_gradgradcheck(quantity, backend):
-    case = random_case(1, batch=4, n=2, m=2)
+    case = random_case(1, batch=4, n=2, m=1 if backend == "reference" else 2)  # scalar loops take their time
 
     def function(*arcs):
         lattice = EditLattice(*arcs, case.source_lengths, case.target_lengths, backend=backend)
