@@ -93,7 +93,8 @@ def test_the_twin_has_the_same_scores_by_a_table_and_by_vectors(monkeypatch):
 @pytest.mark.parametrize("options", [{}, {"shared": True}, {"categories": LANGUAGES}], ids=str)
 @pytest.mark.parametrize("kind", ["unigram", "cnn"] if interprets_triton() else list(ENCODERS))
 def test_scores_are_those_of_the_lattices(kind, options, backend):
-    network, source, target = make(kind, **options).to(DEVICES[backend]), strings(7, LONGEST, 0), strings(5, LONGEST - 1, 1)
+    network = make(kind, **options).to(DEVICES[backend])
+    source, target = strings(7, LONGEST, 0), strings(5, LONGEST - 1, 1)
     random = np.random.default_rng(2)
     pairs = random.integers(7, size=MANY), random.integers(5, size=MANY)
     languages = [random.integers(4, LANGUAGES, size) for size in (7, 5)] if "categories" in options else (None, None)
