@@ -5,7 +5,7 @@ import json
 import pytest
 
 import nsed
-from nsed.errors import ArgumentError, NotExplainableError
+from nsed.errors import ArgumentError, DataError, NotExplainableError
 from support.commands import run
 
 
@@ -48,6 +48,11 @@ def test_operations_and_costs(model, tmp_path):
     assert costs["A", "a"] < costs["<unk>", "<unk>"]
     run("operations", model, "--top", 2, "--output", tmp_path / "top.tsv")
     assert (tmp_path / "top.tsv").read_text().startswith("substitute\tC\tc\t0.")
+
+
+def test_a_word_in_the_place_of_a_file_is_answered_with_the_option_for_words(transducer):
+    with pytest.raises(DataError, match=r"BAAC: no such file; .* goes after --text: --text BAAC"):
+        run("transduce", transducer, "BAAC")
 
 
 def test_a_transducer_answers_words_of_a_file_of_a_pipe_and_of_the_command_line(transducer, tmp_path):

@@ -25,7 +25,7 @@ from nsed.cli.arguments import (
     write_rows,
 )
 from nsed.cli.console import out, progress_bar
-from nsed.errors import ArgumentError
+from nsed.errors import ArgumentError, DataError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -142,8 +142,10 @@ def _row(source: str, answer: Transduction, *, marked: bool) -> dict[str, object
 
 
 def _lines(path: Path) -> list[str]:
-    from nsed.text.readers.lines import open_text
+    from nsed.text.readers.lines import STDIN, open_text
 
+    if path != STDIN and not path.exists():
+        raise DataError(path, f"no such file; a source on the command line goes after --text: --text {path}")
     with open_text(path) as stream:
         return [line.rstrip("\r\n") for line in stream]
 

@@ -91,7 +91,8 @@ def among(keys: Numbers, ordered: Numbers) -> Flags:
 def _numbered(column: Sequence[str], numbers: dict[str, int]) -> Numbers:
     texts = Texts.of(column)
     own = np.array([numbers.setdefault(text, len(numbers)) for text in texts.different], dtype=np.int64)
-    return own[texts.rows]
+    rows: Numbers = own[texts.rows]
+    return rows
 
 
 def _marked(places: Numbers, size: int) -> Flags:
