@@ -1,6 +1,7 @@
 """Shapes in signatures are checked while the tests run; everywhere else they are documentation."""
 
 import os
+import re
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -17,8 +18,11 @@ KERNELS = SOURCE / "nsed" / "kernels"
 CHECKED = [
     ".".join(path.relative_to(SOURCE).with_suffix("").parts)
     for path in SOURCE.rglob("*.py")
-    if path.name != "__init__.py" and path.parent not in [KERNELS / name for name in COMPILED]
+    if path.name != "__init__.py"
+    and path.parent not in [KERNELS / name for name in COMPILED]
+    and re.search(r"jaxtyping|nsed\.types", path.read_text(encoding="utf-8"))
 ]
+"""Modules with shapes in signatures; a check of every call of the others would take half the time of a training."""
 collect_ignore_glob = [str(KERNELS / name / "*") for name in COMPILED if find_spec(name) is None]
 install_import_hook(CHECKED, "beartype.beartype")
 
@@ -47,11 +51,31 @@ SLOW_FILES = frozenset(
 """Whole files that are slow: documents, which cannot carry a marker, checks of every kernel, many trainings."""
 
 
+LONG_FILES = (
+    "tests/baselines/test_classifier.py",
+    "tests/cli/test_resume.py",
+    "tests/models/test_transducer_learning.py",
+    "tests/models/test_matcher_learning.py",
+    "tests/baselines/test_seq2seq.py",
+    "tests/kernels/test_triton.py",
+    "tests/test_project.py",
+    "tests/train/test_strategy.py",
+    "tests/cli/test_overview.py",
+)
+"""Files that take longest, in the order in which they start: the short ones at the end keep all processes busy."""
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark the tests of slow files as slow."""
+    """Mark the tests of slow files as slow, and let long files begin."""
     for item in items:
-        if item.path.relative_to(item.config.rootpath).as_posix() in SLOW_FILES:
+        if _file(item) in SLOW_FILES:
             item.add_marker(pytest.mark.slow)
+    places = {name: place for place, name in enumerate(LONG_FILES)}
+    items.sort(key=lambda item: places.get(_file(item), len(places)))
+
+
+def _file(item: pytest.Item) -> str:
+    return item.path.relative_to(item.config.rootpath).as_posix()
 
 
 @pytest.fixture(scope="session")

@@ -116,6 +116,11 @@ def commands_of(page):
     return re.findall(r"^(?:    )?nsed (.*?)\s*(?:#.*)?$", text, flags=re.MULTILINE)
 
 
+def programs_of(page):
+    """Programs that a page gives to be saved under a name and run, before its commands."""
+    return re.findall(r"```python\n(# \w+\.py\n.*?)```", (ROOT / page).read_text(encoding="utf-8"), flags=re.DOTALL)
+
+
 ELSEWHERE = ("data fetch", "data export g2p-cmudict", "data check g2p-cmudict", "data align", "serve")
 """Commands that need a network, the paper's data, a C compiler or no end; other tests run them."""
 KILLED = "train rules.tsv runs/long"
@@ -154,7 +159,9 @@ def write_files_of(page):
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::nsed.errors.UnknownSymbolWarning")  # the pages' data are small
-@pytest.mark.parametrize("page", ["README.md", *(page for page in PAGES if commands_of(page))])
+@pytest.mark.parametrize(
+    "page", ["README.md", *(page for page in PAGES if commands_of(page) and not programs_of(page))]
+)
 def test_commands_of_the_pages_run(page, scenery):
     write_files_of(page)
     if page == "docs/rules.md":
@@ -179,6 +186,23 @@ def assert_sets_are_those_of_the_page(shown):
     assert "B-cubed F" in shown
     config = (ROOT / "configs/cognates-ie/concepts-cnn.yaml").read_text(encoding="utf-8")
     assert yaml.safe_load(Path("cognates.yaml").read_text(encoding="utf-8")) == yaml.safe_load(config)
+
+
+@pytest.mark.slow
+def test_journeys_end_where_their_pages_say(tmp_path, monkeypatch):
+    """Names across scripts and a small lexicon: a new name is written, matched and explained, words are read."""
+    monkeypatch.chdir(tmp_path)
+    page = "docs/journeys.md"
+    for program in programs_of(page):
+        exec(program, {})
+    shown = "".join(map(output_of, commands_of(page)))
+    assert re.search(r"^Новиков\tNovikov\t-0\.", shown, flags=re.MULTILINE)
+    assert "script          н→N о→o в→v и→i к→k о→o в→v" in shown
+    assert re.search(r"^Новиков\tNovikov\t1\t", shown, flags=re.MULTILINE)
+    assert re.search(r"^Новиков\tKrylov\t0\t0\.", shown, flags=re.MULTILINE)
+    assert float(re.search(r"^WER +([\d.]+)%", shown, flags=re.MULTILINE)[1]) < 5
+    assert re.search(r"^sciopero\tʃ o p e r o\t.*\t1$", shown, flags=re.MULTILINE)
+    assert len(Path("answers.tsv").read_text(encoding="utf-8").splitlines()) == 3
 
 
 def output_of(command):

@@ -62,6 +62,11 @@ def test_operations_and_costs(model, tmp_path):
     assert (tmp_path / "top.tsv").read_text().startswith("substitute\tC\tc\t0.")
 
 
+def test_a_word_in_the_place_of_a_file_is_answered_with_the_option_for_words(transducer):
+    with pytest.raises(DataError, match=r"BAAC: no such file; .* goes after --text: --text BAAC"):
+        run("transduce", transducer, "BAAC")
+
+
 def test_a_transducer_answers_words_of_a_file_of_a_pipe_and_of_the_command_line(transducer, tmp_path):
     (tmp_path / "sources.txt").write_text("CCB\n\nCB\n")
     lines = cells("transduce", transducer, tmp_path / "sources.txt")

@@ -17,6 +17,8 @@ from nsed.text.batch import PaddedStrings
 from support.kernels import LOOSE, WAYS, every_way, shapes
 
 SYMBOLS, LANGUAGES = 9, 6
+FEW, MANY, LONGEST = (8, 8, 4) if interprets_triton() else (30, 150, 9)
+"""Pairs of a test and symbols of its longest strings: an interpreter takes a while for each cell."""
 BACKENDS = ["torch", *(way.backend for way in WAYS)]
 DEVICES = {"torch": torch.device("cpu"), **{way.backend: way.device for way in WAYS}}
 
@@ -63,15 +65,15 @@ def test_scores_are_the_twins(shape, largest, way, monkeypatch):
     sides = [random_strings(*size, 16, way.device) for size in (shape[:2], shape[2:])]
     weight, constant = torch.randn(4, 16).to(way.device), torch.randn(4).to(way.device)
     folded = weight - weight.mean(1, keepdim=True), constant
-    pairs = [torch.randint(0, count, (30,)).to(way.device) for count in (shape[0], shape[2])]
-    expected = way.twin(MATCH_SCORES).scorer(*sides, *folded, eps=1e-5, pairs=30)(*pairs)
+    pairs = [torch.randint(0, count, (FEW,)).to(way.device) for count in (shape[0], shape[2])]
+    expected = way.twin(MATCH_SCORES).scorer(*sides, *folded, eps=1e-5, pairs=FEW)(*pairs)
     if largest is not None:
         monkeypatch.setattr(f"nsed.kernels.{way.backend}.match_scores.LARGEST_TABLE", largest)
     way.poison()
-    ours = way.of(MATCH_SCORES).scorer(*sides, *folded, eps=1e-5, pairs=30)(*pairs)
+    ours = way.of(MATCH_SCORES).scorer(*sides, *folded, eps=1e-5, pairs=FEW)(*pairs)
     torch.testing.assert_close(ours.float(), expected, **LOOSE)
-    order = torch.randperm(30)
-    permuted = way.of(MATCH_SCORES).scorer(*sides, *folded, eps=1e-5, pairs=30)(*(side[order] for side in pairs))
+    order = torch.randperm(FEW)
+    permuted = way.of(MATCH_SCORES).scorer(*sides, *folded, eps=1e-5, pairs=FEW)(*(side[order] for side in pairs))
     torch.testing.assert_close(permuted, ours[order], **LOOSE)
 
 
@@ -91,17 +93,17 @@ def test_the_twin_has_the_same_scores_by_a_table_and_by_vectors(monkeypatch):
 @pytest.mark.parametrize("options", [{}, {"shared": True}, {"categories": LANGUAGES}], ids=str)
 @pytest.mark.parametrize("kind", ["unigram", "cnn"] if interprets_triton() else list(ENCODERS))
 def test_scores_are_those_of_the_lattices(kind, options, backend):
-    network, source, target = make(kind, **options).to(DEVICES[backend]), strings(7, 9, 0), strings(5, 6, 1)
+    network = make(kind, **options).to(DEVICES[backend])
+    source, target = strings(7, LONGEST, 0), strings(5, LONGEST - 1, 1)
     random = np.random.default_rng(2)
-    count = 20 if interprets_triton() else 150
-    pairs = random.integers(7, size=count), random.integers(5, size=count)
+    pairs = random.integers(7, size=MANY), random.integers(5, size=MANY)
     languages = [random.integers(4, LANGUAGES, size) for size in (7, 5)] if "categories" in options else (None, None)
     sides, seen = [EncodedStrings(side) for side in (source, target)], []
     with use_backend(backend):
         found = bulk.bulk_scores(network, *sides, pairs, languages=tuple(languages), on_batch=seen.append)
     expected = one_by_one(network, source, target, pairs, None if languages[0] is None else languages)
     np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5)
-    assert sum(seen) == count
+    assert sum(seen) == MANY
 
 
 @pytest.mark.parametrize("positions", [True, False])

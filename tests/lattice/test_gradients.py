@@ -20,7 +20,7 @@ QUANTITIES = {
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("quantity", QUANTITIES)
 def test_gradcheck_and_gradgradcheck(quantity, backend):
-    case = random_case(1, batch=4, n=2, m=2)
+    case = random_case(1, batch=4, n=2, m=1 if backend == "reference" else 2)  # scalar loops take their time
 
     def function(*arcs):
         lattice = EditLattice(*arcs, case.source_lengths, case.target_lengths, backend=backend)
@@ -29,7 +29,7 @@ def test_gradcheck_and_gradgradcheck(quantity, backend):
     arcs = [table.clone().requires_grad_() for table in case.arcs]
     assert torch.autograd.gradcheck(function, arcs)
     if quantity != "best score":  # piecewise linear: its second derivative is zero and has no graph
-        assert torch.autograd.gradgradcheck(function, arcs)
+        assert torch.autograd.gradgradcheck(function, arcs, fast_mode=True)
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])

@@ -1,6 +1,7 @@
 """The grid is the paper's: its rows, its figures, its sizes."""
 
 import json
+from dataclasses import fields
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,7 @@ from nsed.datasets import load, load_words
 from nsed.errors import ArgumentError, ConfigError
 from nsed.models.persistence import model_class
 from nsed.reproduce.grid import CONFIGS, Run, chosen_cells, grid, settings_of
-from nsed.text import Pairs, Tokenizers
+from nsed.text import Pairs, StringConfig, Tokenizers
 
 ROOT = Path(__file__).parents[2]
 PAPER = json.loads(Path(__file__).with_name("paper_tables.json").read_text(encoding="utf-8"))
@@ -65,10 +66,18 @@ def test_settings_that_are_not_here(tmp_path):
 
 
 @pytest.fixture(scope="module")
-def pairs(data_folder):
-    """Pairs that have all symbols of a data set, by its name."""
+def learned(data_folder):
+    """Tokenizers of a data set by its name; those of the same settings of strings are learned once."""
     tokens = [word.tokens for word in load_words("cognates-ie")]
-    return {"cognates-ie": Pairs(tokens, tokens), "g2p-cmudict": load("g2p-cmudict").training}
+    pairs, known = {"cognates-ie": Pairs(tokens, tokens), "g2p-cmudict": load("g2p-cmudict").training}, {}
+
+    def tokenizers(dataset, settings):
+        key = (dataset, settings.min_count, *(getattr(settings, field.name) for field in fields(StringConfig)))
+        if key not in known:
+            known[key] = Tokenizers.learned(settings, pairs[dataset], min_count=settings.min_count)
+        return known[key]
+
+    return tokenizers
 
 
 SIZED = {
@@ -79,9 +88,9 @@ SIZED = {
 
 
 @pytest.mark.parametrize("cell", SIZED.values(), ids=[cell.run.name for cell in SIZED.values()])
-def test_networks_have_the_sizes_of_the_paper(cell, pairs):
+def test_networks_have_the_sizes_of_the_paper(cell, learned):
     settings = settings_of(cell.run, folder=FOLDER)
-    tokenizers = Tokenizers.learned(settings, pairs[cell.run.dataset], min_count=settings.min_count)
+    tokenizers = learned(cell.run.dataset, settings)
     if getattr(settings, "shared_alphabet", False):
         tokenizers = tokenizers.shared()
     network = model_class(settings.model)._network(settings, tokenizers, None)

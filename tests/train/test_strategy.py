@@ -46,7 +46,7 @@ TORCHRUN = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--np
 
 @pytest.mark.slow
 def test_two_processes_learn_what_one_learns(files):
-    one = train(files, "one", NSED)
+    one = nsed.Transducer.fit(nsed.read_pairs(files / "pairs.tsv"), config=files / "settings.yaml")
     for name, launcher in (("launched", NSED), ("torchrun", TORCHRUN)):
         two = train(files, name, launcher, "train.devices=2")
         for key, value in one.network.state_dict().items():

@@ -33,7 +33,7 @@ Word = tuple[str, str]
 
 
 class Chains:
-    """Connected components (union-find) of the words of some pairs.
+    """Connected components of the words of some pairs.
 
     A word is a string of a language where there are languages, else a string; each is connected with itself.
 
@@ -42,10 +42,10 @@ class Chains:
     """
 
     def __init__(self, pairs: Pairs) -> None:
-        above: dict[Word, Word] = {}
-        for one, other in _words(pairs):
-            above[_top(one, above)] = _top(other, above)
-        self._tops = {word: _top(word, above) for word in above}
+        numbers: dict[Word, int] = {}
+        ends = [[numbers.setdefault(word, len(numbers)) for word in both] for both in _words(pairs)]
+        tops = _components(np.array(ends, dtype=np.int64).reshape(-1, 2).T, len(numbers))
+        self._tops = dict(zip(numbers, tops.tolist(), strict=True))
 
     def connect(self, pairs: Pairs) -> np.ndarray:
         """Connectivity test: whether the two words of each pair are connected."""
@@ -62,11 +62,15 @@ def _column(languages: Sequence[str] | None, texts: Sequence[str]) -> Iterator[W
     return zip(repeat("") if languages is None else languages, texts, strict=False)
 
 
-def _top(word: Word, above: dict[Word, Word]) -> Word:
-    """Union-find root: the word that stands for all those connected with this one; path halving shortens the way."""
-    while (higher := above.setdefault(word, word)) != word:
-        above[word] = word = above[higher]
-    return word
+def _components(ends: np.ndarray, nodes: int) -> np.ndarray:
+    """Component of each node, the number of its first one; roots are hooked to lower roots until no edge joins two."""
+    top = np.arange(nodes)
+    while (top[ends[0]] != top[ends[1]]).any():
+        lower, higher = np.sort(top[ends], axis=0)
+        np.minimum.at(top, higher, lower)
+        while (top[top] != top).any():
+            top = top[top]
+    return top
 
 
 FOUND = 0.5

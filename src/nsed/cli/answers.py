@@ -35,7 +35,7 @@ from nsed.cli.tables import (
     answered,
     other_columns,
 )
-from nsed.errors import ArgumentError
+from nsed.errors import ArgumentError, DataError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -192,11 +192,14 @@ def transduce(
 def _sources(path: Path, text: list[str] | None, column: str | None, rejects: Rejects) -> Sources:
     from nsed.text.readers import read_sources
     from nsed.text.readers.delimited import Sources
+    from nsed.text.readers.lines import STDIN
 
     if text:
         if column is not None:
             raise ArgumentError("--column", got=column, expected="nothing beside --text")
         return Sources(text)
+    if path != STDIN and not path.exists():
+        raise DataError(path, f"no such file; a source on the command line goes after --text: --text {path}")
     try:
         return read_sources(path, column=column, on_reject=rejects.on_reject)
     finally:

@@ -63,5 +63,5 @@ def _rarer(counts: Counter[str], pairs: Pairs) -> np.ndarray:
 def _score_of_table(training: Pairs, test: Pairs, config: LookupConfig) -> MatchingScore:
     if not labels_of(training).any():
         return matching_score(np.zeros(len(test)), labels_of(test), 0.5)
-    table = Lookup.fit(training, config=config)
+    table = Lookup.fit(training.positives(), config=config)  # without negatives: nobody asks for probabilities
     return matching_score(table.score(test), labels_of(test), table.threshold)

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from nsed.datasets.word_list import Word
 from nsed.text import Pairs
+from nsed.text.texts import Texts
 
 Numbers = NDArray[np.int64]
 Flags = NDArray[np.bool_]
@@ -88,7 +89,10 @@ def among(keys: Numbers, ordered: Numbers) -> Flags:
 
 
 def _numbered(column: Sequence[str], numbers: dict[str, int]) -> Numbers:
-    return np.fromiter((numbers.setdefault(text, len(numbers)) for text in column), np.int64, len(column))
+    texts = Texts.of(column)
+    own = np.array([numbers.setdefault(text, len(numbers)) for text in texts.different], dtype=np.int64)
+    rows: Numbers = own[texts.rows]
+    return rows
 
 
 def _marked(places: Numbers, size: int) -> Flags:

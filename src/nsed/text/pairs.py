@@ -154,7 +154,13 @@ class Pairs:
         """Selected pairs, with all that is known of them."""
         columns = {name: column for name, column in self.columns.items() if column is not None}
         others = None if self.others is None else self.others.take(pa.array(rows, pa.int64()))
-        return replace(self, others=others, **{name: [column[row] for row in rows] for name, column in columns.items()})
+        return replace(self, others=others, **{name: _chosen(column, rows) for name, column in columns.items()})
+
+
+def _chosen(column: Sequence[Any], rows: Sequence[int]) -> list[Any]:
+    if isinstance(column, Texts):  # many at once: one by one is slow
+        return list(Texts(column.different, column.rows[np.asarray(rows, dtype=np.int64)]))
+    return [column[row] for row in rows]
 
 
 PairsLike: TypeAlias = Pairs | TableLike | Iterable[Iterable[str]] | Iterable[Mapping[str, str]]
