@@ -11,7 +11,7 @@ from nsed.config import from_mapping, merged, read_yaml
 from nsed.datasets.rule_language import matching_pairs, transduction_pairs
 
 ROOT = Path(__file__).parent.parent
-CONFIGS = sorted(path for path in (ROOT / "configs").rglob("*.yaml") if path.parent.name != "paper")
+CONFIGS = sorted(path for path in (ROOT / "configs").rglob("*.yaml") if "paper" not in path.parts)
 """Those of `nsed reproduce`, which are no whole settings each, are tested in `reproduce`."""
 SMALL = {
     "encoder.dim": 8,

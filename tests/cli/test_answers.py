@@ -144,7 +144,10 @@ def test_match_no_longer_refuses_an_edit_distance_of_labelled_pairs(labels, labe
         pairs, more = tmp_path / "positives.tsv", ["--validation", labelled]
         pairs.write_text("".join(f"{s}\t{t}\n" for s, t in nsed.read_pairs(labelled).positives()))
     run("train", pairs, tmp_path / "model", "--set", "iterations=3", *more)
-    loaded, lines = nsed.load(tmp_path / "model"), run("match", tmp_path / "model", labelled).splitlines()
+    loaded, lines = (
+        nsed.load(tmp_path / "model"),
+        run("match", tmp_path / "model", labelled, "--no-header").splitlines(),
+    )
     assert [line.split("\t")[2] == "1" for line in lines] == loaded.match(nsed.read_pairs(labelled)).tolist()
     run("train", pairs, tmp_path / "model", "--resume", "--set", "iterations=4", *more)
     assert nsed.load(tmp_path / "model").threshold != loaded.threshold
@@ -155,8 +158,8 @@ def test_match_says_from_which_probability_on_pairs_match(matcher, labelled):
     shown = CliRunner().invoke(app, ["match", str(matcher), str(labelled)])
     (border,) = re.findall(r"match: probability of at least (0\.\d+), the model's threshold", shown.stderr)
     assert 0 < float(border) < 0.5
-    for line in shown.stdout.splitlines():
-        _, _, decision, probability = line.split("\t")
+    for line in shown.stdout.splitlines()[1:]:
+        _, _, decision, probability, _ = line.split("\t")
         assert (decision == "1") == (float(probability) >= float(border)), line
 
 

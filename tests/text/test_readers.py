@@ -238,7 +238,7 @@ def test_arrow_files_of_the_first_kind_and_with_a_column_twice_are_refused(tmp_p
         read_pairs(tmp_path / "old.feather")
     table = pa.Table.from_arrays([pa.array(["a"])] * 3, names=["source", "target", "source"])
     pa.parquet.write_table(table, tmp_path / "twice.parquet")
-    with pytest.raises(DataError, match=r"twice\.parquet: more than one column named 'source'; rename"):
+    with pytest.raises(DataError, match=r"twice\.parquet: several columns are named 'source'"):
         read_pairs(tmp_path / "twice.parquet")
 
 

@@ -1,10 +1,15 @@
 """`nsed demo`, `models` and `doctor`: what nsed is, what comes with it, and what runs here."""
 
+import os
+import platform
+from importlib.metadata import PackageNotFoundError, version
+from importlib.util import find_spec
 from typing import Annotated
 
 import typer
 from rich.table import Table
 
+from nsed import __version__
 from nsed.cli.console import out
 from nsed.errors import ArgumentError
 
@@ -36,8 +41,48 @@ def models(
     out.print(known[name].card, markup=False, end="")
 
 
+EXTRAS = {
+    "cpu": ("numba", "compiled lattices, pair features, recurrent layers and bulk scores on a CPU"),
+    "train": ("lightning", "several devices, TensorBoard"),
+    "cognates": ("infomap", "clusters by Infomap"),
+    "web": ("fastapi", "nsed serve: a page and a JSON API"),
+    "viz": ("matplotlib", "pictures of learning curves and of explanations as files"),
+}
+
+
 def doctor() -> None:
     """Say which versions and devices are here, which implementation of each kernel runs, why, and what extras add."""
-    from nsed.cli.doctor import show_doctor
+    import torch
 
-    show_doctor()
+    import nsed.lattice  # noqa: F401  # its scalar backend is one of those that can be forced
+    from nsed.kernels.dispatch import report
+    from nsed.kernels.switch import BACKENDS, VARIABLE, wanted
+
+    table = Table(box=None, pad_edge=False, show_header=False)
+    table.add_row("nsed", f"{__version__}, Python {platform.python_version()}, torch {torch.__version__}")
+    table.add_row("processor", f"{os.cpu_count()} cores, torch uses {torch.get_num_threads()} threads")
+    table.add_row("GPU", _gpu())
+    table.add_row("kernels", f"{wanted()} ({VARIABLE} or nsed.use_backend force one of {', '.join(BACKENDS)})")
+    for device in ("cpu", "cuda") if torch.cuda.is_available() else ("cpu",):
+        for choice in report(torch.device(device)):
+            table.add_row(f"{choice.kernel} on {device}", f"{choice.backend}: {choice.reason}")
+    for extra, (package, what) in EXTRAS.items():
+        table.add_row(f"extra {extra}", f"{_installed(package)}: {what}")
+    out.print(table)
+
+
+def _gpu() -> str:
+    import torch
+
+    if not torch.cuda.is_available():
+        return "none that torch can use"
+    return f"{torch.cuda.get_device_name()}, steps of training are recorded as CUDA graphs"
+
+
+def _installed(package: str) -> str:
+    if find_spec(package) is None:
+        return f"{package} is not installed"
+    try:
+        return f"{package} {version(package)}"
+    except PackageNotFoundError:
+        return package

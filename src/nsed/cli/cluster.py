@@ -75,24 +75,27 @@ ConceptsOption = Annotated[
 ]
 
 
+TuneOption = Annotated[
+    Path | None, typer.Option(help="Another word list, with classes, to tune the threshold on.", show_default=False)
+]
+ClassesOption = Annotated[
+    str | None,
+    typer.Option(help="Column of the cognate classes to compare with.", show_default=f"{CLASSES}, if there"),
+]
+FiguresOption = Annotated[Path | None, typer.Option(help="Write the figures here too, as JSON.", show_default=False)]
+
+
 def cluster(
     model: Scorer,
     word_list: WordListPath,
     method: Annotated[str, typer.Option(help=f"How clusters are made: {', '.join(METHODS)}.")] = "average",
     threshold: ThresholdOption = None,
-    tune: Annotated[
-        Path | None, typer.Option(help="Another word list, with classes, to tune the threshold on.", show_default=False)
-    ] = None,
+    tune: TuneOption = None,
     concepts: ConceptsOption = Concepts.ALL,
     seed: Annotated[int, typer.Option(help="Of that split.")] = 0,
-    classes: Annotated[
-        str | None,
-        typer.Option(help="Column of the cognate classes to compare with.", show_default=f"{CLASSES}, if there"),
-    ] = None,
+    classes: ClassesOption = None,
     same_language: Annotated[bool, typer.Option("--same-language", help="Compare words of one language, too.")] = False,
-    figures: Annotated[
-        Path | None, typer.Option(help="Write the figures here too, as JSON.", show_default=False)
-    ] = None,
+    figures: FiguresOption = None,
     output: Output = None,
 ) -> None:
     """Put the words of each concept into clusters, cognate sets, and write the list with one more column, CLUSTER.

@@ -73,7 +73,7 @@ COMMANDS: Commands = {
     ),
     "reproduce": (
         "nsed.cli.reproduce:reproduce",
-        "Measure the paper's tables again: train their models, keep a record of each run, make tables of records.",
+        "Measure the paper's tables and figures again: train the models, keep a record of each run, show the records.",
     ),
     "bench": (
         "nsed.cli.bench:bench",

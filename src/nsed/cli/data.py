@@ -49,33 +49,39 @@ def rules(
     written.write(pair_table(make(count, seed=seed, shortest=shortest, longest=longest)))
 
 
+WordListOption = Annotated[
+    Path,
+    typer.Argument(
+        help="cognates-ie or cognates-aa; a LingPy word list, that is a TSV with TOKENS and cognate classes; or "
+        "the metadata file or folder of a CLDF Wordlist (extra cognates).",
+        show_default=False,
+    ),
+]
+HeldOutOption = Annotated[
+    int | None,
+    typer.Option(
+        min=1,
+        help="published and its kin: pairs of the validation and of the test file.",
+        show_default=f"{HELD_OUT}",
+    ),
+]
+HoldOutLanguageOption = Annotated[
+    list[str] | None,
+    typer.Option(help="languages: one to test with, as the list calls it; may be given several times."),
+]
+TestListOption = Annotated[
+    Path | None, typer.Option(help="families: the word list to test with, of any of these kinds.")
+]
+
+
 def cognates(
-    word_list: Annotated[
-        Path,
-        typer.Argument(
-            help="cognates-ie or cognates-aa; a LingPy word list, that is a TSV with TOKENS and cognate classes; or "
-            "the metadata file or folder of a CLDF Wordlist (extra cognates).",
-            show_default=False,
-        ),
-    ],
+    word_list: WordListOption,
     folder: Annotated[Path, typer.Argument(help="Where training.tsv, validation.tsv and test.tsv go.")],
     classes: ClassColumn = None,
     protocol: Annotated[str, typer.Option(help=f"How pairs are made and split: {', '.join(PROTOCOLS)}.")] = "concepts",
-    held_out: Annotated[
-        int | None,
-        typer.Option(
-            min=1,
-            help="published and its kin: pairs of the validation and of the test file.",
-            show_default=f"{HELD_OUT}",
-        ),
-    ] = None,
-    hold_out_language: Annotated[
-        list[str] | None,
-        typer.Option(help="languages: one to test with, as the list calls it; may be given several times."),
-    ] = None,
-    test_list: Annotated[
-        Path | None, typer.Option(help="families: the word list to test with, of any of these kinds.")
-    ] = None,
+    held_out: HeldOutOption = None,
+    hold_out_language: HoldOutLanguageOption = None,
+    test_list: TestListOption = None,
     seed: Annotated[int, typer.Option(help="Another number gives other pairs.")] = 0,
 ) -> None:
     """Write labelled pairs of a word list, to train, choose and test with, as TSV; the sounds are tokens.

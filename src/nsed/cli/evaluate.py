@@ -24,35 +24,43 @@ CONCEPT = "concept"
 """Default group column: nsed data cognates writes it."""
 
 
+NbestOption = Annotated[
+    int, typer.Option(min=1, help="For transducers: answers looked at; more than one gives n-best figures too.")
+]
+ValidationOption = Annotated[
+    Path | None, typer.Option(help="Labelled pairs to tune the threshold on, instead of the model's own threshold.")
+]
+AlignmentsOption = Annotated[
+    Path | None,
+    typer.Option(help="Pharaoh file, a line for each pair (see nsed data align), to compare substitutions with."),
+]
+AgainstOption = Annotated[
+    Path | None, typer.Option(help="Another model: its figures side by side, and whether the two differ.")
+]
+GroupsOption = Annotated[
+    str | None,
+    typer.Option(
+        help="Column of the file: its groups of pairs are resampled instead of single pairs.",
+        show_default=f"{CONCEPT}, if there",
+    ),
+]
+OutputOption = Annotated[
+    Path | None, typer.Option("--output", "-o", help="Write figures, curves, groups and errors here, as JSON.")
+]
+
+
 def evaluate(
     model: ModelPath,
     pairs: Annotated[Path, typer.Argument(help="File of pairs; a matcher needs labels, 1 or 0.", show_default=False)],
     columns: Columns = None,
     beam: Annotated[int | None, typer.Option(min=1, help="For transducers: prefixes followed at once.")] = None,
-    nbest: Annotated[
-        int, typer.Option(min=1, help="For transducers: answers looked at; more than one gives n-best figures too.")
-    ] = 1,
-    validation: Annotated[
-        Path | None, typer.Option(help="Labelled pairs to tune the threshold on, instead of the model's own threshold.")
-    ] = None,
-    alignments: Annotated[
-        Path | None,
-        typer.Option(help="Pharaoh file, a line for each pair (see nsed data align), to compare substitutions with."),
-    ] = None,
-    against: Annotated[
-        Path | None, typer.Option(help="Another model: its figures side by side, and whether the two differ.")
-    ] = None,
-    groups: Annotated[
-        str | None,
-        typer.Option(
-            help="Column of the file: its groups of pairs are resampled instead of single pairs.",
-            show_default=f"{CONCEPT}, if there",
-        ),
-    ] = None,
+    nbest: NbestOption = 1,
+    validation: ValidationOption = None,
+    alignments: AlignmentsOption = None,
+    against: AgainstOption = None,
+    groups: GroupsOption = None,
     errors: Annotated[int, typer.Option(min=0, help="How many of the worst errors go into JSON and HTML.")] = 50,
-    output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="Write figures, curves, groups and errors here, as JSON.")
-    ] = None,
+    output: OutputOption = None,
     html: Annotated[Path | None, typer.Option(help="Write a page with all of it here, for a browser.")] = None,
 ) -> None:
     """Measure a model on pairs with known answers: error rates of a transducer, F1 of whatever scores labelled pairs.

@@ -20,43 +20,51 @@ CONFIGS = Path("configs", "paper")
 """That of `nsed.reproduce.grid`."""
 
 
+WhatOption = Annotated[
+    list[str], typer.Argument(help="table1 to table7, figure1 to figure5, or all.", show_default=False)
+]
+ProtocolOption = Annotated[
+    str | None, typer.Option(help="Another split of word lists than the paper's, see nsed data cognates.")
+]
+ReadingOption = Annotated[
+    str | None, typer.Option(help="Another reading of the paper's terms, a file of configs/paper/readings.")
+]
+PageOption = Annotated[
+    Path | None, typer.Option(help="Write the page of all tables and figures here, pictures beside it.")
+]
+RedoCutOption = Annotated[bool, typer.Option("--redo-cut", help="Run again what was cut by --minutes or --until.")]
+QuickOption = Annotated[
+    bool, typer.Option("--quick", help="A rehearsal: tiny models and toy pairs; no table shows such records.")
+]
+LinksOption = Annotated[
+    Path | None, typer.Option(help="Folder that keeps the links which models find in g2p-cmudict; for Table 3.")
+]
+AlignmentsOption = Annotated[
+    Path | None,
+    typer.Option(help="Reference of these, see nsed data align: alignments of the kept links are scored by it."),
+]
+
+
 def reproduce(
-    what: Annotated[
-        list[str], typer.Argument(help="table1 to table7, figure1 to figure5, or all.", show_default=False)
-    ],
+    what: WhatOption,
     list_cells: Annotated[bool, typer.Option("--list", help="Name the cells, and do nothing.")] = False,
     only: Annotated[str, typer.Option(help="Only cells with this text in their names, see --list.")] = "",
-    protocol: Annotated[
-        str | None, typer.Option(help="Another split of word lists than the paper's, see nsed data cognates.")
-    ] = None,
-    reading: Annotated[
-        str | None, typer.Option(help="Another reading of the paper's terms, a file of configs/paper/readings.")
-    ] = None,
+    protocol: ProtocolOption = None,
+    reading: ReadingOption = None,
     seeds: Annotated[str, typer.Option(help="Seeds of the training, between commas.")] = "0",
     jobs: Annotated[int, typer.Option(min=1, help="Runs side by side, each with one thread.")] = 1,
     minutes: Annotated[float | None, typer.Option(min=0.1, help="Of each run at most.")] = None,
     until: Annotated[float | None, typer.Option(min=1, help="Seconds of everything at most.")] = None,
     render: Annotated[bool, typer.Option("--render", help="Only make tables, of the records that there are.")] = False,
-    page: Annotated[
-        Path | None, typer.Option(help="Write the page of all tables and figures here, pictures beside it.")
-    ] = None,
-    redo_cut: Annotated[
-        bool, typer.Option("--redo-cut", help="Run again what was cut by --minutes or --until.")
-    ] = False,
-    quick: Annotated[
-        bool, typer.Option("--quick", help="A rehearsal: tiny models and toy pairs; no table shows such records.")
-    ] = False,
-    links: Annotated[
-        Path | None, typer.Option(help="Folder that keeps the links which models find in g2p-cmudict; for Table 3.")
-    ] = None,
-    alignments: Annotated[
-        Path | None,
-        typer.Option(help="Reference of these, see nsed data align: alignments of the kept links are scored by it."),
-    ] = None,
+    page: PageOption = None,
+    redo_cut: RedoCutOption = False,
+    quick: QuickOption = False,
+    links: LinksOption = None,
+    alignments: AlignmentsOption = None,
     output: Annotated[Path, typer.Option("--output", "-o", help="Folder of the records.")] = RECORDS,
     configs: Annotated[Path, typer.Option(help="Folder of the paper's settings.")] = CONFIGS,
 ) -> None:
-    """Measure the paper's tables and figures again: train their models, keep a record of each run, show the records.
+    """Measure the paper's tables and figures again: train the models, keep a record of each run, show the records.
 
     Every run writes one small JSON: settings, seed, hashes of the data, versions, machine, seconds, parameters, figures
     of validation and test, and what was chosen by what. What has a record is not run again. The settings are those of

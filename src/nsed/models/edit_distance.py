@@ -1,8 +1,10 @@
 """Learnable edit distance (Ristad and Yianilos 1998): the first model on the lattice, and the paper's section 2."""
 
 import hashlib
+import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Any, ClassVar, Literal
@@ -12,7 +14,7 @@ import torch
 
 from nsed.capabilities import Capability
 from nsed.config import bounded
-from nsed.errors import ArgumentError, UndecidedError
+from nsed.errors import ArgumentError, UndecidedError, UnknownSymbolWarning
 from nsed.explain.rule_table import RuleTable
 from nsed.explain.weight_rules import table_rules
 from nsed.lattice import EditLattice
@@ -138,6 +140,8 @@ class LearnableEditDistance(LatticeModel, DecidingModel):
         if resolved.relative == "auto":
             resolved = replace(resolved, relative=tuning is not None)
         model = start._continued(positive, resolved) if start else cls._untrained(positive, resolved)
+        if tuning is not None:
+            model._check_tables(tuning, rows=given if validation is None else tuning)
         for step in model._steps(positive, given, on_batch):
             model = model._improved(step)
             on_iteration(model)
@@ -145,7 +149,8 @@ class LearnableEditDistance(LatticeModel, DecidingModel):
                 break
         if tuning is None:
             return model
-        criterion = Criterion.tuned(model.score(tuning), labels_of(tuning))
+        with quiet_about_symbols():
+            criterion = Criterion.tuned(model.score(tuning), labels_of(tuning))
         return model._with(model.table, resolved, model.history, criterion)
 
     @property
@@ -207,8 +212,9 @@ class LearnableEditDistance(LatticeModel, DecidingModel):
         history = [float(value) for value in saved.record.get("log_likelihood_per_pair", ())]
         pairs_hash, kept = str(saved.record.get("pairs_sha256", "")), saved.record.get("criterion")
         criterion, table = Criterion.of_record(*kept) if kept else None, OperationTable(**saved.tensors)
-        table.check_probabilities()
-        return cls(table, tokenizers, config, history=history, pairs_hash=pairs_hash, criterion=criterion)
+        model = cls(table, tokenizers, config, history=history, pairs_hash=pairs_hash, criterion=criterion)
+        model.table.check_probabilities()
+        return model
 
     @classmethod
     def _untrained(cls, pairs: Pairs, config: EditDistanceConfig) -> "LearnableEditDistance":
@@ -292,6 +298,11 @@ class LearnableEditDistance(LatticeModel, DecidingModel):
         encoded = EncodedPairs(*self.tokenizers.encode(pairs))
         return encoded.batches(batch_cells=self.config.batch_cells, max_cells=self.config.max_cells, place=place)
 
+    def _check_tables(self, pairs: Pairs, *, rows: Pairs) -> None:
+        """Check that no pair has too many cells, before any work. Raises `TooLongError` with its place in `rows`."""
+        with quiet_about_symbols():
+            self._batches(pairs, place=lambda pair: rows.row_of((pairs.sources[pair], pairs.targets[pair])))
+
     def own_rules(self) -> RuleTable:
         """See `LatticeModel.own_rules`: the table itself."""
         return table_rules(self.table, self.tokenizers)
@@ -300,6 +311,14 @@ class LearnableEditDistance(LatticeModel, DecidingModel):
         """See `LatticeModel.lattices`: under the smoothed table."""
         for batch in self._batches(pairs):
             yield batch, self._smoothed.lattice(batch, backend=self.config.backend)
+
+
+@contextmanager
+def quiet_about_symbols() -> Iterator[None]:
+    """Suppress `UnknownSymbolWarning`: pairs that were held out of the training have symbols of their own."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UnknownSymbolWarning)
+        yield
 
 
 def training_parts(pairs: Pairs, validation: PairsLike | None) -> tuple[Pairs, Pairs | None]:

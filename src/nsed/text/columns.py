@@ -214,12 +214,15 @@ def encode_rows(column: Column) -> tuple[list[Any], np.ndarray]:
 
 def no_string(name: str, values: Iterable[object], kind: str = "") -> ArgumentError:
     """Error for the first value that is no string, with its place and what can be done about it."""
+    if kind:  # all of another type: one value says it, and there may be as many as nobody can hold
+        first = next(iter(values))
+        return ArgumentError(name, got=f"{first!r} at place 0{kind}", expected="a string", advice=_advice(first))
     everything = list(values)
-    places = [place for place, value in enumerate(everything) if kind or not isinstance(value, str)]
+    places = [place for place, value in enumerate(everything) if not isinstance(value, str)]
     value, advice = everything[places[0]], _advice(everything[places[0]])
     if 1 < len(places) < len(everything):
         advice += f" {rows_named(np.array(places))}."
-    return ArgumentError(name, got=f"{value!r} at place {places[0]}{kind}", expected="a string", advice=advice)
+    return ArgumentError(name, got=f"{value!r} at place {places[0]}", expected="a string", advice=advice)
 
 
 SHOWN_ROWS = 10

@@ -18,55 +18,61 @@ if TYPE_CHECKING:
     from nsed.web.served_models import ServedModel
 
 
+ModelsOption = Annotated[
+    list[str] | None,
+    typer.Argument(
+        help="Folders of saved models, or names of shipped ones; without any, all shipped ones.",
+        show_default=False,
+    ),
+]
+AllowHostOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        help="Name by which others reach this server, which refuses requests to other names; repeatable.",
+        show_default=False,
+    ),
+]
+OverridesOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--overrides",
+        "--exceptions",
+        help="File of pairs whose targets come first, whatever the model says.",
+        show_default=False,
+    ),
+]
+RulesDataOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        help="MODEL=FILE: pairs in which the rules of a model are counted before it is served; repeatable.",
+        show_default=False,
+    ),
+]
+MaxConnectionsOption = Annotated[int, typer.Option(min=1, help="Connections; beyond it, the slowest one makes room.")]
+HeadTimeoutOption = Annotated[
+    float, typer.Option(min=0.1, help="Seconds in which the head of a request must have come.")
+]
+BodyTimeoutOption = Annotated[
+    float,
+    typer.Option(min=0.1, help="Seconds in which the body must have come, and in which an answer must be read."),
+]
+ThreadsOption = Annotated[int, typer.Option(min=1, help="Threads that compute; on a CPU more than one rarely helps.")]
+
+
 def serve(
-    models: Annotated[
-        list[str] | None,
-        typer.Argument(
-            help="Folders of saved models, or names of shipped ones; without any, all shipped ones.",
-            show_default=False,
-        ),
-    ] = None,
+    models: ModelsOption = None,
     host: Annotated[str, typer.Option(help="Address to listen on; 0.0.0.0 is every one.")] = "127.0.0.1",
-    allow_host: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="Name by which others reach this server, which refuses requests to other names; repeatable.",
-            show_default=False,
-        ),
-    ] = None,
+    allow_host: AllowHostOption = None,
     port: Annotated[int, typer.Option(min=0, max=65535, help="Port to listen on; 0 takes a free one.")] = 8000,
-    overrides: Annotated[
-        Path | None,
-        typer.Option(
-            "--overrides",
-            "--exceptions",
-            help="File of pairs whose targets come first, whatever the model says.",
-            show_default=False,
-        ),
-    ] = None,
-    rules_data: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="MODEL=FILE: pairs in which the rules of a model are counted before it is served; repeatable.",
-            show_default=False,
-        ),
-    ] = None,
+    overrides: OverridesOption = None,
+    rules_data: RulesDataOption = None,
     max_items: Annotated[int, typer.Option(min=1, help="Strings, or pairs, in a request.")] = Limits.items,
     max_length: Annotated[int, typer.Option(min=1, help="Characters of a string.")] = Limits.length,
     timeout: Annotated[float, typer.Option(min=0.1, help="Seconds that a request may take.")] = Limits.timeout,
-    max_connections: Annotated[
-        int, typer.Option(min=1, help="Connections; beyond it, the slowest one makes room.")
-    ] = Limits.connections,
-    head_timeout: Annotated[
-        float, typer.Option(min=0.1, help="Seconds in which the head of a request must have come.")
-    ] = Limits.head_timeout,
-    body_timeout: Annotated[
-        float,
-        typer.Option(min=0.1, help="Seconds in which the body must have come, and in which an answer must be read."),
-    ] = Limits.body_timeout,
-    threads: Annotated[
-        int, typer.Option(min=1, help="Threads that compute; on a CPU more than one rarely helps.")
-    ] = Limits.threads,
+    max_connections: MaxConnectionsOption = Limits.connections,
+    head_timeout: HeadTimeoutOption = Limits.head_timeout,
+    body_timeout: BodyTimeoutOption = Limits.body_timeout,
+    threads: ThreadsOption = Limits.threads,
 ) -> None:
     """Serve models: a page to try them, a JSON API below /api, its description at /openapi.json.
 
