@@ -22,7 +22,7 @@ CHECKED = [
     and path.parent not in [KERNELS / name for name in COMPILED]
     and re.search(r"jaxtyping|nsed\.types", path.read_text(encoding="utf-8"))
 ]
-"""Modules with shapes in signatures; a check of every call of the others would take half the time of a training."""
+"""Modules with shapes in signatures; the plain types of the others are for mypy."""
 collect_ignore_glob = [str(KERNELS / name / "*") for name in COMPILED if find_spec(name) is None]
 install_import_hook(CHECKED, "beartype.beartype")
 
