@@ -1,6 +1,7 @@
 """Peers behind extras: other people's programs, asked with our verbs; what is missing is said."""
 
 import logging
+import re
 
 import pytest
 from typer.testing import CliRunner
@@ -34,6 +35,14 @@ def concept_pairs():
     rows = [row for de, nl, it in CONCEPTS.values() for row in ((de, nl, True), (de, it, False))]
     sources, targets, labels = map(list, zip(*rows, strict=True))
     return Pairs(sources, targets, labels, ["de"] * len(rows), ["nl", "it"] * len(CONCEPTS))
+
+
+@pytest.mark.parametrize("mark", ["NULL", "Ø", "?"])
+def test_a_mark_of_a_missing_form_is_named_and_no_traceback(mark):
+    pytest.importorskip("lingpy")
+    model = Sca.fit(concept_pairs(), config=ScaConfig(**SOUNDS))
+    with pytest.raises(ArgumentError, match=rf"words: got 'h a n t' and '{re.escape(mark)}', .* has an empty cell"):
+        model.score([("h a n t", "h a n d"), ("h a n t", mark)])
 
 
 def test_sca_compares_classes_of_sounds(tmp_path):

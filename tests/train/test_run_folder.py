@@ -70,6 +70,26 @@ def test_two_trainings_into_one_folder_are_refused_with_who_has_it(tmp_path):
     assert not (tmp_path / "training.lock").exists()
 
 
+def test_a_training_killed_before_its_first_checkpoint_is_not_resumed_with_other_pairs(tmp_path):
+    """It was: the other pairs were learned without a word, and took the place of the training."""
+
+    class KilledError(BaseException):
+        """As if the process ended."""
+
+    def kill(_):
+        raise KilledError
+
+    pairs = transduction_pairs(40, seed=1)
+    settings = {"encoder__dim": 8, "train__steps": 4, "train__batch_pairs": 8}
+    with pytest.raises(KilledError):
+        nsed.Transducer.fit(pairs, folder=tmp_path, on_step=kill, **settings)
+    assert (tmp_path / "run.json").exists()
+    assert not list((tmp_path / "checkpoint").iterdir())
+    with pytest.raises(ModelFileError, match="was begun with other pairs: name those, or --overwrite it"):
+        nsed.Transducer.fit(transduction_pairs(40, seed=2), folder=tmp_path, **settings)
+    nsed.Transducer.fit(pairs, folder=tmp_path, **settings)
+
+
 def test_two_threads_cannot_train_into_one_folder(tmp_path):
     run = loggers.RunFolder(tmp_path)
     with run.lock(), run.lock(), ThreadPoolExecutor(1) as pool:  # who has it may take it again

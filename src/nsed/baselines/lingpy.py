@@ -90,9 +90,16 @@ class Sca(Similarity):
     def _distances(self, rows: list[tuple[Sounds, Sounds]]) -> list[float]:
         assert isinstance(self.config, ScaConfig)
         pairwise = lingpy_module("align.pairwise")
-        with quietly():
-            aligned = pairwise.Pairwise([(list(one), list(other)) for one, other in rows])
-            aligned.align(distance=True, mode=self.config.mode, gop=self.config.gap)
+        try:
+            with quietly():
+                aligned = pairwise.Pairwise([(list(one), list(other)) for one, other in rows])
+                aligned.align(distance=True, mode=self.config.mode, gop=self.config.gap)
+        except ValueError as error:
+            if len(rows) > 1:  # which of them it is
+                return [distance for row in rows for distance in self._distances([row])]
+            got = " and ".join(repr(" ".join(word)) for word in rows[0])
+            expected = "words of sounds that LingPy knows; a form that is missing has an empty cell, or no row"
+            raise ArgumentError("words", got=got, expected=expected, advice=f"LingPy says: {error}.") from None
         return [float(distance) for _, _, distance in aligned.alignments]
 
 

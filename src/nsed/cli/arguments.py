@@ -98,7 +98,7 @@ def open_output(path: Path | None) -> Iterator[TextIO]:
         yield sys.stdout
         return
     if path.suffix.lower() in BINARY:
-        expected = "the name of a text file: this output is no table that Parquet or Arrow could hold"
+        expected = "the name of a text file: this command writes text only"
         raise ArgumentError("--output", got=path, expected=expected)
     with replacing(path) as beside, beside.open("w", encoding="utf-8", errors="backslashreplace") as stream:
         yield stream

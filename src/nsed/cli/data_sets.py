@@ -92,7 +92,7 @@ def write_parts(folder: Path, splits: Splits, symbols: tuple[SymbolKind, SymbolK
     sides = zip(("source", "target"), symbols, strict=True)
     options = [f"--{side}-symbols {kind}" for side, kind in sides if kind != "graphemes"]
     if options:
-        err.print(f"to train on them: {' '.join(options)}")
+        err.print(f"to train on them: {' '.join(options)}; of cognates rather letters, see docs/cognate-sets.md")
 
 
 def pair_table(pairs: Pairs) -> Table:

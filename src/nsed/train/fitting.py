@@ -70,7 +70,9 @@ def run_training(
         trainer.run()
         return trainer
     if run is not None:
-        run.begin(config, _facts(task, config, data, identity))
+        facts = _facts(task, config, data, identity)
+        run.check_data(facts["sha256"])
+        run.begin(config, facts)
         on_validation = _all_of(
             run.keep_curves(trainer.validations), LOGGERS[config.train.logger](run.path), on_validation
         )

@@ -148,11 +148,24 @@ class RunFolder:
         """Prepare a new training in the place of an unfinished one; a model stays until there is a new one."""
         try:
             self.discard_checkpoint()
-            (self.path / SETTINGS).unlink(missing_ok=True)
+            for name in (SETTINGS, FACTS):
+                (self.path / name).unlink(missing_ok=True)
             self.checkpoint.mkdir(parents=True, exist_ok=True)
             self.write_settings(settings)
         except OSError as error:
             raise self._unusable(error) from None
+
+    def check_data(self, hashes: Mapping[str, str]) -> None:
+        """Check that an unfinished training without a checkpoint was begun with these data. Raises `ModelFileError`."""
+        if not self.is_unfinished or (self.checkpoint / DESCRIPTION).exists() or not (self.path / FACTS).exists():
+            return
+        try:
+            begun = json.loads((self.path / FACTS).read_text(encoding="utf-8"))["sha256"]
+        except (ValueError, KeyError, TypeError):  # a damaged file tells nothing
+            return
+        if begun != dict(hashes):
+            message = "the unfinished training here was begun with other pairs: name those, or --overwrite it"
+            raise ModelFileError(self.path, message)
 
     def begin(self, settings: Config, facts: Mapping[str, Any]) -> None:
         """Write settings and provenance: what is going to be done."""
