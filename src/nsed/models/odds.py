@@ -117,7 +117,34 @@ def odds_of(table: OperationTable) -> Odds:
     delete, insert = table.delete.log() - source, table.insert.log() - target
     substitute = table.substitute.log() - source[:, None] - target
     bias = no_insert.log() + no_delete.log() - table.end.log()
-    return Odds(*(part.nan_to_num(0.0, 0.0, 0.0) for part in (delete, insert, substitute)), bias)
+    return Odds(*(part.nan_to_num(0.0, 0.0, 0.0) for part in (delete, insert, substitute, bias)))
+
+
+class PlaceFactors(nn.Module):
+    """Factors of place: per side a factor on the log-odds, and what is added to those of gaps and of substitutions."""
+
+    def __init__(self, sides: int) -> None:
+        super().__init__()
+        self.factor, self.gap, self.substitute = (nn.Parameter(torch.zeros(sides, len(PLACES))) for _ in range(3))
+
+    def forward(
+        self,
+        batch: PairBatch,
+        delete: Float[Tensor, "batch n"],
+        insert: Float[Tensor, "batch m"],
+        substitute: Float[Tensor, "batch n m"],
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """Log-odds of the operations on the symbols of pairs, by the places of these."""
+        places = places_of(batch.source, batch.source_lengths), places_of(batch.target, batch.target_lengths)
+        factor, gap, pair = (
+            [_chosen(side, place) for side, place in zip(values.to(delete).expand(2, -1), places, strict=True)]
+            for values in (self.factor.exp(), self.gap, self.substitute)
+        )
+        return (
+            factor[0] * delete + gap[0],
+            factor[1] * insert + gap[1],
+            factor[0][:, :, None] * factor[1][:, None] * substitute + pair[0][:, :, None] + pair[1][:, None],
+        )
 
 
 class OddsNetwork(nn.Module):
@@ -135,13 +162,12 @@ class OddsNetwork(nn.Module):
         self, *, sources: int, targets: int, symmetric: bool, place: bool, length: bool, languages: int
     ) -> None:
         super().__init__()
-        self.symmetric, sides = symmetric, 1 if symmetric else 2
+        self.symmetric = symmetric
         for name, size in Odds((sources,), (targets,), (sources, targets), ())._asdict().items():  # type: ignore[arg-type]  # sizes
             self.register_buffer(f"start_{name}", torch.zeros(size))
             self.register_parameter(name, nn.Parameter(torch.zeros(size)))
         self.scale = nn.Parameter(torch.zeros(()))
-        for name in ("place_factor", "place_gap", "place_substitute"):
-            self.register_parameter(name, nn.Parameter(torch.zeros(sides, len(PLACES))) if place else None)
+        self.place = PlaceFactors(1 if symmetric else 2) if place else None
         self.length = nn.Parameter(torch.zeros(len(LENGTHS))) if length else None
         self.languages = nn.Embedding(languages, LANGUAGE_SIZE) if languages else None
         if self.languages is not None:
@@ -174,37 +200,23 @@ class OddsNetwork(nn.Module):
         numbers = batch.source[:, :, None] * odds.substitute.shape[1] + batch.target[:, None, :]
         delete, insert = _chosen(odds.delete, batch.source), _chosen(odds.insert, batch.target)
         substitute = _chosen(odds.substitute.flatten(), numbers)
-        if self.place_factor is not None:
-            places = places_of(batch.source, batch.source_lengths), places_of(batch.target, batch.target_lengths)
-            of_source, of_target = self._of_place(self.place_factor.exp(), places, odds)
-            delete, insert = of_source * delete, of_target * insert
-            substitute = of_source[:, :, None] * of_target[:, None] * substitute
-            of_source, of_target = self._of_place(self.place_gap, places, odds)
-            delete, insert = delete + of_source, insert + of_target
-            of_source, of_target = self._of_place(self.place_substitute, places, odds)
-            substitute = substitute + of_source[:, :, None] + of_target[:, None]
+        if self.place is not None:
+            delete, insert, substitute = self.place(batch, delete, insert, substitute)
         padded = functional.pad(substitute, (1, 0, 1, 0))
         delete, insert = functional.pad(delete, (1, 0))[:, :, None], functional.pad(insert, (1, 0))[:, None]
         return Arcs(delete.expand_as(padded), insert.expand_as(padded), padded)
-
-    def _of_place(
-        self, values: Float[Tensor, "sides places"], places: tuple[Tensor, Tensor], odds: Odds
-    ) -> tuple[Tensor, Tensor]:
-        """Values at the places of both strings; of a symmetric table both sides have the same."""
-        both = values.to(odds.bias).expand(2, -1)
-        return _chosen(both[0], places[0]), _chosen(both[1], places[1])
 
     def _of_lengths(self, batch: PairBatch, like: Tensor) -> PerPair:
         n, m = (length.to(like) for length in batch.lengths)
         if self.length is None:
             return torch.zeros_like(n)
         features = torch.stack([(n + m) / 10, (n - m).abs(), (n + m).clamp(min=1).log()], 1)
-        return features @ self.length.to(like)
+        return (features * self.length.to(like)).sum(1)
 
     def _of_languages(self, batch: PairBatch, like: Tensor) -> PerPair:
         if self.languages is None:
             return torch.zeros_like(batch.source_lengths, dtype=like.dtype)
-        vectors = self.languages(batch.languages).to(like)
+        vectors: Tensor = self.languages(batch.languages).to(like)
         return (vectors[:, 0] * vectors[:, 1]).sum(1)
 
 
@@ -258,7 +270,8 @@ class PairOdds(NamedTuple):
     @property
     def scores(self) -> np.ndarray:
         """Log-odds."""
-        return self.scale * self.log_probs + self.biases
+        scores: np.ndarray = self.scale * self.log_probs + self.biases
+        return scores
 
 
 def odds_lattices(
