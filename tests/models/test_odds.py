@@ -170,10 +170,19 @@ def test_languages_move_the_bias():
     assert np.isfinite(made.score(pairs)).all()
 
 
-@pytest.mark.parametrize("labels", [None, [1, 1, 1]], ids=["no labels", "one kind"])
-def test_pairs_without_labels_of_both_kinds_are_refused_with_what_to_give(labels):
-    with pytest.raises(ArgumentError, match="labels 1 and 0"):
-        OddsMatcher.fit([("A", "a"), ("B", "b"), ("C", "c")], labels)
+def test_pairs_without_labels_of_both_kinds_are_refused_with_what_to_do():
+    pairs = [("A", "a"), ("B", "b"), ("C", "c")]
+    with pytest.raises(ArgumentError, match=r"no labels.*labels 1 and 0.*edit-distance"):
+        OddsMatcher.fit(pairs)
+    with pytest.raises(ArgumentError, match=r"only labels 1.*labels 1 and 0"):
+        OddsMatcher.fit(pairs, [1, 1, 1])
+
+
+def test_few_held_out_pairs_leave_the_log_odds_as_trained_and_a_usable_threshold():
+    pairs, held_out = matching_pairs(200, seed=1), matching_pairs(300, seed=2)
+    made = OddsMatcher.fit(pairs, **QUICK)
+    assert made.calibration == (1.0, 0.0, "score")
+    assert (made.match(held_out) == np.array(held_out.labels, dtype=bool)).mean() > 0.85
 
 
 def test_an_unnamed_training_setting_keeps_the_default_of_odds():

@@ -12,8 +12,9 @@ from torch.nn import functional
 
 from nsed.capabilities import Capability
 from nsed.config import bounded
-from nsed.errors import NotExplainableError
+from nsed.errors import ArgumentError, NotExplainableError
 from nsed.evaluate.calibration import Form
+from nsed.evaluate.matching import tuned_threshold
 from nsed.evaluate.ranking import average_precision
 from nsed.explain.decision import Decision
 from nsed.explain.explanation import Explanation, ExplanationSummary
@@ -45,7 +46,7 @@ LENGTHS = ("n + m", "|n - m|", "log(n + m)")
 LANGUAGE_SIZE = 8
 """Size of the vectors of languages."""
 CALIBRATED_FROM = 30
-"""Held-out pairs of each label from which on the log-odds are calibrated; of fewer they stay as trained."""
+"""Validation pairs of each label from which on threshold and calibration are tuned on these alone."""
 SCORE: Form = "score"
 """Form of calibrations: scores are log-odds already."""
 
@@ -380,6 +381,14 @@ class OddsMatcher(PairModel, LatticeModel):
         return pair_odds(self.network, self.encoded(pairs), self.device, on_batch=on_batch)
 
     @classmethod
+    def _split(cls, pairs: Pairs, validation: PairsLike | None, *, seed: int) -> tuple[Pairs, Pairs]:
+        if pairs.labels is None:
+            expected = "pairs that match and pairs that do not, with labels 1 and 0"
+            advice = "From pairs that all match, an edit distance learns: --model edit-distance, LearnableEditDistance."
+            raise ArgumentError("labels", got="no labels", expected=expected, advice=advice)
+        return super()._split(pairs, validation, seed=seed)
+
+    @classmethod
     def _untrained(cls, pairs: Pairs, config: Any) -> "OddsMatcher":
         tokenizers, languages = cls._alphabets(pairs, config)
         torch.manual_seed(config.train.seed)
@@ -436,14 +445,17 @@ class OddsMatcher(PairModel, LatticeModel):
 
 
 def tuned_criterion(task: OddsTask) -> Criterion:
-    """Tuned criterion: the threshold with the best F1; log-odds stay as trained where few pairs could calibrate them.
+    """Tuned criterion: the threshold with the best F1, and calibrated probabilities, of the validation pairs.
 
-    Of few pairs Platt scaling knows no certainty: identical words would be as doubtful as the pairs are few.
+    Where these are few, the threshold is that of all pairs, and the log-odds stay as trained: few pairs have many best
+    thresholds, and Platt scaling makes identical words as doubtful as the pairs are few.
     """
-    labels = task.validation.labels
-    criterion = Criterion.tuned(task.validation_scores(), labels, form=SCORE)
-    few = min(labels.sum(), (~labels).sum()) < CALIBRATED_FROM
-    return criterion._replace(calibration=UNCALIBRATED) if few else criterion
+    scores, labels = task.validation_scores(), task.validation.labels
+    if min(labels.sum(), (~labels).sum()) >= CALIBRATED_FROM:
+        return Criterion.tuned(scores, labels, form=SCORE)
+    seen = pair_odds(task.network, task.training, task.device).scores
+    together = np.concatenate([scores, seen]), np.concatenate([labels, task.training.labels])
+    return Criterion(tuned_threshold(*together), UNCALIBRATED)
 
 
 def _table_by_em(positive: Pairs, tokenizers: Tokenizers, config: OddsConfig) -> OperationTable:
