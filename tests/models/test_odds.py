@@ -11,10 +11,11 @@ import torch
 import nsed
 from nsed.capabilities import Capability, can
 from nsed.datasets.rule_language import matching_pairs
-from nsed.errors import ArgumentError, NotExplainableError, UnknownSymbolWarning
+from nsed.errors import ArgumentError, NotExplainableError, TooLongError, UnknownSymbolWarning
 from nsed.evaluate import average_precision, matching_score
 from nsed.models.edit_distance import LearnableEditDistance
 from nsed.models.odds import PLACES, OddsMatcher, places_of
+from support.commands import run, with_settings
 
 QUICK = {"train__steps": 20, "train__validate_every": 10, "train__device": "cpu"}
 HARD = [("", ""), ("", "ab"), ("CAB", ""), ("ABCABC", "bcabc"), ("A", "c"), ("BAAC", "ac")]
@@ -188,6 +189,50 @@ def test_few_held_out_pairs_leave_the_log_odds_as_trained_and_a_usable_threshold
 def test_an_unnamed_training_setting_keeps_the_default_of_odds():
     made = OddsMatcher.fit(matching_pairs(60), train__steps=1, train__device="cpu")
     assert (made.config.train.learning_rate, made.config.train.steps) == (0.02, 1)
+
+
+def written(pairs, path):
+    path.write_text("".join(f"{s}\t{t}\t{int(label)}\n" for (s, t), label in zip(pairs, pairs.labels, strict=True)))
+    return path
+
+
+def test_the_command_line_trains_matches_and_explains_it(tmp_path):
+    data = written(matching_pairs(100, seed=1), tmp_path / "pairs.tsv")
+    settings = with_settings("train.steps=10", "train.validate_every=5", "train.device=cpu")
+    run("train", data, tmp_path / "m", "--model", "odds", *settings)
+    made = nsed.load(tmp_path / "m")
+    assert (made.kind, made.record["steps"]) == ("odds", 10)
+    assert "probability" in run("match", tmp_path / "m", data)
+
+
+def test_a_pair_with_too_large_a_table_is_named_by_its_row_before_any_work(tmp_path):
+    pairs = nsed.Pairs(["A", "B", "A" * 3000, "C"] * 2, ["a", "b", "a" * 3000, "c"] * 2, [1, 0, 1, 0] * 2)
+    with pytest.raises(TooLongError, match=r"3,000 x 3,000 symbols in row 3"):
+        OddsMatcher.fit(pairs, validation=matching_pairs(20))
+
+
+def test_verbs_keep_no_gradient(model):
+    model.network.requires_grad_(True)
+    try:
+        assert isinstance(model.score(HARD), np.ndarray)
+        assert not next(iter(model.lattices(nsed.Pairs.of(HARD))))[1].log_prob.requires_grad
+        assert model.explain("CAB", "cab").decision.match
+    finally:
+        model.network.requires_grad_(False)
+
+
+@pytest.mark.slow
+def test_an_interrupted_training_goes_on_to_the_same_weights(tmp_path):
+    def interrupt(validation):
+        if validation.step == 20:
+            raise KeyboardInterrupt
+
+    pairs, settings = matching_pairs(200, seed=1), {"train__steps": 40, "train__validate_every": 10}
+    whole = OddsMatcher.fit(pairs, train__device="cpu", **settings)
+    with pytest.raises(KeyboardInterrupt):
+        OddsMatcher.fit(pairs, folder=tmp_path, on_validation=interrupt, train__device="cpu", **settings)
+    resumed = OddsMatcher.fit(pairs, folder=tmp_path, train__device="cpu", **settings)
+    assert (resumed.score(pairs) == whole.score(pairs)).all()
 
 
 @pytest.mark.slow

@@ -22,7 +22,7 @@ from nsed.explain.rule_table import RuleTable
 from nsed.lattice import Arcs, EditLattice
 from nsed.models.base import checked_scores
 from nsed.models.decisions import UNCALIBRATED, Criterion
-from nsed.models.edit_distance import EditDistanceConfig, LearnableEditDistance
+from nsed.models.edit_distance import EditDistanceConfig, LearnableEditDistance, quiet_about_symbols
 from nsed.models.lattice_model import LATTICE_VERBS, LatticeModel
 from nsed.models.pair_model import LabelledConfig, LabelledTask, PairModel
 from nsed.models.settings import resolve_settings
@@ -468,8 +468,14 @@ def _table_by_em(positive: Pairs, tokenizers: Tokenizers, config: OddsConfig) ->
         **_alphabet_settings(config),
     )
     even = OperationTable.uniform(*tokenizers.vocabularies.values(), unknown=config.min_count > 1)
-    start = LearnableEditDistance(even, tokenizers, settings).restarted(positive)
-    return LearnableEditDistance.fit(positive, config=settings, start=start).table
+    with quiet_about_symbols():  # rare ones, which the training itself tells of
+        source, target = tokenizers.encode(positive)
+        cells = (source.lengths + 1) * (target.lengths + 1)
+        positive = positive.chosen(np.flatnonzero(cells <= config.train.max_cells).tolist())  # `fit` names the others
+        if not len(positive):
+            return even
+        start = LearnableEditDistance(even, tokenizers, settings).restarted(positive)
+        return LearnableEditDistance.fit(positive, config=settings, start=start).table
 
 
 def _alphabet_settings(config: AlphabetConfig) -> dict[str, Any]:
