@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from nsed.lattice import EditLattice
     from nsed.models.edit_distance import EditDistanceConfig, LearnableEditDistance
     from nsed.models.matcher import Matcher, MatcherConfig
+    from nsed.models.odds import OddsConfig, OddsMatcher
     from nsed.models.persistence import load
     from nsed.models.transducer import Transducer, TransducerConfig
     from nsed.models.transduction import Overrides
@@ -37,6 +38,8 @@ __all__ = [
     "Matcher",
     "MatcherConfig",
     "NsedError",
+    "OddsConfig",
+    "OddsMatcher",
     "Overrides",
     "PairClassifier",
     "Pairs",
@@ -65,6 +68,8 @@ _HOMES = {
     "Matcher": "nsed.models.matcher",
     "MatcherConfig": "nsed.models.matcher",
     "NsedError": "nsed.errors",
+    "OddsConfig": "nsed.models.odds",
+    "OddsMatcher": "nsed.models.odds",
     "Overrides": "nsed.models.transduction",
     "PairClassifier": "nsed.baselines.classifier",
     "Pairs": "nsed.text",

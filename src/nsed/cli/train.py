@@ -31,7 +31,8 @@ ModelFolder = Annotated[Path | None, typer.Argument(help="Folder for the model."
 ModelKind = Annotated[
     str | None,
     typer.Option(
-        help="edit-distance (a table of operations), transducer, or for labelled pairs matcher. To compare with: "
+        help="edit-distance (a table of operations), transducer, or for labelled pairs odds (a table of "
+        "log-odds, in a minute) or matcher (a network). To compare with: "
         "seq2seq, cross-encoder, stance; lookup, majority, levenshtein, jaro-winkler; sca, lexstat, phonetisaurus. "
         "By default what the settings say, or edit-distance.",
         show_default=False,
@@ -91,7 +92,8 @@ def train(
     """Learn from a file of pairs.
 
     The training saves itself as it goes; after an interruption, a kill too, it goes on with `--resume`. A third column
-    may have labels, 1 or 0: matcher, cross-encoder and stance need them, the others learn from the positive pairs only.
+    may have labels, 1 or 0: odds, matcher, cross-encoder and stance need them, the others learn from the positive pairs
+    only.
     With labels of both kinds, in the file or in that of `--validation`, an edit distance decides too: see `nsed match`.
 
     **Settings to begin with**: of cognates, in any family, those of `configs/cognates-ie/concepts-cnn.yaml`, which

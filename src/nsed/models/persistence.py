@@ -19,6 +19,7 @@ MODEL_KINDS = {
     "lookup": "nsed.baselines.lookup:Lookup",
     "majority": "nsed.baselines.majority:Majority",
     "matcher": "nsed.models.matcher:Matcher",
+    "odds": "nsed.models.odds:OddsMatcher",
     "phonetisaurus": "nsed.baselines.phonetisaurus:Phonetisaurus",
     "sca": "nsed.baselines.lingpy:Sca",
     "seq2seq": "nsed.baselines.seq2seq:Seq2Seq",

@@ -1,0 +1,248 @@
+"""The Matcher in odds form: where it begins, what training adds, and that its answers hang together."""
+
+import math
+import random
+import warnings
+
+import numpy as np
+import pytest
+import torch
+
+import nsed
+from nsed.capabilities import Capability, can
+from nsed.datasets.rule_language import matching_pairs
+from nsed.errors import ArgumentError, NotExplainableError, TooLongError, UnknownSymbolWarning
+from nsed.evaluate import average_precision, matching_score
+from nsed.models.edit_distance import LearnableEditDistance
+from nsed.models.odds import PLACES, OddsMatcher, places_of
+from support.commands import run, with_settings
+
+QUICK = {"train__steps": 20, "train__validate_every": 10, "train__device": "cpu"}
+HARD = [("", ""), ("", "ab"), ("CAB", ""), ("ABCABC", "bcabc"), ("A", "c"), ("BAAC", "ac")]
+
+
+@pytest.fixture(scope="module")
+def model():
+    return OddsMatcher.fit(matching_pairs(300, seed=1), **QUICK)
+
+
+def alike(count, seed):
+    """Labelled words of one alphabet: with a letter changed, or of somebody else."""
+    chosen = random.Random(seed)
+    words = ["".join(chosen.choices("abcdefgh", k=chosen.randint(4, 9))) for _ in range(count)]
+    near = [word[:2] + chosen.choice("abcdefgh") + word[3:] for word in words]
+    targets = [near[row] if row % 2 else near[row - 1] for row in range(count)]
+    return nsed.Pairs(words, targets, [row % 2 for row in range(count)])
+
+
+@pytest.fixture(scope="module")
+def symmetric():
+    return OddsMatcher.fit(alike(400, seed=0), shared_alphabet=True, **QUICK)
+
+
+@pytest.mark.parametrize("alphabets", [("ABC", "abc"), ("abc", "abc")], ids=["apart", "the same"])
+def test_untrained_odds_are_the_relative_scores_of_the_edit_distance(alphabets):
+    chosen = random.Random(0)
+    pairs = [tuple("".join(chosen.choices(side, k=chosen.randint(0, 6))) for side in alphabets) for _ in range(200)]
+    edit_distance = LearnableEditDistance.fit(pairs, relative=True, iterations=8)
+    untrained = OddsMatcher.of_edit_distance(edit_distance, identity=0)
+    others = [*pairs, ("", ""), ("?", "!"), ("?!", "")]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UnknownSymbolWarning)
+        assert untrained.score(others) == pytest.approx(edit_distance.score(others), abs=1e-5)
+
+
+def test_training_begins_at_the_edit_distance_of_its_positive_pairs():
+    pairs = matching_pairs(100, seed=3)
+    edit_distance = LearnableEditDistance.fit(pairs.positives(), relative=True)
+    still = OddsMatcher.fit(pairs, validation=matching_pairs(100, seed=4), identity=0, train__learning_rate=0, **QUICK)
+    assert still.score(pairs) == pytest.approx(edit_distance.score(pairs), abs=1e-5)
+
+
+def test_the_prior_of_identity_is_a_least_value_for_a_symbol_with_itself():
+    edit_distance = LearnableEditDistance.fit([("ab", "ba"), ("a", "b"), ("cb", "ca")])
+    plain, prior = (OddsMatcher.of_edit_distance(edit_distance, identity=least).network.odds() for least in (0, 2.0))
+    changed = (plain.substitute != prior.substitute).nonzero().tolist()
+    assert changed
+    assert all(s == t and prior.substitute[s, t] == 2 for s, t in changed)
+    assert prior.substitute.diagonal()[4:].min() >= 2
+
+
+def test_places_of_short_strings_are_those_nearer_to_an_end():
+    names = [
+        [PLACES[number] for number in row] for row in places_of(torch.zeros(6, 6).long(), torch.arange(1, 7)).tolist()
+    ]
+    assert names[0][:1] == ["initial"]
+    assert names[1][:2] == ["initial", "last"]
+    assert names[2][:3] == ["initial", "second", "last"]
+    assert names[3][:4] == ["initial", "second", "last but one", "last"]
+    assert names[5] == ["initial", "second", "medial", "medial", "last but one", "last"]
+
+
+def test_padding_batches_and_order_change_nothing(model):
+    pairs = [*matching_pairs(60, seed=5), *HARD]
+    together = model.score(pairs)
+    assert together == pytest.approx([model.score([pair])[0] for pair in pairs], abs=1e-10)
+    order = random.Random(1).sample(range(len(pairs)), len(pairs))
+    assert model.score([pairs[row] for row in order]) == pytest.approx(together[order], abs=1e-10)
+
+
+def test_empty_strings_have_log_odds(model):
+    assert np.isfinite(model.score(HARD)).all()
+    assert len(model.score([])) == 0
+    assert model.align("", "").edits == ()
+
+
+def test_unknown_symbols_are_read_with_a_warning_and_no_identity(symmetric):
+    with pytest.warns(UnknownSymbolWarning, match="Ω"):
+        with_unknown = symmetric.score([("abΩc", "abΩc")])
+    assert np.isfinite(with_unknown).all()
+
+
+def test_a_saved_model_answers_bit_for_bit_alike(model, symmetric, tmp_path):
+    for one, pairs in ((model, HARD), (symmetric, [("abc", "abd"), ("gh", "")])):
+        one.save(tmp_path / "model")
+        again = nsed.load(tmp_path / "model")
+        assert isinstance(again, nsed.OddsMatcher)
+        assert (again.score(pairs) == one.score(pairs)).all()
+        assert (again.probability(pairs) == one.probability(pairs)).all()
+        assert (again.criterion, again.config) == (one.criterion, one.config)
+
+
+def test_a_shared_alphabet_makes_scores_symmetric(symmetric):
+    pairs = alike(50, seed=2)
+    assert symmetric.score(pairs) == pytest.approx(symmetric.score(pairs.targets, pairs.sources), abs=1e-9)
+    odds = symmetric.network.odds()
+    assert torch.equal(odds.substitute, odds.substitute.T)
+    assert torch.equal(odds.delete, odds.insert)
+
+
+def test_identical_long_words_match_almost_surely_and_strangers_almost_never(symmetric):
+    assert symmetric.probability([(word, word) for word in ("abcdefgh", "hgfedcba", "aabbcc")]).min() > 0.99
+    assert symmetric.probability([("abcdabcd", "efghhgfe")])[0] < 0.01
+
+
+@pytest.mark.parametrize("pair", HARD)
+def test_contributions_add_up_to_the_log_odds_with_ambiguity_and_bias_alone(model, pair):
+    explanation = model.explain(*pair)
+    parts = explanation.contributions
+    assert math.fsum(part.value for part in parts) == pytest.approx(explanation.total, abs=1e-9)
+    assert {part.name for part in parts if part.edit is None} == {"ambiguity", "threshold"}
+    calibration, score = model.calibration, model.score([pair])[0]
+    assert explanation.total == pytest.approx(calibration.slope * score + calibration.intercept)
+    assert explanation.decision.probability == pytest.approx(model.probability([pair])[0])
+    assert explanation.decision.match == model.match([pair])[0]
+    assert explanation.to_text()
+
+
+def test_summaries_decide_as_the_model_does(model):
+    pairs = matching_pairs(40, seed=6)
+    summaries = model.summarize_all(pairs)
+    assert [one.decision.match for one in summaries] == model.match(pairs).tolist()
+    assert [one.probability for one in summaries] == pytest.approx(model.probability(pairs).tolist())
+    assert [str(one.script) for one in summaries] == [str(script) for script in model.align_all(pairs)]
+
+
+def test_it_says_what_it_can_and_lists_its_log_odds(model):
+    assert can(model, *(set(Capability) - {Capability.TRANSDUCE, Capability.SAMPLE, Capability.FINE_TUNE}))
+    assert len(model.operations()) == 3 + 3 + 9
+    assert {(one.source, one.target) for one in model.operations()[:3]} == {("A", "a"), ("B", "b"), ("C", "c")}
+    assert len(model.links([("CAB", "cab")])[0]) == 3
+    with pytest.raises(NotExplainableError, match="give pairs"):
+        model.own_rules()
+
+
+@pytest.mark.parametrize(("place", "length"), [(False, False), (True, False), (False, True)])
+def test_factors_can_be_left_out(place, length, tmp_path):
+    pairs = matching_pairs(100, seed=4)
+    made = OddsMatcher.fit(pairs, place=place, length=length, **QUICK)
+    names = set(made.network.state_dict())
+    assert ("place.factor" in names, "length" in names) == (place, length)
+    made.save(tmp_path)
+    assert (nsed.load(tmp_path).score(pairs) == made.score(pairs)).all()
+
+
+def test_languages_move_the_bias():
+    pairs = matching_pairs(200, seed=4)
+    sides = {"source_languages": ["x", "y"] * 100, "target_languages": ["x", "z"] * 100}
+    known = nsed.Pairs(pairs.sources, pairs.targets, pairs.labels, **sides)
+    made = OddsMatcher.fit(known, languages=True, **QUICK)
+    assert not np.allclose(made.score(known), made.score(pairs))
+    assert np.isfinite(made.score(pairs)).all()
+
+
+def test_pairs_without_labels_of_both_kinds_are_refused_with_what_to_do():
+    pairs = [("A", "a"), ("B", "b"), ("C", "c")]
+    with pytest.raises(ArgumentError, match=r"no labels.*labels 1 and 0.*edit-distance"):
+        OddsMatcher.fit(pairs)
+    with pytest.raises(ArgumentError, match=r"only labels 1.*labels 1 and 0"):
+        OddsMatcher.fit(pairs, [1, 1, 1])
+
+
+def test_few_held_out_pairs_leave_the_log_odds_as_trained_and_a_usable_threshold():
+    pairs, held_out = matching_pairs(200, seed=1), matching_pairs(300, seed=2)
+    made = OddsMatcher.fit(pairs, **QUICK)
+    assert made.calibration == (1.0, 0.0, "score")
+    assert (made.match(held_out) == np.array(held_out.labels, dtype=bool)).mean() > 0.85
+
+
+def test_an_unnamed_training_setting_keeps_the_default_of_odds():
+    made = OddsMatcher.fit(matching_pairs(60), train__steps=1, train__device="cpu")
+    assert (made.config.train.learning_rate, made.config.train.steps) == (0.02, 1)
+
+
+def written(pairs, path):
+    path.write_text("".join(f"{s}\t{t}\t{int(label)}\n" for (s, t), label in zip(pairs, pairs.labels, strict=True)))
+    return path
+
+
+def test_the_command_line_trains_matches_and_explains_it(tmp_path):
+    data = written(matching_pairs(100, seed=1), tmp_path / "pairs.tsv")
+    settings = with_settings("train.steps=10", "train.validate_every=5", "train.device=cpu")
+    run("train", data, tmp_path / "m", "--model", "odds", *settings)
+    made = nsed.load(tmp_path / "m")
+    assert (made.kind, made.record["steps"]) == ("odds", 10)
+    assert "probability" in run("match", tmp_path / "m", data)
+
+
+def test_a_pair_with_too_large_a_table_is_named_by_its_row_before_any_work(tmp_path):
+    pairs = nsed.Pairs(["A", "B", "A" * 3000, "C"] * 2, ["a", "b", "a" * 3000, "c"] * 2, [1, 0, 1, 0] * 2)
+    with pytest.raises(TooLongError, match=r"3,000 x 3,000 symbols in row 3"):
+        OddsMatcher.fit(pairs, validation=matching_pairs(20))
+
+
+def test_verbs_keep_no_gradient(model):
+    model.network.requires_grad_(True)
+    try:
+        assert isinstance(model.score(HARD), np.ndarray)
+        assert not next(iter(model.lattices(nsed.Pairs.of(HARD))))[1].log_prob.requires_grad
+        assert model.explain("CAB", "cab").decision.match
+    finally:
+        model.network.requires_grad_(False)
+
+
+@pytest.mark.slow
+def test_an_interrupted_training_goes_on_to_the_same_weights(tmp_path):
+    def interrupt(validation):
+        if validation.step == 20:
+            raise KeyboardInterrupt
+
+    pairs, settings = matching_pairs(200, seed=1), {"train__steps": 40, "train__validate_every": 10}
+    whole = OddsMatcher.fit(pairs, train__device="cpu", **settings)
+    with pytest.raises(KeyboardInterrupt):
+        OddsMatcher.fit(pairs, folder=tmp_path, on_validation=interrupt, train__device="cpu", **settings)
+    resumed = OddsMatcher.fit(pairs, folder=tmp_path, train__device="cpu", **settings)
+    assert (resumed.score(pairs) == whole.score(pairs)).all()
+
+
+@pytest.mark.slow
+def test_rule_language_is_told_apart_at_least_as_well_as_by_the_edit_distance():
+    pairs, held_out = matching_pairs(2000, seed=1), matching_pairs(1000, seed=2)
+    labels = np.array(held_out.labels, dtype=bool)
+    models = [LearnableEditDistance.fit(pairs), OddsMatcher.fit(pairs, train__device="cpu")]
+    scores = [one.score(held_out) for one in models]
+    edit_distance, odds = (
+        matching_score(score, labels, one.threshold).f1 for score, one in zip(scores, models, strict=True)
+    )
+    assert odds > edit_distance + 0.02
+    assert average_precision(scores[1], labels) > average_precision(scores[0], labels) + 0.02
