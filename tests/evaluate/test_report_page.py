@@ -70,7 +70,7 @@ def test_hostile_strings_stay_text(name):
 
 
 @settings(max_examples=25, deadline=None)
-@given(st.text(min_size=1, max_size=20))
+@given(st.text(min_size=1, max_size=20).filter(lambda text: text != "a"))  # the script writes a: that would be kept
 def test_any_string_is_shown_and_changes_no_element(name):
     text = to_html(report_of(name))
     page = Page(text)

@@ -14,7 +14,8 @@ from nsed.datasets.rule_language import matching_pairs
 from nsed.errors import ArgumentError, NotExplainableError, TooLongError, UnknownSymbolWarning
 from nsed.evaluate import average_precision, matching_score
 from nsed.models.edit_distance import LearnableEditDistance
-from nsed.models.odds import PLACES, OddsMatcher, places_of
+from nsed.models.odds import OddsMatcher
+from nsed.networks.odds import PLACES, places_of
 from support.commands import run, with_settings
 
 QUICK = {"train__steps": 20, "train__validate_every": 10, "train__device": "cpu"}

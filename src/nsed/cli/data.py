@@ -104,8 +104,7 @@ def cognates(
     **controls.json** beside them has what lookup tables and the Levenshtein distance score without a model; `nsed
     evaluate` shows it beside every score on these files.
     """
-    from nsed.cli.figures import show_caution
-    from nsed.cli.warnings_of_data import cautions_of, write_controls
+    from nsed.cli.figures import cautions_of, show_caution, write_controls
     from nsed.datasets import protocols
 
     given = {"--held-out": held_out, "--hold-out-language": hold_out_language, "--test-list": test_list}

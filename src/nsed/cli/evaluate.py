@@ -72,8 +72,7 @@ def evaluate(
     that needs no other. A model that cannot transduce is measured on pairs without labels by its alignment alone,
     against `--alignments`.
     """
-    from nsed.cli.figures import show_report
-    from nsed.cli.warnings_of_data import cautions_of
+    from nsed.cli.figures import cautions_of, show_report
     from nsed.evaluate.report import NamedModel, Wishes, read_reference, to_html
     from nsed.evaluate.report import evaluate as report_on
     from nsed.text import read_pairs

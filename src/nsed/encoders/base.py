@@ -105,6 +105,32 @@ class Encoder(nn.Module, ABC):
         """Incremental step: the next symbol's contextual vector, and the new state."""
 
 
+class UnigramEncoder(Encoder):
+    """Unigram encoder, the identity: no context, a symbol and its position only, as readable as a table of operations.
+
+    Paper: section 4, the context-free encoder.
+    """
+
+    needs_positions, sees_context = True, False
+
+    def __init__(self, config: EncoderConfig, *, causal: bool) -> None:
+        super().__init__()
+
+    def forward(self, vectors: Vectors, lengths: Lengths, attended: Attended | None = None) -> Vectors:
+        """See `Encoder.forward`."""
+        return vectors
+
+    def begin(self, like: Float[Tensor, "batch dim"]) -> State:
+        """See `Encoder.begin`."""
+        return ()
+
+    def step(
+        self, vector: Float[Tensor, "batch dim"], state: State, attended: Attended | None = None
+    ) -> tuple[Float[Tensor, "batch dim"], State]:
+        """See `Encoder.step`."""
+        return vector, state
+
+
 class AttendingEncoder(Encoder):
     """Encoder with cross-attention: if causal and made with `attends=True`, it also looks at another, fixed string."""
 

@@ -1,10 +1,9 @@
 """Registry of encoders by name. A new one is one file and one line here."""
 
-from nsed.encoders.base import ENCODERS, AttendingEncoder
+from nsed.encoders.base import ENCODERS, AttendingEncoder, UnigramEncoder
 from nsed.encoders.cnn import CnnEncoder
 from nsed.encoders.rnn import RnnEncoder
 from nsed.encoders.transformer import TransformerEncoder
-from nsed.encoders.unigram import UnigramEncoder
 
 ENCODERS.register("unigram", UnigramEncoder)
 ENCODERS.register("cnn", CnnEncoder)

@@ -6,8 +6,6 @@ from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 import torch
-from jaxtyping import Float, Int
-from torch import Tensor, nn
 from torch.nn import functional
 
 from nsed.capabilities import Capability
@@ -19,13 +17,14 @@ from nsed.evaluate.ranking import average_precision
 from nsed.explain.decision import Decision
 from nsed.explain.explanation import Explanation, ExplanationSummary
 from nsed.explain.rule_table import RuleTable
-from nsed.lattice import Arcs, EditLattice
+from nsed.lattice import EditLattice
 from nsed.models.base import checked_scores
 from nsed.models.decisions import UNCALIBRATED, Criterion
 from nsed.models.edit_distance import EditDistanceConfig, LearnableEditDistance, quiet_about_symbols
 from nsed.models.lattice_model import LATTICE_VERBS, LatticeModel
 from nsed.models.pair_model import LabelledConfig, LabelledTask, PairModel
 from nsed.models.settings import resolve_settings
+from nsed.networks.odds import OddsNetwork, odds_of
 from nsed.networks.operation_table import OperationTable
 from nsed.progress import OnBatch, ignore
 from nsed.text import AlphabetConfig, PairBatch, Pairs, Tokenizers, Vocabulary
@@ -37,14 +36,8 @@ from nsed.text.tokenizer import SPECIALS
 from nsed.train.config import TrainConfig
 from nsed.train.task import PairTask
 from nsed.train.trainer import Trainer
-from nsed.types import UNKNOWN, Lengths, PerPair
+from nsed.types import PerPair
 
-PLACES = ("initial", "second", "medial", "last but one", "last")
-"""Classes of places in a string; of a place that is several, the one nearer to an end, and of these the first."""
-LENGTHS = ("n + m", "|n - m|", "log(n + m)")
-"""Length features of a pair, in the bias."""
-LANGUAGE_SIZE = 8
-"""Size of the vectors of languages."""
 CALIBRATED_FROM = 30
 """Validation pairs of each label from which on threshold and calibration are tuned on these alone."""
 SCORE: Form = "score"
@@ -94,150 +87,6 @@ class OddsOperation(NamedTuple):
     source: str
     target: str
     log_odds: float
-
-
-class Odds(NamedTuple):
-    """Log-odds tables of operations on symbols (by their numbers), and the bias of every pair."""
-
-    delete: Float[Tensor, " sources"]
-    insert: Float[Tensor, " targets"]
-    substitute: Float[Tensor, "sources targets"]
-    bias: Float[Tensor, ""]
-
-
-def odds_of(table: OperationTable) -> Odds:
-    """Log-odds of operations, by the table against by chance, in closed form.
-
-    With them, log_prob plus bias is log p(s, t) / (p(s) p(t)), the score of an edit distance with `relative: true`: the
-    margins are products over symbols, and the arcs divide by the factor of each symbol that they consume. Symbols
-    without probability, the special ones but `<unk>`, have 0.
-    """
-    no_insert, no_delete = 1 - table.insert.sum(), 1 - table.delete.sum()
-    source = ((table.delete + table.substitute.sum(1)) / no_insert).log()
-    target = ((table.insert + table.substitute.sum(0)) / no_delete).log()
-    delete, insert = table.delete.log() - source, table.insert.log() - target
-    substitute = table.substitute.log() - source[:, None] - target
-    bias = no_insert.log() + no_delete.log() - table.end.log()
-    return Odds(*(part.nan_to_num(0.0, 0.0, 0.0) for part in (delete, insert, substitute, bias)))
-
-
-class PlaceFactors(nn.Module):
-    """Factors of place: per side a factor on the log-odds, and what is added to those of gaps and of substitutions."""
-
-    def __init__(self, sides: int) -> None:
-        super().__init__()
-        self.factor, self.gap, self.substitute = (nn.Parameter(torch.zeros(sides, len(PLACES))) for _ in range(3))
-
-    def forward(
-        self,
-        batch: PairBatch,
-        delete: Float[Tensor, "batch n"],
-        insert: Float[Tensor, "batch m"],
-        substitute: Float[Tensor, "batch n m"],
-    ) -> tuple[Tensor, Tensor, Tensor]:
-        """Log-odds of the operations on the symbols of pairs, by the places of these."""
-        places = places_of(batch.source, batch.source_lengths), places_of(batch.target, batch.target_lengths)
-        factor, gap, pair = (
-            [_chosen(side, place) for side, place in zip(values.to(delete).expand(2, -1), places, strict=True)]
-            for values in (self.factor.exp(), self.gap, self.substitute)
-        )
-        return (
-            factor[0] * delete + gap[0],
-            factor[1] * insert + gap[1],
-            factor[0][:, :, None] * factor[1][:, None] * substitute + pair[0][:, :, None] + pair[1][:, None],
-        )
-
-
-class OddsNetwork(nn.Module):
-    """Log-odds of operations, the factors on them, and the bias: all that is learned.
-
-    Every parameter is a deviation: with all at zero the log-odds are those of `start`, so weight decay leads there.
-    """
-
-    start_delete: Tensor
-    start_insert: Tensor
-    start_substitute: Tensor
-    start_bias: Tensor
-
-    def __init__(
-        self, *, sources: int, targets: int, symmetric: bool, place: bool, length: bool, languages: int
-    ) -> None:
-        super().__init__()
-        self.symmetric = symmetric
-        for name, size in Odds((sources,), (targets,), (sources, targets), ())._asdict().items():  # type: ignore[arg-type]  # sizes
-            self.register_buffer(f"start_{name}", torch.zeros(size))
-            self.register_parameter(name, nn.Parameter(torch.zeros(size)))
-        self.scale = nn.Parameter(torch.zeros(()))
-        self.place = PlaceFactors(1 if symmetric else 2) if place else None
-        self.length = nn.Parameter(torch.zeros(len(LENGTHS))) if length else None
-        self.languages = nn.Embedding(languages, LANGUAGE_SIZE) if languages else None
-        if self.languages is not None:
-            nn.init.normal_(self.languages.weight, std=0.1)  # of zeros, an inner product has no gradient
-            nn.init.zeros_(self.languages.weight[UNKNOWN])
-
-    def begin(self, odds: Odds) -> None:
-        """Set the log-odds to start from."""
-        for name, part in odds._asdict().items():
-            getattr(self, f"start_{name}").copy_(part)
-
-    def odds(self) -> Odds:
-        """Log-odds of operations without the factors of place; in double precision but for training."""
-        dtype = torch.float32 if self.training else torch.float64
-        own = {name: getattr(self, name).to(dtype) for name in Odds._fields}
-        odds = Odds(**{name: part + getattr(self, f"start_{name}").to(dtype) for name, part in own.items()})
-        if not self.symmetric:
-            return odds
-        gap, substitute = (odds.delete + odds.insert) / 2, (odds.substitute + odds.substitute.T) / 2
-        return Odds(gap, gap, substitute, odds.bias)
-
-    def forward(self, batch: PairBatch) -> tuple[EditLattice, PerPair]:
-        """Lattices of pairs and the bias of each; its log-odds are `scale.exp() * log_prob + bias`."""
-        odds = self.odds()
-        lattice = EditLattice(*self._arcs(odds, batch), *batch.lengths, validate=False)
-        bias = odds.bias + self._of_lengths(batch, odds.bias) + self._of_languages(batch, odds.bias)
-        return lattice, bias
-
-    def _arcs(self, odds: Odds, batch: PairBatch) -> Arcs:
-        numbers = batch.source[:, :, None] * odds.substitute.shape[1] + batch.target[:, None, :]
-        delete, insert = _chosen(odds.delete, batch.source), _chosen(odds.insert, batch.target)
-        substitute = _chosen(odds.substitute.flatten(), numbers)
-        if self.place is not None:
-            delete, insert, substitute = self.place(batch, delete, insert, substitute)
-        padded = functional.pad(substitute, (1, 0, 1, 0))
-        delete, insert = functional.pad(delete, (1, 0))[:, :, None], functional.pad(insert, (1, 0))[:, None]
-        return Arcs(delete.expand_as(padded), insert.expand_as(padded), padded)
-
-    def _of_lengths(self, batch: PairBatch, like: Tensor) -> PerPair:
-        n, m = (length.to(like) for length in batch.lengths)
-        if self.length is None:
-            return torch.zeros_like(n)
-        features = torch.stack([(n + m) / 10, (n - m).abs(), (n + m).clamp(min=1).log()], 1)
-        return (features * self.length.to(like)).sum(1)
-
-    def _of_languages(self, batch: PairBatch, like: Tensor) -> PerPair:
-        if self.languages is None:
-            return torch.zeros_like(batch.source_lengths, dtype=like.dtype)
-        vectors: Tensor = self.languages(batch.languages).to(like)
-        return (vectors[:, 0] * vectors[:, 1]).sum(1)
-
-
-def places_of(symbols: Int[Tensor, "batch length"], lengths: Lengths) -> Int[Tensor, "batch length"]:
-    """Numbers of the classes of places, see `PLACES`.
-
-    >>> places_of(torch.zeros(2, 5).long(), torch.tensor([5, 2])).tolist()
-    [[0, 1, 2, 3, 4], [0, 4, 2, 2, 2]]
-    """
-    place = torch.arange(symbols.shape[1], device=symbols.device).expand_as(symbols)
-    left = lengths[:, None] - 1 - place
-    classes = torch.full_like(place, 2)
-    for number, found in ((3, left == 1), (1, place == 1), (4, left == 0), (0, place == 0)):
-        classes = classes.masked_fill(found & (left >= 0), number)
-    return classes
-
-
-def _chosen(values: Float[Tensor, " kinds"], numbers: Int[Tensor, "..."]) -> Float[Tensor, "..."]:
-    """Values by number; in one dimension, where the gradient is a plain sum."""
-    return values.index_select(0, numbers.flatten()).view(numbers.shape)
 
 
 class OddsTask(LabelledTask):

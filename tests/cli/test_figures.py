@@ -6,7 +6,7 @@ import pytest
 from typer.testing import CliRunner
 
 from nsed.__main__ import app
-from nsed.cli.warnings_of_data import CONTROLS, CONTROLS_FILE, cautions_of
+from nsed.cli.figures import CONTROLS, CONTROLS_FILE, cautions_of
 
 
 def run(*arguments):
