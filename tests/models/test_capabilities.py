@@ -76,7 +76,7 @@ def told(answer):
 
 
 @pytest.mark.parametrize("folder", sorted(GOLDEN.iterdir()), ids=lambda folder: folder.name)
-@pytest.mark.filterwarnings("ignore::UserWarning")
+@pytest.mark.filterwarnings("ignore::UserWarning")  # golden pairs have unknown symbols and cut outputs
 def test_verbs_answer_by_the_same_kernels_and_keep_no_graph_whether_autograd_is_on_or_off(folder, monkeypatch):
     found = []
     for around in (nullcontext(), torch.no_grad()):

@@ -231,7 +231,7 @@ def peak_memory():
 
 def main(what, count, only=None):
     """Try all cases; their number, and that of errors that say what is wrong."""
-    warnings.simplefilter("ignore")
+    warnings.simplefilter("ignore")  # what damaged files make models warn of is not asked here
     signal.signal(signal.SIGALRM, too_slow)
     refused = 0
     with TemporaryDirectory() as name:

@@ -34,8 +34,6 @@ from nsed.text.edit_script import EditKind
 from nsed.text.pairs import PairsLike
 from nsed.text.tokenizer import SPECIALS
 from nsed.train.config import TrainConfig
-from nsed.train.task import PairTask
-from nsed.train.trainer import Trainer
 from nsed.types import PerPair
 
 CALIBRATED_FROM = 30
@@ -279,18 +277,9 @@ class OddsMatcher(PairModel, LatticeModel):
     def _task(self, training: EncodedPairs, validation: EncodedPairs, device: torch.device) -> OddsTask:
         return OddsTask(self.network, self.config, training, validation, device)
 
-    def _finished(self, trainer: Trainer, task: PairTask | None) -> "OddsMatcher":
-        """Model with its threshold tuned on the validation pairs; calibrated where there are enough of each label."""
-        self.network.eval()
-        criterion = tuned_criterion(task) if isinstance(task, OddsTask) else self.criterion
-        return type(self)(
-            self.network,
-            self.tokenizers,
-            self.config,
-            languages=self.languages,
-            criterion=criterion,
-            record=trainer.record,
-        )
+    @staticmethod
+    def _tuned(task: Any) -> Criterion:
+        return tuned_criterion(task)
 
 
 def tuned_criterion(task: OddsTask) -> Criterion:

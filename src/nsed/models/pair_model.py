@@ -123,9 +123,7 @@ class PairModel(NetworkModel, DecidingModel):
     def _finished(self: SomePairModel, trainer: Trainer, task: PairTask | None) -> SomePairModel:
         """Model with threshold and calibration tuned on the validation pairs; without these, as they were."""
         self.network.eval()
-        criterion = self.criterion
-        if isinstance(task, LabelledTask):
-            criterion = Criterion.tuned(task.validation_scores(), task.validation.labels, form=FORM)
+        criterion = self._tuned(task) if isinstance(task, LabelledTask) else self.criterion
         return type(self)(
             self.network,
             self.tokenizers,
@@ -134,6 +132,11 @@ class PairModel(NetworkModel, DecidingModel):
             criterion=criterion,
             record=trainer.record,
         )
+
+    @staticmethod
+    def _tuned(task: Any) -> Criterion:
+        """Tuned criterion: the threshold with the best F1, and calibrated probabilities, of the validation pairs."""
+        return Criterion.tuned(task.validation_scores(), task.validation.labels, form=FORM)
 
     def _identity(self) -> tuple[Vocabulary | None, ...]:
         return (*super()._identity(), self.languages)

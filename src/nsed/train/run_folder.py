@@ -28,7 +28,7 @@ from nsed.train.saved_model import DESCRIPTION, read_description, remove_orphans
 try:
     import fcntl
 except ImportError:  # Windows has no such locks: trainings there are not kept apart
-    fcntl = None  # type: ignore[assignment]
+    fcntl = None  # type: ignore[assignment]  # a module, or nothing
 
 
 def can_draw() -> bool:
