@@ -54,8 +54,8 @@ def materialised_task(task: MatcherTask) -> OtherLoss:
 
 
 def _materialised_loss(network: MatcherNetwork, batch: Batch) -> Tensor:
-    *pairs, labels, _ = batch
-    return published.matcher_loss(network, PairBatch(*pairs), labels).mean()
+    pairs = PairBatch(*batch)
+    return published.matcher_loss(network, pairs, pairs.labels).mean()
 
 
 def peak(task: Task, setting: Setting, *, batch: int) -> int:

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from benchmarks import cell_loop
-from benchmarks.figures import Report, at_least
+from benchmarks.figures import Report
 from benchmarks.published import materialised_scores
 from benchmarks.setting import Setting
 from benchmarks.timing import SLOWER, Run, compare, compared
@@ -26,7 +26,6 @@ OURS_REST, EAGER_REST = "ours, products of symbols given", "materialised, produc
 OURS_DROPPED, EAGER_DROPPED = f"{OURS_REST}, dropout", f"{EAGER_REST}, dropout"
 DROPOUT = 0.1
 """As a Matcher is trained by default."""
-BAR = 40
 
 
 class Way(NamedTuple):
@@ -106,12 +105,12 @@ def measure(setting: Setting) -> Report:
     for same in ((OURS, EAGER, LOOP), (OURS_REST, EAGER_REST)):
         results = [ways[name].run().detach() for name in same]
         torch.testing.assert_close(results, results[:1] * len(results), rtol=1e-4, atol=1e-2)
-    count, bar = setting.pick(cpu=5, cuda=1, quick=1), setting.bar(cpu=at_least(BAR))
+    count = setting.pick(cpu=5, cuda=1, quick=1)
     both_ways = {name: repeated(setting.record(way.both_ways), count) for name, way in ways.items()}
     times = compare(both_ways, setting, rounds=setting.pick(cpu=7, cuda=30, quick=2))
-    figures = compared(times, OURS, {EAGER: (SLOWER, bar), LOOP: (SLOWER, None)}, count=count)
-    figures |= compared(times, OURS_REST, {EAGER_REST: (SLOWER, bar)}, count=count)
-    figures |= compared(times, OURS_DROPPED, {EAGER_DROPPED: (SLOWER, bar)}, count=count)
+    figures = compared(times, OURS, {EAGER: (SLOWER, None), LOOP: (SLOWER, None)}, count=count)
+    figures |= compared(times, OURS_REST, {EAGER_REST: (SLOWER, None)}, count=count)
+    figures |= compared(times, OURS_DROPPED, {EAGER_DROPPED: (SLOWER, None)}, count=count)
     return {"batch": batch, "length": LENGTH, "dim": DIM, "figures": figures}
 
 

@@ -11,7 +11,14 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).parents[1]
-DOCUMENTS = ("README.md", "docs/cognate-sets.md", "docs/results.md", "docs/serve.md", "docs/speed.md")
+DOCUMENTS = (
+    "README.md",
+    "docs/cognate-sets.md",
+    "docs/corrections.md",
+    "docs/results.md",
+    "docs/serve.md",
+    "docs/speed.md",
+)
 MARKED = re.compile(r"<!-- ?([\w./-]+): ?([\w .,/-]+?)( [%kM])? ?-->([\d.]+)<!-- ?end ?-->")
 END = re.compile(r"<!-- ?end ?-->")
 UNITS = {None: 1.0, " %": 100.0, " k": 1e-3, " M": 1e-6}

@@ -14,9 +14,9 @@ from nsed.models.edit_distance import LearnableEditDistance
 from nsed.reproduce.figures import evidence_from, figures
 from nsed.reproduce.grid import CONFIGS, Run, chosen_cells, grid, settings_of
 from nsed.reproduce.measure import alignment_figures, evidence_of, keep_links, score_links
-from nsed.reproduce.records import read_record, read_records, write_record
+from nsed.reproduce.records import read_record, read_records, record_path, write_record
 from nsed.reproduce.render import chosen_attempt, judged, render_tables, share_that_holds, write_page
-from nsed.reproduce.runner import Options, SeededRun, cost, jobs_of, run_job, run_jobs
+from nsed.reproduce.runner import Options, SeededRun, cost, jobs_of, run_job, run_jobs, was_longer
 from nsed.text import Pairs
 
 ROOT = Path(__file__).parents[2]
@@ -79,16 +79,38 @@ def test_tables_are_made_of_records_alone(options):
     folder = Path(options.output)
     cells = chosen_cells(["table1", "table5", "table6"])
     assert read_records(folder) == {}
-    assert "| 78.5 ± 1.0 | · | · | · | not run |" in render_tables(cells, read_records(folder))
+    assert "| 78.5 ± 1.0 | · | · | – | · | not run | · |" in render_tables(cells, read_records(folder))
     for seed, f1 in ((0, 0.8), (1, 0.9)):
-        measured = {"test": {"f1": f1}, "validation": {"f1": f1 / 2}, "training": {"ended": "time"}}
+        measured = {"test": {"f1": f1}, "validation": {"f1": f1 / 2}, "training": {"ended": "time", "seconds": 7}}
         write_record(folder, replace(record, quick=False, seed=seed, **measured))
     shown = render_tables(cells, read_records(folder))
-    assert "| 78.5 ± 1.0 | 85.0 ± 7.1 (n = 2, 2 cut by time) | · | · | better |" in shown
-    assert "| 81.2 ± 1.0 | 42.5 ± 3.5 (n = 2, 2 cut by time) | · | · |" in shown
+    assert "| 78.5 ± 1.0 | 85.0 ± 7.1 (n = 2, 2 cut by time) | to the letter | – | 7 | better | · |" in shown
+    assert "| 81.2 ± 1.0 | 42.5 ± 3.5 (n = 2, 2 cut by time) | to the letter | – | 7 |" in shown
     assert "## Table 5" in shown
     assert "2 records, " in shown
-    assert "; 27 of 28 runs have no record." in shown
+    assert "; 29 of 30 runs have no record." in shown
+
+
+def test_what_is_beyond_the_paper_stands_beside_its_row(options):
+    record = replace(run_job(SeededRun(Run.named("cognates-ie/matcher-unigram"), 0), options), quick=False)
+    folder = Path(options.output)
+    write_record(folder, replace(record, test={"f1": 0.9}))
+    write_record(folder, replace(record, run="cognates-ie@concepts/matcher-unigram~faster", test={"f1": 0.6}))
+    shown = render_tables(chosen_cells(["table1"], only="ours unigram, Indo-European, plain"), read_records(folder))
+    assert "| better | 60.0 |" in shown
+
+
+def test_a_run_that_is_cut_earlier_than_before_does_not_replace_the_longer_one(options):
+    job = SeededRun(Run.named("cognates-ie/matcher-unigram"), 0)
+    record = run_job(job, options)
+    path = record_path(Path(options.output), record.run, record.seed)
+    write_record(path.parent, replace(record, training={**record.training, "ended": "time", "steps": 10_000}))
+    run_job(job, options)
+    assert read_record(path).training["steps"] == record.training["steps"]  # that one was whole
+    longer = replace(record, training={**record.training, "ended": "time", "steps": 10_000})
+    write_record(path.parent, longer)
+    assert was_longer(path, replace(record, training={"ended": "time", "steps": 50}))
+    assert not was_longer(path, replace(record, training={"ended": "time", "steps": 20_000}))
 
 
 def rates(record, run, **figures):
@@ -192,7 +214,9 @@ def test_command_rehearses_from_data_to_record(tmp_path, monkeypatch):
 
 def test_command_lists_and_renders(tmp_path, monkeypatch):
     monkeypatch.chdir(ROOT)
-    listed = run("all", "--list").output
+    listed = run("--list").output
+    assert listed == run("all", "--list").output
+    assert "WHAT: got nothing" in str(run().exception)
     assert len(listed.splitlines()) == len(grid())
     assert "table3: ours RNN, CMUDict, + Int. loss [g2p-cmudict/transducer-rnn+interpretable]" in listed
     assert "cognates-aa@published-fixed/matcher-rnn" in run("all", "--list", "--protocol", "published-fixed").output

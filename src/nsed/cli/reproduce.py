@@ -21,7 +21,10 @@ CONFIGS = Path("configs", "paper")
 
 
 WhatOption = Annotated[
-    list[str], typer.Argument(help="table1 to table7, figure1 to figure5, or all.", show_default=False)
+    list[str] | None,
+    typer.Argument(
+        help="table1 to table7, figure1 to figure5, honest, exact (beside tables 1 and 3), or all.", show_default=False
+    ),
 ]
 ProtocolOption = Annotated[
     str | None, typer.Option(help="Another split of word lists than the paper's, see nsed data cognates.")
@@ -46,7 +49,7 @@ AlignmentsOption = Annotated[
 
 
 def reproduce(
-    what: WhatOption,
+    what: WhatOption = None,
     list_cells: Annotated[bool, typer.Option("--list", help="Name the cells, and do nothing.")] = False,
     only: Annotated[str, typer.Option(help="Only cells with this text in their names, see --list.")] = "",
     protocol: ProtocolOption = None,
@@ -74,7 +77,9 @@ def reproduce(
     from nsed.reproduce.measure import score_links
     from nsed.reproduce.runner import Options, jobs_of
 
-    cells = _read_as(_on_protocol(chosen_cells(what, only=only), protocol), reading)
+    if not what and not list_cells and not render:
+        raise ArgumentError("WHAT", got="nothing", expected="tables and figures to run, say table1; see --list")
+    cells = _read_as(_on_protocol(chosen_cells(what or ["all"], only=only), protocol), reading)
     if not cells:
         raise ArgumentError("--only", got=repr(only), expected="a text that the names of some cells have, see --list")
     if list_cells:
@@ -98,7 +103,8 @@ def _on_protocol(cells: list[TableCell], protocol: str | None) -> list[TableCell
 
 
 def _read_as(cells: list[TableCell], reading: str | None) -> list[TableCell]:
-    return [cell._replace(run=cell.run.read_as(reading)) for cell in cells]
+    """Cells in another reading of the paper's terms; without one, each in its own."""
+    return [cell._replace(run=cell.run.read_as(reading)) for cell in cells] if reading else cells
 
 
 def _run(todo: list[SeededRun], options: Options, *, at_once: int, minutes: float | None, until: float | None) -> None:

@@ -83,26 +83,31 @@ def by_size(found: Found) -> Iterator[tuple[str, str]]:
             number, _, of = cell.column.partition(" ")
             if of == unit and records:
                 error = float(np.mean([record.test["cer"] for record in records]))
-                lines.setdefault(cell.row, []).append((float(number), 100 * error))
+                lines[cell.row] = sorted([*lines.get(cell.row, []), (float(number), 100 * error)])
         if any(len(line) > 1 for line in lines.values()):
             yield unit, chart_svg(Chart(f"Arabic to English, by {unit}", unit, "CER %", lines, logarithmic=True))
 
 
 def by_search(found: Found) -> Iterator[tuple[str, str]]:
-    """Figure 4: CER and WER on validation by beam, and by length normalisation."""
+    """Figure 4: CER and WER on validation by beam, and by length normalisation; without rates above 100 %."""
     for axis, name, title in ((0, "beam", "beam"), (1, "length", "length normalisation, beam 5")):
         for error, rate in ((2, "cer"), (3, "wer")):
-            lines = {cell.row: _slice(records[0].decoding, axis, error) for cell, records in found if records}
+            lines = {cell.row: _slice(_tried(records), axis, error) for cell, records in found}
             lines = {row: points for row, points in lines.items() if points}
             if lines:
-                shown = Chart(f"CMUDict, validation, {rate.upper()} by {title}", title, f"{rate.upper()} %", lines)
+                shown = Chart(f"CMUDict, validation, by {title}", title, f"{rate.upper()} %", lines)
                 yield f"{name}-{rate}", chart_svg(shown)
+
+
+def _tried(records: Sequence[RunRecord]) -> Sequence[Sequence[float]]:
+    """What the first record that has it tells of beams and penalties."""
+    return next((record.decoding for record in records if record.decoding), ())
 
 
 def _slice(decoding: Sequence[Sequence[float]], axis: int, error: int) -> list[Point]:
     """Points along one axis, beam (without a penalty) or penalty (with one beam)."""
     own = [row for row in decoding if (row[0] == BEAM if axis else row[1] == 0)]
-    return sorted((float(row[axis]), 100 * row[error]) for row in own)
+    return sorted((float(row[axis]), 100 * row[error]) for row in own if row[error] <= 1)
 
 
 def curves(found: Found) -> Iterator[tuple[str, str]]:

@@ -3,13 +3,15 @@
 `cells.tsv` is the grid itself, a line per cell. Tables are numbered in the order of the paper's source: 1 cognates, 2
 its ablation, 3 transduction, 4 its ablation, 5 edit scripts, 6 and 7 validation. Rows in parentheses are comments
 there. Figures: 1 the lattice, 2 tables of alpha, 3 error by training pairs and by dimensions, 4 by beam and length
-normalisation, 5 learning curves. `hours` are the paper's, of one training.
+normalisation, 5 learning curves. `hours` are the paper's, of one training. Beyond the paper: `honest` has the rows of
+Table 1 with whole concepts held out, `exact` the Transducers of Table 3 as exact models; rows in brackets are our own.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from importlib import resources
+from math import isnan
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -19,7 +21,10 @@ from nsed.errors import ArgumentError, ConfigError
 from nsed.models.persistence import model_class
 from nsed.text import StringConfig
 
-PLACES = (*(f"table{number}" for number in range(1, 8)), *(f"figure{number}" for number in range(1, 6)))
+TABLES, FIGURES = [tuple(f"{kind}{n}" for n in range(1, last + 1)) for kind, last in (("table", 7), ("figure", 5))]
+BEYOND = ("honest", "exact")
+"""Ours beside the paper's tables: with whole concepts held out, and as exact models."""
+PLACES = (*TABLES, *FIGURES, *BEYOND)
 READINGS = (None, "faster", "patient")
 """How the paper's terms were read, in the order in which it was tried: to the letter, then files of `readings/`."""
 CONFIGS = Path("configs", "paper")
@@ -28,23 +33,26 @@ COMMON = "common"
 VARIANTS: Mapping[str, Mapping[str, Any]] = {
     "interpretable": {"distortion": 0.1, "likelihood": 1.0},
     "attention": {"attention": True},
+    "exact": {"normalisation": "outgoing", "em": 0.0, "next_symbol": 0.0, "likelihood": 1.0},
     "no-match": {"match": 0.0},
     "no-em": {"em": 0.0},
     "no-next-symbol": {"next_symbol": 0.0},
     "no-likelihood": {"likelihood": 0.0},
 }
-"""What differs from the settings of a row: the column "+ Int. loss", and the ablations."""
+"""What differs from the settings of a row: the column "+ Int. loss", the exact form, and the ablations."""
 NUMBERED = {"dim": "encoder.dim"}
 """Variants with a number, `dim=8`, and the setting that it is; `pairs=60` cuts the training pairs instead."""
 
 
 class PaperFigure(NamedTuple):
-    """A mean in percent, and its standard deviation where the paper has one."""
+    """A mean in percent, and its standard deviation where the paper has one; no number beyond the paper."""
 
     mean: float
     deviation: float | None = None
 
     def __str__(self) -> str:
+        if isnan(self.mean):
+            return "–"
         return f"{self.mean:.1f}" + ("" if self.deviation is None else f" ± {self.deviation:.1f}")
 
 
@@ -101,7 +109,7 @@ class TableCell(NamedTuple):
     """A cell of a table: the paper's figures, and where ours come from."""
 
     place: str
-    """`table1` to `table7`, `figure1` to `figure5`."""
+    """One of `PLACES`."""
     row: str
     column: str
     run: Run
@@ -113,6 +121,11 @@ class TableCell(NamedTuple):
     hours: float | None
     """Of one training, as the paper has it."""
     paper: Mapping[str, PaperFigure]
+
+    @property
+    def is_of_the_paper(self) -> bool:
+        """Whether it is printed there: no comment of its source, in parentheses, and no row of ours, in brackets."""
+        return self.row[0] not in "([" and self.place not in BEYOND
 
     @property
     def name(self) -> str:
@@ -140,7 +153,7 @@ def _cell(values: Sequence[str]) -> TableCell:
 def _figure(text: str) -> tuple[str, PaperFigure]:
     name, _, value = text.partition("=")
     mean, _, deviation = value.partition("±")
-    return name, PaperFigure(float(mean), float(deviation) if deviation else None)
+    return name, PaperFigure(float(mean or "nan"), float(deviation) if deviation else None)
 
 
 def chosen_cells(what: Sequence[str], *, only: str = "") -> list[TableCell]:

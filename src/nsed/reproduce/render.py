@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from importlib import resources
-from math import sqrt
+from math import isnan, sqrt
 from pathlib import Path
 from statistics import mean, stdev
 from typing import NamedTuple
@@ -10,7 +10,7 @@ from typing import NamedTuple
 from nsed.config import read_yaml
 from nsed.explain.render.edit_boxes import boxes
 from nsed.reproduce.figures import evidence_from, figures
-from nsed.reproduce.grid import PLACES, READINGS, PaperFigure, TableCell, grid
+from nsed.reproduce.grid import FIGURES, READINGS, PaperFigure, TableCell, grid
 from nsed.reproduce.records import RunRecord
 from nsed.reproduce.runner import TIME
 
@@ -23,10 +23,12 @@ TITLES = {
     "table6": "Table 6: Cognate detection, F1 on validation",
     "table7": "Table 7: Transduction, CER / WER on validation",
 }
+BESIDE = {"table1": ("honest", "concepts held out"), "table3": ("exact", "exact form")}
+"""What stands beside a table: the cells of that place with the same row and column, and their title."""
 COMPARED = ("table1", "table3")
 """Tables whose cells are held against the paper's."""
-EMPTY = "·"
-"""A cell without a record."""
+EMPTY, NONE = "·", "–"
+"""A cell without a record, and one that cannot have any."""
 PAPER_RUNS = 5
 """Trainings of each of the paper's cells."""
 LETTER = "to the letter"
@@ -47,7 +49,7 @@ def cost(cells: Sequence[TableCell], records: Records) -> str:
     done = [record for cell in _by_run(cells) for ours in attempts(cell, records).values() for record in ours]
     hours = sum(record.seconds for record in done) / 3600
     missing = sum(not attempts(cell, records) for cell in _by_run(cells))
-    paper = PAPER_RUNS * sum(cell.hours or 0 for cell in cells if not cell.row.startswith("("))
+    paper = PAPER_RUNS * sum(cell.hours or 0 for cell in cells if cell.is_of_the_paper)
     theirs = f"; the paper's cells with a time took {paper:.0f} hours in {PAPER_RUNS} runs each" if paper else ""
     ours = f"{len(done)} records, {hours:.2f} hours of all runs together"
     return f"{ours}{theirs}; {missing} of {len(runs)} runs have no record.\n"
@@ -76,17 +78,31 @@ def _validated(records: Sequence[RunRecord]) -> float:
 
 
 def render_table(cells: Sequence[TableCell], records: Records) -> str:
-    """A table: a line for each of the paper's cells, its figures, and ours in every reading; chosen ones in bold."""
+    """A table: a line for each cell, the paper's figures, ours in the reading that counts, and in the others."""
     if cells[0].place == "table5":
         return _scripts(cells, records)
-    heads = ["", "", "parameters (M)", "paper", *(reading or LETTER for reading in READINGS)]
-    compared = cells[0].place in COMPARED
-    lines = [f"## {TITLES[cells[0].place]}", "", _line([*heads, "verdict"] if compared else heads)]
-    lines.append(_line(["---"] * (len(heads) + compared)))
+    heads = ["", "", "parameters (M)", "paper", "ours", "read", "other readings", "seconds"]
+    heads += ["verdict", BESIDE[cells[0].place][1]] if cells[0].place in COMPARED else []
+    lines = [f"## {TITLES[cells[0].place]}", "", _line(heads), _line(["---"] * len(heads))]
     for cell in cells:
-        verdict = [judged(cell, records).text] if compared else []
-        lines.append(_line([cell.row, cell.column, _size(cell, records), *_figures(cell, records), *verdict]))
+        ours = [_size(cell, records), *_figures(cell, records), _seconds(cell, records)]
+        ours += [judged(cell, records).text, _beside(cell, records)] if cell.place in COMPARED else []
+        lines.append(_line([cell.row, cell.column, *ours]))
     return "\n".join([*lines, ""])
+
+
+def _seconds(cell: TableCell, records: Records) -> str:
+    """Mean time of a training in the reading that counts."""
+    _, own = chosen_attempt(cell, records)
+    return f"{mean(record.training['seconds'] for record in own):.0f}" if own else EMPTY
+
+
+def _beside(cell: TableCell, records: Records) -> str:
+    """Ours beyond the paper's terms, of the same row and column."""
+    place, _ = BESIDE[cell.place]
+    found = [other for other in grid() if (other.place, other.row, other.column) == (place, cell.row, cell.column)]
+    own = chosen_attempt(found[0], records)[1] if found else ()
+    return NONE if not found else _ours(found[0], own) if own else EMPTY
 
 
 def _line(texts: Sequence[str]) -> str:
@@ -94,16 +110,17 @@ def _line(texts: Sequence[str]) -> str:
 
 
 def _figures(cell: TableCell, records: Records) -> list[str]:
-    found, (best, _) = attempts(cell, records), chosen_attempt(cell, records)
-    ours = {reading: _ours(cell, own) for reading, own in found.items()}
-    if len(found) > 1:
-        ours[best] = f"**{ours[best]}**"
+    """The paper's figures, ours, the reading that counts, and the figures of the other readings."""
+    best, own = chosen_attempt(cell, records)
+    others = [
+        f"{reading} {_ours(cell, found)}" for reading, found in attempts(cell, records).items() if reading != best
+    ]
     paper = " / ".join(map(str, cell.paper.values()))
-    return [paper, *(ours.get(reading or LETTER, EMPTY) for reading in READINGS)]
+    return [paper, _ours(cell, own) if own else EMPTY, best or EMPTY, "; ".join(others) or NONE]
 
 
 def _ours(cell: TableCell, records: Sequence[RunRecord]) -> str:
-    figures = [_shown(cell, records, name) for name in cell.paper]
+    figures = [shown for shown in (_shown(cell, records, name) for name in cell.paper) if shown != EMPTY]
     late = sum(record.training.get("ended") == TIME for record in records)
     notes = [f"n = {len(records)}"] if len(records) > 1 else []
     notes += [f"{late} cut by time"] if late else []
@@ -150,6 +167,8 @@ def judged(cell: TableCell, records: Records) -> Verdict:
     _, own = chosen_attempt(cell, records)
     if not own:
         return Verdict("not run", holds=False)
+    if any(isnan(figure.mean) for figure in cell.paper.values()):
+        return Verdict(NONE, holds=True)
     judgements = [_judged(cell, own, name) for name in cell.paper if name != "align"]
     worst = next((text for text in ("differs", "within", "better") if text in judgements), "")
     return Verdict({"within": "within two deviations"}.get(worst, worst), worst != "differs")
@@ -183,7 +202,7 @@ def _script(cell: TableCell, records: Records) -> str:
 
 def share_that_holds(records: Records) -> tuple[int, int]:
     """How many cells of Tables 1 and 3 hold, of how many; comments of the paper's source do not count."""
-    cells = [cell for cell in grid() if cell.place in COMPARED and not cell.row.startswith("(")]
+    cells = [cell for cell in grid() if cell.place in COMPARED and cell.is_of_the_paper]
     return sum(judged(cell, records).holds for cell in cells), len(cells)
 
 
@@ -191,7 +210,7 @@ def write_page(path: Path, records: Records) -> None:
     """Write the page of all tables and figures, and its pictures into a folder beside it."""
     pictures = path.parent / "images" / path.stem
     pictures.mkdir(parents=True, exist_ok=True)
-    drawn = {place: _pictures(place, records, path, pictures) for place in PLACES if place not in TITLES}
+    drawn = {place: _pictures(place, records, path, pictures) for place in FIGURES}
     tables = {place: render_table([cell for cell in grid() if cell.place == place], records) for place in TITLES}
     holds, of = share_that_holds(records)
     told = {"holds": str(holds), "cells": str(of), "share": f"{100 * holds / of:.0f}", "cost": cost(grid(), records)}
@@ -207,21 +226,39 @@ def _resource(name: str) -> str:
 
 def _pictures(place: str, records: Records, page: Path, folder: Path) -> str:
     """Write the pictures of a figure; the Markdown that shows them."""
-    found = [(cell, chosen_attempt(cell, records)[1]) for cell in grid() if cell.place == place]
-    shown = []
+    found = [(cell, _drawn_from(cell, records)) for cell in grid() if cell.place == place]
+    shown = dict[str, str]()
     for name, svg in figures(place, found).items():
         (folder / f"{name}.svg").write_text(svg + "\n", encoding="utf-8")
-        shown.append(f"![{name}]({(folder / f'{name}.svg').relative_to(page.parent).as_posix()})")
+        shown[name] = f"![{name}]({(folder / f'{name}.svg').relative_to(page.parent).as_posix()})"
     missing = sorted({cell.run.name for cell, own in found if not own})
     note = f"\n\nNot run yet: {len(missing)} of {len({cell.run.name for cell, _ in found})} runs." if missing else ""
-    return "\n".join(shown or ["No record has what this needs yet."]) + note
+    lines = _side_by_side(shown) if place == "figure2" else list(shown.values())
+    return "\n".join(lines or ["No record has what this needs yet."]) + note
+
+
+def _side_by_side(pictures: Mapping[str, str]) -> list[str]:
+    """Figure 2 as a table: a line for each pair, without and with the loss."""
+    names = [name for name in pictures if "-without-" in name]
+    rows = [[pictures[name], pictures.get(name.replace("-without-", "-with-"), EMPTY)] for name in names]
+    return [_line(["without the loss", "with the loss"]), _line(["---"] * 2), *map(_line, rows)]
+
+
+def _drawn_from(cell: TableCell, records: Records) -> Sequence[RunRecord]:
+    """Records of the reading that counts; where what is drawn is of one training, those of the others after them."""
+    best, own = chosen_attempt(cell, records)
+    if cell.part not in ("alphas", "decoding"):
+        return own
+    others = [record for reading, found in attempts(cell, records).items() if reading != best for record in found]
+    return [*own, *others]
 
 
 def _reasons(records: Records) -> str:
     """A line for each cell that differs: the cell, its figures, and why."""
     with resources.as_file(resources.files("nsed.reproduce").joinpath("reasons.yaml")) as path:
         known = read_yaml(path)
-    differing = [cell for cell in grid() if cell.place in COMPARED and not judged(cell, records).holds]
+    compared = [cell for cell in grid() if cell.place in COMPARED and cell.is_of_the_paper]
+    differing = [cell for cell in compared if not judged(cell, records).holds]
     return "\n".join(
         f"- {cell.row}, {cell.column}: {known.get(cell.run.name, 'not explained yet')}." for cell in differing
     )

@@ -91,7 +91,7 @@ def _is_done(path: Path, options: Options) -> bool:
 
 def cost(run: Run) -> int:
     """Rank by time that a run takes, about: small encoders and small data first."""
-    kinds = ("edit-distance", "unigram", "cnn", "deep-cnn", "rnn", "transformer", "cross-encoder")
+    kinds = ("edit-distance", "odds", "unigram", "cnn", "deep-cnn", "rnn", "transformer", "cross-encoder")
     kind = next(place for place, name in reversed(list(enumerate(kinds))) if run.config.endswith(name))
     return 2 * kind + (run.dataset == "g2p-cmudict")
 
@@ -125,8 +125,15 @@ def run_job(job: SeededRun, options: Options, *, deadline: float | None = None) 
     )
     if options.links is not None and job.run.dataset == ALIGNED and not options.quick:
         keep_links(Path(options.links), record, model.links(splits.test))
-    write_record(Path(options.output), record)
+    if not was_longer(record_path(Path(options.output), record.run, record.seed), record):
+        write_record(Path(options.output), record)
     return record
+
+
+def was_longer(path: Path, record: RunRecord) -> bool:
+    """Whether there is a record of the same run with more updates, where this one was cut by time."""
+    cut = record.training["ended"] == TIME and path.exists()
+    return cut and read_record(path).training.get("steps", 0) > record.training["steps"]
 
 
 def count_parameters(model: Any) -> int:
