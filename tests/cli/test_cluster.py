@@ -3,6 +3,7 @@
 import json
 import re
 
+import numpy as np
 import pytest
 from typer.testing import CliRunner
 
@@ -10,7 +11,7 @@ import nsed
 from nsed.__main__ import app
 from nsed.baselines.lingpy import quietly
 from nsed.errors import ArgumentError, DataError, NsedError, UnknownNameError
-from nsed.jobs import LevenshteinControl
+from nsed.jobs import LevenshteinControl, unsupervised
 
 LANGUAGES = ("L1", "L2", "L3", "L4")
 
@@ -263,3 +264,32 @@ def test_help_says_which_settings_suit_a_new_family(command):
     shown = CliRunner().invoke(app, [command, "--help"], env={"COLUMNS": "200"}).stdout
     assert "configs/cognates-ie/concepts-cnn.yaml" in shown
     assert "docs/cognate-sets.md" in shown
+
+
+@pytest.mark.slow
+def test_auto_learns_from_the_list_alone_and_keeps_its_model(tmp_path, monkeypatch):
+    monkeypatch.setitem(unsupervised.SETTINGS, "train__steps", 40)
+    path = tmp_path / "words.tsv"
+    path.write_text("\n".join(_related_words()) + "\n")
+    shown = run("auto", path, "--save", tmp_path / "model", "-o", tmp_path / "sets.tsv").stdout
+    assert "as probable as not" in shown
+    again = run(tmp_path / "model", path, "-o", tmp_path / "again.tsv").stdout
+    assert "as probable as not" in again
+    assert read(tmp_path / "sets.tsv") == read(tmp_path / "again.tsv")
+    together = {(row[1], row[-1]) for row in read(tmp_path / "sets.tsv")[1:] if row[0] != "C"}
+    assert len(together) <= 45  # of 40 concepts: A and B, which are related, are together in nearly all
+
+
+def _related_words():
+    """Forty concepts in two languages that differ by a sound change, and in an unrelated third."""
+    random = np.random.default_rng(0)
+    yield "DOCULECT\tCONCEPT\tTOKENS"
+    for concept in range(40):
+        root, other = (" ".join(random.choice(list(kind)) for kind in ("ptksmnrl", "aiou") * 3) for _ in range(2))
+        for language, form in (("A", root), ("B", root.translate(str.maketrans("ptka", "bdge"))), ("C", other)):
+            yield f"{language}\tc{concept}\t{form}"
+
+
+def test_a_folder_for_a_model_that_nobody_learns(words, tmp_path):
+    with pytest.raises(ArgumentError, match=r"--save: got .*, expected nothing: only auto learns a model"):
+        run("levenshtein", words, "--save", tmp_path / "model")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from enum import StrEnum
+from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NamedTuple
@@ -31,6 +32,8 @@ PROBABLE = 0.5
 """Default threshold, that of `nsed.jobs.similarity`."""
 CONTROLS = ("levenshtein", "sca", "lexstat")
 """Controls: names of `nsed.jobs.CONTROLS`."""
+AUTO = "auto"
+"""Name for a model that is learned from the word list alone."""
 LIKELY = 0.25
 """Cognate share of pairs within a concept, for a first threshold; measured: `results/cluster-thresholds.json`."""
 COLUMN = "CLUSTER"
@@ -48,8 +51,8 @@ class Concepts(StrEnum):
 Scorer = Annotated[
     Path,
     typer.Argument(
-        help=f"Folder of a saved model, or a control, which needs no training: {', '.join(CONTROLS)} (the last two: "
-        "extra cognates).",
+        help=f"{AUTO}: a model is learned from the list alone, without cognate classes. Or the folder of a saved "
+        f"model, or a control, which needs no training: {', '.join(CONTROLS)} (the last two: extra cognates).",
         show_default=False,
     ),
 ]
@@ -82,6 +85,9 @@ ClassesOption = Annotated[
     str | None,
     typer.Option(help="Column of the cognate classes to compare with.", show_default=f"{CLASSES}, if there"),
 ]
+SaveOption = Annotated[
+    Path | None, typer.Option(help=f"Keep the model that {AUTO} learns in this folder.", show_default=False)
+]
 FiguresOption = Annotated[Path | None, typer.Option(help="Write the figures here too, as JSON.", show_default=False)]
 
 
@@ -96,6 +102,7 @@ def cluster(
     classes: ClassesOption = None,
     same_language: Annotated[bool, typer.Option("--same-language", help="Compare words of one language, too.")] = False,
     figures: FiguresOption = None,
+    save: SaveOption = None,
     output: Output = None,
 ) -> None:
     """Put the words of each concept into clusters, cognate sets, and write the list with one more column, CLUSTER.
@@ -108,9 +115,10 @@ def cluster(
     The similarity is the probability that a matcher gives; of other models, that of the pair per token. Where the list
     has cognate classes, B-cubed, pairwise and adjusted Rand figures are shown, too. Clusters are numbered from 1.
 
-    **Without cognate classes to learn from**, begin with the control `sca`. **With classes** for some hundred words per
-    language, train a matcher with the settings of `configs/cognates-ie/concepts-cnn.yaml`, for any family: see
-    docs/cognate-sets.md, which has figures of each.
+    **Without cognate classes to learn from**, use `auto`: it learns which sounds correspond from words of one concept
+    against words of two, in a minute or two for 10,000 words, and never looks at classes. **With classes** for some
+    hundred words per language, train a matcher (`nsed data cognates`, `nsed train`): see docs/cognate-sets.md, which
+    has figures of each.
 
     **To test a model** that was trained with `nsed data cognates --protocol concepts`, use `--concepts test`, with the
     same seed: the threshold is tuned on the validation concepts, and all figures are of test concepts.
@@ -119,7 +127,7 @@ def cluster(
     from nsed.jobs.word_clusters import cluster_compared, known_similarities
 
     CLUSTERERS[method]  # a wrong name is known before anything is read
-    table, scorer_for = _table(word_list), _scorer_for(model)
+    table, scorer_for = _table(word_list), _scorer_for(model, save)
     everything = table.words(_class_column(table, classes), all_classes=False)
     places = _places(everything, concepts, seed)
     words = [everything[place] for place in places]
@@ -181,15 +189,30 @@ class Job(NamedTuple):
             return compared_words(self.scorer, words, same_language=self.same_language, on_batch=bar.advance)
 
 
-def _scorer_for(model: Path) -> Callable[[list[Word]], object]:
-    """Scorer of a word list: of a control, which may learn from its words, or a saved model, the same for any list."""
+def _scorer_for(model: Path, save: Path | None) -> Callable[[list[Word]], object]:
+    """Scorer of a word list: learned from its words, of a control, or a saved model, the same for any list."""
     from nsed import jobs
     from nsed.train.saved_model import DESCRIPTION
 
+    if str(model) == AUTO and not (model / DESCRIPTION).exists():
+        return partial(_learned, save=save)
+    if save is not None:
+        raise ArgumentError("--save", got=str(save), expected=f"nothing: only {AUTO} learns a model")
     if str(model) in CONTROLS and not (model / DESCRIPTION).exists():
         return jobs.CONTROLS[str(model)]
     loaded = load_model(model)
     return lambda words: loaded
+
+
+def _learned(words: list[Word], *, save: Path | None) -> object:
+    """Model that is learned from these words alone, under a progress bar; kept where the user says."""
+    from nsed.jobs.unsupervised import ROUNDS, learn_without_gold
+
+    with progress_bar("learning without classes", ROUNDS) as bar:
+        model = learn_without_gold(words, on_round=lambda *_: bar.advance(1))
+    if save is not None:
+        model.save(save)
+    return model
 
 
 def _table(path: Path) -> WordTable:

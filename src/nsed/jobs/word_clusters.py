@@ -31,7 +31,11 @@ def compared_words(
     Two words of one language are compared only if `same_language` says so: models seldom learn from such pairs.
     """
     rows = compared_pairs(words, same_language=same_language)
-    scores = both_ways(model, pairs_of(words, rows), on_batch=on_batch)
+    return by_concept(words, rows, both_ways(model, pairs_of(words, rows), on_batch=on_batch))
+
+
+def by_concept(words: list[Word], rows: np.ndarray, scores: np.ndarray) -> list[ConceptWords]:
+    """Similarities of the words of each concept, from those of pairs of places."""
     concepts = numbers([word.concept for word in words])
     of_pairs, compared = concepts[rows[:, 0]], []
     for concept in range(int(concepts.max()) + 1):

@@ -1,0 +1,140 @@
+"""Cognates without gold: a Matcher learned from the words of a list alone, their concepts and their languages.
+
+Words of two concepts are cognate by accident at most. So their scores show what pairs that are not cognate score, and
+the scores of pairs within a concept are a mixture of that and of something else: what exceeds it is the probability of
+being cognate (Efron's local false discovery rate). Learning begins with Levenshtein similarities, goes on with a table
+of log-odds of the pairs that are probably cognate against all others, and repeats that with what the table says.
+"""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from nsed.baselines.pair_scorer import Criterion
+from nsed.datasets.protocols import numbers
+from nsed.datasets.splits import pairs_of
+from nsed.datasets.word_list import Word
+from nsed.errors import ArgumentError
+from nsed.jobs.similarity import PROBABLE, LevenshteinControl
+from nsed.jobs.word_clusters import by_concept, cluster_compared, compared_pairs
+from nsed.models.odds import SCORE, OddsMatcher
+from nsed.text import Pairs
+
+ROUNDS, MOST_PAIRS = 2, 20_000
+"""How often the table is learned, and from how many pairs of each kind at most."""
+BINS, OF_A_BIN = 200, 50
+"""Bins of a density of scores at most, and pairs across concepts in one, about."""
+FEWEST = 50
+"""Pairs across concepts at least: fewer show no distribution."""
+
+SETTINGS = {"source_symbols": "letters", "target_symbols": "letters", "shared_alphabet": True}
+"""Settings of the table: a long vowel has its vowel in common with a short one, and no language comes first."""
+
+OnRound = Callable[[int, OddsMatcher], None]
+
+
+def learn_without_gold(
+    words: list[Word],
+    *,
+    rounds: int = ROUNDS,
+    seed: int = 0,
+    on_round: OnRound = lambda number, model: None,
+    **settings: Any,
+) -> OddsMatcher:
+    """Matcher of the words of a list, whose cognate classes are not looked at; settings are those of `OddsMatcher.fit`.
+
+    Its probabilities are those of the mixture; `cluster_words(model, words, threshold=0.5)` makes cognate sets of them.
+    Raises `ArgumentError` where the list has too few concepts or languages to tell cognates from chance.
+    """
+    random = np.random.default_rng(seed)
+    within, across = compared_pairs(words), across_concepts(words, most=5 * MOST_PAIRS, random=random)
+    similarity = LevenshteinControl().probability
+    probable = posterior(*(similarity(_pairs(words, rows)) for rows in (within, across)))
+    for number in range(1, rounds + 1):
+        chosen = _labelled(words, within, across, _together(words, within, probable), random)
+        model = OddsMatcher.fit(chosen, **{**SETTINGS, **settings})
+        scores = [model.score(_pairs(words, rows)) for rows in (within, across)]
+        probable = posterior(*scores)
+        on_round(number, model)
+    model.criterion = Criterion.tuned(scores[0], random.random(len(probable)) < probable, form=SCORE)
+    return model
+
+
+def _together(words: list[Word], rows: np.ndarray, probable: np.ndarray) -> np.ndarray:
+    """Whether two words are in one cluster: what others of their concept say corrects what the pair says."""
+    clusters = cluster_compared(by_concept(words, rows, probable), threshold=PROBABLE, method="average")
+    same: np.ndarray = clusters[rows[:, 0]] == clusters[rows[:, 1]]
+    return same
+
+
+def _labelled(
+    words: list[Word], within: np.ndarray, across: np.ndarray, together: np.ndarray, random: np.random.Generator
+) -> Pairs:
+    """Pairs that are together against the others of their concepts, and against chance, in a random order."""
+    kinds = [random.permutation(rows)[:MOST_PAIRS] for rows in (within[together], within[~together], across)]
+    labels = np.repeat([1, 0, 0], [len(kind) for kind in kinds])
+    order = random.permutation(len(labels))
+    return _pairs(words, np.concatenate(kinds)[order], labels[order])
+
+
+def _pairs(words: list[Word], rows: np.ndarray, labels: np.ndarray | None = None) -> Pairs:
+    """Pairs of words by their places, without languages: a list has too few pairs of each two."""
+    return replace(pairs_of(words, rows, labels), source_languages=None, target_languages=None)
+
+
+def across_concepts(words: list[Word], *, most: int, random: np.random.Generator) -> np.ndarray:
+    """Places of two words of two concepts and two languages, drawn at random, each pair once.
+
+    >>> words = [Word(language, concept, "a", "") for language in "AB" for concept in "xyz"]
+    >>> across_concepts(words, most=9, random=np.random.default_rng(0)).shape[1]
+    2
+    """
+    concepts, languages = (numbers([getattr(word, name) for word in words]) for name in ("concept", "language"))
+    drawn = np.sort(random.integers(len(words), size=(3 * most, 2)), axis=1)
+    one, other = drawn.T
+    apart = drawn[(concepts[one] != concepts[other]) & (languages[one] != languages[other])]
+    unique = np.unique(apart, axis=0)
+    chosen: np.ndarray = random.permutation(unique)[:most]
+    return chosen
+
+
+def posterior(within: np.ndarray, across: np.ndarray) -> np.ndarray:
+    """Probability of each score within concepts of being more than chance, by the scores across concepts.
+
+    p = 1 - share * f_across / f_within, with densities by bins, made to rise with the score; `share`, that of pairs
+    within concepts that are chance, is read off the lower half of the scores across, where there is little else.
+    """
+    if len(across) < FEWEST:
+        got = f"{len(across)} pairs of words of two concepts and two languages"
+        raise ArgumentError("words", got=got, expected=f"at least {FEWEST}, to see what chance looks like")
+    bins = min(BINS, max(len(across) // OF_A_BIN, 2))
+    edges = np.unique(np.quantile(np.concatenate([within, across]), np.linspace(0, 1, bins + 1)))
+    edges = np.array([-np.inf, *edges[1:-1], np.inf])
+    here, chance = (np.histogram(scores, edges)[0] + 0.5 for scores in (within, across))
+    middle = np.quantile(across, 0.5)
+    share = min(1.0, float(np.mean(within <= middle) / np.mean(across <= middle)))
+    rising = isotonic(1 - share * (chance / chance.sum()) / (here / here.sum()), here)
+    return np.asarray(np.clip(rising[np.searchsorted(edges, within, side="right") - 1], 0.0, 1.0))
+
+
+def isotonic(values: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """Isotonic regression: the rising sequence nearest to some values, by pooling adjacent violators.
+
+    >>> isotonic(np.array([0.0, 0.6, 0.2, 1.0]), np.ones(4)).tolist()
+    [0.0, 0.4, 0.4, 1.0]
+    """
+    blocks: list[tuple[float, float, int]] = []
+    for value, weight in zip(values.tolist(), weights.tolist(), strict=True):
+        block = (value, weight, 1)
+        while blocks and blocks[-1][0] > block[0]:
+            block = _pooled(blocks.pop(), block)
+        blocks.append(block)
+    means, _, counts = zip(*blocks, strict=True)
+    return np.repeat(means, counts)
+
+
+def _pooled(one: tuple[float, float, int], other: tuple[float, float, int]) -> tuple[float, float, int]:
+    weight = one[1] + other[1]
+    return (one[0] * one[1] + other[0] * other[1]) / weight, weight, one[2] + other[2]
