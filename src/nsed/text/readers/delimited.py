@@ -86,6 +86,8 @@ def read_line_sources(path: Path, options: ReadOptions) -> Sources:
     """Read sources, one per line; of TSV, which has a tab in its first line or a column that is named, its sources."""
     with open_text(path) as stream:
         lines = [line.rstrip("\r\n") for line in stream]
+    if not any(lines):
+        raise empty_file(path, "sources")
     if options.columns is None and TAB.character not in next(filter(None, lines), ""):
         return Sources(lines)
     return parse_sources(path, tsv_rows(lines), options, TAB)
@@ -134,8 +136,13 @@ def _first_row(path: Path, rows: Iterable[Row], what: str) -> tuple[Row, Iterato
     kept = (row for row in rows if row.cells not in ([], [""]))
     first = next(kept, None)
     if first is None:
-        raise DataError(path, f"the file is empty; expected lines with {what}")
+        raise empty_file(path, what)
     return first, kept
+
+
+def empty_file(path: Path, what: str) -> DataError:
+    """Error for a file, or a standard input, in which there is nothing."""
+    return DataError(path, f"the file is empty; expected lines with {what}")
 
 
 class Layout(NamedTuple):
