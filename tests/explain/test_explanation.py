@@ -79,8 +79,16 @@ def test_contributions_sum_to_the_log_odds_of_random_pairs(matcher):
         assert math.fsum(part.value for part in made.contributions) == pytest.approx(made.total, abs=1e-5)
         assert made.total == pytest.approx(math.log(probability / (1 - probability)), abs=1e-5)
         assert (made.decision.match, made.decision.threshold) == (decided, matcher.threshold)
-        assert [part.name for part in made.contributions[-2:]] == ["ambiguity", "threshold"]
+        assert [part.name for part in made.contributions[-2:]] == ["ambiguity", "offset"]
         assert made.contributions[-2].value >= -1e-5
+
+
+def test_threshold_means_one_thing_in_an_explanation_and_not_three(matcher):
+    made = matcher.explain("BCA", "ca")
+    assert made.to_text().count("threshold") == 1  # the border of the score; as a probability it is "match from"
+    assert "threshold" not in [part.name for part in made.contributions]
+    assert "offset: the constant of the calibration" in made.to_text()
+    assert made.to_svg("waterfall").count("threshold") == 0
 
 
 def test_without_calibration_the_log_odds_are_zero_at_the_threshold(matcher):

@@ -76,7 +76,7 @@ REMAINDERS = {
     "ambiguity": "what all other derivations add to the best one",
     "end": "that the target ends here",
     "certainty": "how little is left for the opposite, -log(1 - alpha)",
-    "threshold": "what a pair must bring to be more likely than not",
+    "offset": "the constant of the calibration, which every pair gets",
 }
 """Remainders: parts of a score that belong to no operation."""
 
@@ -114,7 +114,7 @@ def contributions_to_decision(script: EditScript, score: float, decision: Decisi
     certainty = decision.log_odds - (decision.slope * score + decision.offset)
     if certainty:
         parts.append(Contribution("certainty", certainty))
-    return (*parts, Contribution("threshold", decision.offset))
+    return (*parts, Contribution("offset", decision.offset))
 
 
 def contributions_to_score(script: EditScript, score: float, log_alpha: float) -> tuple[Contribution, ...]:
