@@ -136,7 +136,8 @@ def wilson_interval(share: float, items: int, *, level: float = 0.95) -> Interva
     z = NormalDist().inv_cdf((1 + level) / 2)
     middle, scale = share + z**2 / (2 * items), 1 + z**2 / items
     width = z * sqrt(share * (1 - share) / items + z**2 / (4 * items**2))
-    return Interval(max((middle - width) / scale, 0.0), min((middle + width) / scale, 1.0))
+    low, high = (middle - width) / scale, (middle + width) / scale
+    return Interval(low if share > 0 else 0.0, high if share < 1 else 1.0)
 
 
 def difference_interval(
