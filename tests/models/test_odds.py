@@ -128,7 +128,7 @@ def test_contributions_add_up_to_the_log_odds_with_ambiguity_and_bias_alone(mode
     explanation = model.explain(*pair)
     parts = explanation.contributions
     assert math.fsum(part.value for part in parts) == pytest.approx(explanation.total, abs=1e-9)
-    assert {part.name for part in parts if part.edit is None} == {"ambiguity", "offset"}
+    assert {part.name for part in parts if part.edit is None} == {"ambiguity", "threshold"}
     calibration, score = model.calibration, model.score([pair])[0]
     assert explanation.total == pytest.approx(calibration.slope * score + calibration.intercept)
     assert explanation.decision.probability == pytest.approx(model.probability([pair])[0])

@@ -76,7 +76,7 @@ REMAINDERS = {
     "ambiguity": "what all other derivations add to the best one",
     "end": "that the target ends here",
     "certainty": "how little is left for the opposite, -log(1 - alpha)",
-    "offset": "the constant of the calibration, which every pair gets",
+    "threshold": "the constant of the calibration, which every pair gets",
 }
 """Remainders: parts of a score that belong to no operation."""
 
@@ -87,6 +87,11 @@ class Contribution(NamedTuple):
     name: str
     value: float
     edit: Edit | None = None
+
+    @property
+    def title(self) -> str:
+        """Name as people read it: what has been called `threshold` since version 0.1 is the calibration's offset."""
+        return "offset" if self.edit is None and self.name == "threshold" else self.name
 
     @property
     def kind(self) -> str:
@@ -114,7 +119,7 @@ def contributions_to_decision(script: EditScript, score: float, decision: Decisi
     certainty = decision.log_odds - (decision.slope * score + decision.offset)
     if certainty:
         parts.append(Contribution("certainty", certainty))
-    return (*parts, Contribution("offset", decision.offset))
+    return (*parts, Contribution("threshold", decision.offset))
 
 
 def contributions_to_score(script: EditScript, score: float, log_alpha: float) -> tuple[Contribution, ...]:
