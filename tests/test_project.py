@@ -195,13 +195,19 @@ def test_journeys_end_where_their_pages_say(tmp_path, monkeypatch):
     page = "docs/journeys.md"
     for program in programs_of(page):
         exec(program, {})
-    shown = "".join(map(output_of, commands_of(page)))
+    shown = ""
+    for command in commands_of(page):
+        shown += output_of(command)
+        if command.startswith("review"):  # "correct the column target by hand"
+            fixes = Path("fixes.tsv").read_text(encoding="utf-8")
+            Path("fixes.tsv").write_text(fixes.replace("\tʃ o p e r o\t", "\tʃ ɔ p e r o\t", 1), encoding="utf-8")
     assert re.search(r"^Новиков\tNovikov\t-0\.", shown, flags=re.MULTILINE)
     assert "script          н→N о→o в→v и→i к→k о→o в→v" in shown
     assert re.search(r"^Новиков\tNovikov\t1\t", shown, flags=re.MULTILINE)
     assert re.search(r"^Новиков\tKrylov\t0\t0\.", shown, flags=re.MULTILINE)
     assert float(re.search(r"^WER +([\d.]+)%", shown, flags=re.MULTILINE)[1]) < 5
-    assert re.search(r"^sciopero\tʃ o p e r o\t.*\t1$", shown, flags=re.MULTILINE)
+    assert re.search(r"^sciopero\tʃ ɔ p e r o\t.*\t1$", shown, flags=re.MULTILINE)
+    assert re.search(r"^cagna\tk a ɲ a\t.*\t0$", shown, flags=re.MULTILINE)
     assert len(Path("answers.tsv").read_text(encoding="utf-8").splitlines()) == 4  # a header, and an answer each
 
 

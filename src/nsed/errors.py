@@ -17,6 +17,7 @@ NsedError
 
 UnknownSymbolWarning (UserWarning)     symbols that the vocabulary does not know
 CutOutputWarning (UserWarning)         targets that were cut at the longest length allowed
+HeaderWarning (UserWarning)            a first row that looks like a header, and is read as data
 """
 
 from collections.abc import Sequence
@@ -138,3 +139,7 @@ class UnknownSymbolWarning(UserWarning):
 
 class CutOutputWarning(UserWarning):
     """Targets as long as is allowed: they were probably meant to be longer."""
+
+
+class HeaderWarning(UserWarning):
+    """A first row that looks like a header of other names than the usual ones; it is read as data all the same."""

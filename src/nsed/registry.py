@@ -1,13 +1,29 @@
 """Names for things that users choose by name: backends, models, readers."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Generic, TypeVar
 
-from rapidfuzz import process
+from rapidfuzz import fuzz, process
 
 from nsed.errors import UnknownNameError
 
 T = TypeVar("T")
+
+
+def similar_name(name: object, known: Iterable[str]) -> str | None:
+    """Most similar of the names that there are, if one is similar enough to have been meant.
+
+    >>> similar_name("sac", ["levenshtein", "sca"]), similar_name("my-model", ["levenshtein", "sca"])
+    ('sca', None)
+    """
+    close = process.extractOne(str(name), list(known), scorer=fuzz.ratio, score_cutoff=60)
+    return close[0] if close else None
+
+
+def did_you_mean(name: object, known: Iterable[str]) -> str:
+    """Question whether a similar name was meant; empty where none is similar."""
+    close = similar_name(name, known)
+    return f"Did you mean {close!r}?" if close else ""
 
 
 class Registry(Generic[T]):
@@ -34,9 +50,8 @@ class Registry(Generic[T]):
     def __getitem__(self, name: str) -> T:
         if name in self._entries:
             return self._entries[name]
-        close = process.extractOne(str(name), list(self), score_cutoff=60)
-        advice = f"Did you mean {close[0]!r}?" if close else ""
-        raise UnknownNameError(self.what, got=repr(name), expected=f"one of: {', '.join(self)}", advice=advice)
+        expected = f"one of: {', '.join(self)}"
+        raise UnknownNameError(self.what, got=repr(name), expected=expected, advice=did_you_mean(name, self))
 
     def __iter__(self) -> Iterator[str]:
         return iter(sorted(self._entries))

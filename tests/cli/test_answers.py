@@ -307,3 +307,13 @@ def test_rows_of_text_that_cannot_be_used_are_skipped_and_told_by_their_numbers(
     with pytest.raises(DataError, match="no row can be used: every one was rejected"):
         run("score", model, tmp_path / "pairs.tsv", "--rejects", rejects)
     assert pyarrow.parquet.read_table(rejects)["cells"].to_pylist() == ['["AB", "ab", "x"]']
+
+
+@pytest.mark.parametrize("name", ["empty.txt", "empty.tsv", "empty.csv", "-"])
+@pytest.mark.parametrize("content", ["", "\n\n"])
+def test_transduce_of_a_file_of_0_bytes_is_an_error_that_says_so(name, content, transducer, tmp_path):
+    given = "-" if name == "-" else tmp_path / name
+    if name != "-":
+        given.write_text(content)
+    with pytest.raises(DataError, match=rf"{name}: the file is empty; expected lines with sources"):
+        run("transduce", transducer, given, stdin=content)

@@ -10,6 +10,7 @@ from typer.testing import CliRunner
 import nsed
 from nsed.__main__ import app
 from nsed.baselines.lingpy import quietly
+from nsed.cli.console import warn
 from nsed.errors import ArgumentError, DataError, NsedError, UnknownNameError
 from nsed.jobs import LevenshteinControl, unsupervised
 
@@ -293,3 +294,30 @@ def _related_words():
 def test_a_folder_for_a_model_that_nobody_learns(words, tmp_path):
     with pytest.raises(ArgumentError, match=r"--save: got .*, expected nothing: only auto learns a model"):
         run("levenshtein", words, "--save", tmp_path / "model")
+
+
+@pytest.mark.parametrize(("typed", "meant"), [("sac", "sca"), ("levenstein", "levenshtein"), ("lexstatt", "lexstat")])
+def test_a_control_with_a_typo_is_not_only_a_missing_folder(words, typed, meant):
+    with pytest.raises(UnknownNameError, match=rf"control: got '{typed}', expected one of: .*Did you mean '{meant}'"):
+        run(typed, words)
+
+
+def test_lexstat_on_a_very_short_list_is_warned_of(tmp_path):
+    pytest.importorskip("lingpy")
+    warn.cache_clear()
+    told = run("lexstat", "-", "-o", tmp_path / "sets.tsv", stdin=IPA).stderr
+    assert "Dutch has 1, too few" in told
+    assert "The control sca" in told
+
+
+def test_a_threshold_that_no_two_words_reach_is_warned_of(tmp_path):
+    warn.cache_clear()
+    told = run("levenshtein", "-", "--threshold", 1.5, stdin=IPA).stderr
+    assert re.search(r"threshold 1\.5000: no two words are that similar.*go from 0\.0000 to 1\.0000", told)
+    assert "warning" not in run("levenshtein", "-", "--threshold", 1, stdin=IPA).stderr
+
+
+def test_words_of_class_0_are_not_one_set_of_their_own(tmp_path):
+    rows = [f"{line}\t{number}" for line, number in zip(IPA.splitlines(), ("COGID", 1, 1, 0, 0), strict=True)]
+    told = run("levenshtein", "-", "--threshold", 0.5, stdin="\n".join(rows)).stderr
+    assert re.search(r"classes +1, of 2 words", told)

@@ -135,12 +135,13 @@ def test_intervals_resample_the_concepts_that_a_file_names(matcher, labelled, tm
 
 
 @pytest.mark.parametrize("ending", ["csv", "parquet", "arrow"])
-def test_concepts_are_found_in_files_of_every_kind(ending, labelled, tmp_path):
+def test_concepts_are_found_in_files_of_every_kind(ending, matcher, labelled, tmp_path):
     table = pa.csv.read_csv(grouped(labelled, tmp_path / "a.tsv"), parse_options=pa.csv.ParseOptions(delimiter="\t"))
     path = tmp_path / f"pairs.{ending}"
     {"csv": pa.csv.write_csv, "parquet": pa.parquet.write_table, "arrow": pa.feather.write_feather}[ending](table, path)
     assert column_of(read_pairs(path, keep_others=True), "Concept") == [f"c{place // 20}" for place in range(200)]
     assert column_of(read_pairs(path, keep_others=True), "none") is None
+    assert "intervals: 10 concepts resampled" in run("evaluate", matcher, path)
 
 
 def test_groups_of_pairs_without_labels_are_refused(transducer, few, tmp_path):

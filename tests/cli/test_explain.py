@@ -62,3 +62,21 @@ def test_as_many_scripts_as_wanted(model):
     for wanted in (1, 4):
         shown = json.loads(run("explain", model, "--pair", "BCA", "ca", "--format", "json", "--scripts", wanted))
         assert len(shown["scripts"]) == wanted
+
+
+@pytest.mark.parametrize(
+    ("verb", "options"), [("explain", ["--pair", "BC", "c", "--figure"]), ("rules", ["--picture"])]
+)
+def test_a_figure_that_fails_midway_leaves_what_was_there_before(verb, options, model, tmp_path, monkeypatch):
+    figure = pytest.importorskip("matplotlib.figure")
+    path, saved = tmp_path / "alpha.png", figure.Figure.savefig
+
+    def fail(self, path, **options):
+        saved(self, path, **options)
+        raise OSError(28, "No space left on device")
+
+    path.write_text("before")
+    monkeypatch.setattr(figure.Figure, "savefig", fail)
+    with pytest.raises(DataError, match=r"alpha\.png: cannot be written: No space left .* is unchanged"):
+        run(verb, model, *options, path)
+    assert [one.read_text() for one in tmp_path.iterdir()] == ["before"]

@@ -22,7 +22,7 @@ def folder(tmp_path):
         for language in range(4):
             sounds = ((concept * 7 + place * place + language * (place > 2)) % 10 for place in range(5))
             tokens = " ".join("abcdefghij"[sound] for sound in sounds)
-            rows.append(f"L{language}\tC{concept}\t{tokens}\t{concept * 2 + language // 3}")
+            rows.append(f"L{language}\tC{concept}\t{tokens}\t{concept * 2 + language // 3 + 1}")
     (tmp_path / "words.tsv").write_text("\n".join(rows) + "\n")
     return tmp_path
 

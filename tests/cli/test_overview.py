@@ -5,7 +5,7 @@ import re
 import pytest
 
 import nsed
-from nsed.errors import ArgumentError, ModelFileError
+from nsed.errors import ArgumentError, ModelFileError, NsedError
 from support.commands import run
 
 COMMANDS = [
@@ -62,3 +62,9 @@ def test_shipped_models_answer_without_a_download():
         run("models", "g2p")
     with pytest.raises(ModelFileError, match=r"no such folder; shipped models: g2p-en, translit-ar-en"):
         run("transduce", "g2p", "--text", "a")
+
+
+def test_a_shipped_model_with_a_typo_is_not_only_a_missing_folder():
+    for arguments in (["transduce", "g2p-eng", "--text", "a"], ["models", "g2p-eng"]):
+        with pytest.raises(NsedError, match=r"g2p-eng.*Did you mean 'g2p-en'\?"):
+            run(*arguments)

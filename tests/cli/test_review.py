@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 import nsed
-from nsed.errors import ArgumentError, ConfigError
+from nsed.errors import ArgumentError, ConfigError, DataError
 from support.commands import run
 
 
@@ -14,7 +14,7 @@ def test_a_review_is_corrected_and_read_back_as_exceptions_and_as_training_pairs
     path = tmp_path / "review.tsv"
     run("review", transducer, "-", "--top", 2, "-o", path, stdin="CCB\nCACAB\nCB\n")
     header, first, second = (line.split("\t") for line in path.read_text().splitlines())
-    assert header == ["source", "target", "probability", "margin", "entropy", "answers"]
+    assert header == ["source", "target", "probability", "margin", "entropy", "answers", "reviewed_target"]
     assert float(first[2]) <= float(second[2])
     assert first[5].startswith(f"{first[1]} | ")
     path.write_text(path.read_text().replace(f"{first[0]}\t{first[1]}\t", f"{first[0]}\tabcab\t"))
@@ -65,3 +65,22 @@ def test_the_order_is_the_one_that_was_asked_for(by, column, sign, transducer):
     values = [sign * float(line[column]) for line in lines]
     assert len(lines) == 7
     assert values == sorted(values)
+
+
+@pytest.mark.parametrize("words", ["CCB\nCACAB\n", "CCB\tbbb\nCACAB\taaa\n"])
+def test_rows_of_a_review_that_nobody_edited_are_no_overrides(words, transducer, tmp_path):
+    path = tmp_path / "review.tsv"
+    run("review", transducer, "-", "-o", path, stdin=words)
+    assert len(nsed.Overrides.read(path)) == 0
+    first = path.read_text().splitlines()[1].split("\t")
+    path.write_text(path.read_text().replace(f"{first[0]}\t{first[1]}\t", f"{first[0]}\tabcab\t"))
+    asked = [part for line in words.splitlines() for part in ("--text", line.split("\t")[0])]
+    answers = run("transduce", transducer, *asked, "--overrides", path, "--no-header").splitlines()
+    marked = [line.split("\t")[:2] for line in answers if line.endswith("\t1")]
+    assert marked == [[first[0], "abcab"]]
+
+
+def test_a_review_of_an_empty_file_is_an_error_that_says_so(transducer, tmp_path):
+    (tmp_path / "empty.txt").write_bytes(b"")
+    with pytest.raises(DataError, match=r"empty\.txt: the file is empty; expected lines with words or pairs"):
+        run("review", transducer, tmp_path / "empty.txt")

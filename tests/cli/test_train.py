@@ -1,10 +1,13 @@
 """`nsed train`: settings from everywhere, what is left in the folder, and what is not lost by accident."""
 
 import json
+import re
 
 import pytest
+from typer.testing import CliRunner
 
 import nsed
+from nsed.__main__ import app
 from nsed.errors import ArgumentError, ModelFileError, TooLongError
 from support.commands import run, with_settings
 
@@ -169,3 +172,21 @@ def test_the_model_is_in_its_folder_after_every_iteration(pairs, tmp_path, monke
     monkeypatch.setattr(nsed.LearnableEditDistance, "save", spy)
     run("train", pairs, tmp_path / "m", *with_settings("iterations=3", "tolerance=0"))
     assert saved[:3] == [1, 2, 3]
+
+
+@pytest.mark.parametrize(
+    ("kind", "settings", "line"),
+    [
+        (
+            "transducer",
+            ["train.steps=4", "train.validate_every=2", "encoder.dim=8"],
+            r"^training, 2 of 4 steps: loss \d.*, validation wer \d.*%$",
+        ),
+        ("edit-distance", ["iterations=2"], r"^training, \d+ of \d+ pairs: iteration 1, log-likelihood -\d"),
+    ],
+)
+def test_the_log_of_a_training_whose_output_is_no_terminal_is_not_empty(kind, settings, line, pairs, tmp_path):
+    command = ["train", pairs, tmp_path / "out", "--model", kind, *with_settings(*settings)]
+    told = CliRunner().invoke(app, [str(part) for part in command]).stderr
+    assert len(re.findall(line, told, re.MULTILINE)) == 1
+    assert "\r" not in told

@@ -46,6 +46,22 @@ BAD = {
         r"words\.tsv:1: no column CONCEPT or GLOSS .*; there are: ID",
     ),
     "after comments": (f"# a\n@b\n{HEADER.replace('COGID', 'X')}", r"words\.tsv:3: no column COGID; there are: ID,"),
+    "no header": (
+        "1\tDutch\thand\th ɑ n t\t1\n",
+        r"words\.tsv:1: no column DOCULECT .*, nor CONCEPT .*: 1, Dutch, .* a word already, put a header above",
+    ),
+    "CSV": (
+        "ID,DOCULECT,CONCEPT,TOKENS,COGID\n1,Dutch,hand,h ɑ n t,1\n",
+        r"words\.tsv:1: no column .*The row has no tab but commas: write the list with a tab .* not as CSV",
+    ),
+    "several other names": (
+        HEADER.replace("CONCEPT", "X").replace("TOKENS", "Y"),
+        r":1: no column CONCEPT .* nor TOKENS .*; there are: ID, DOCULECT, X, Y, COGID\. Rename",
+    ),
+    "a set of all words in none": (
+        f"{HEADER}1\tDutch\thand\th a\t0\n",
+        r"words\.tsv:2: no cognate class: .*An empty cell and 0 are none: number the word",
+    ),
     "no sounds": (HEADER.replace("TOKENS", "X"), r"words\.tsv:1: no column TOKENS or SEGMENTS or IPA"),
     "only a header": (HEADER, r"words\.tsv:1: there is a header but no row below it: 'ID.tDOCULECT"),
     "only comments": ("# nothing\n", r"words\.tsv: the file is empty"),

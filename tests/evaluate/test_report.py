@@ -9,6 +9,7 @@ import pytest
 from nsed.errors import ArgumentError, NotExplainableError
 from nsed.evaluate import Calibration
 from nsed.evaluate.report import NamedModel, Wishes, evaluate
+from nsed.evaluate.significance import wilson_interval
 from nsed.progress import ignore
 from nsed.text import Edit, EditScript, Pairs, StringConfig, Tokenizers
 
@@ -172,7 +173,7 @@ def test_reports_are_json():
     scores.score = lambda pairs, on_batch=ignore: np.where(Overlap().score(pairs) > 0, 0.0, -np.inf)
     report = evaluate(NamedModel("sure", scores), LABELLED)
     read = json.loads(json.dumps(report.to_dict(), allow_nan=False))
-    assert read["f1_interval"] == list(next(figure.interval for figure in report.figures if figure.name == "f1"))
+    assert read["recall_interval"] == list(next(one.interval for one in report.figures if one.name == "recall"))
     assert read["curves"][0]["lines"][0]["points"][0]["x"] == report.curves[0].lines[0].points[0].x
 
 
@@ -198,3 +199,30 @@ def test_as_wide_a_beam_and_as_many_answers_as_wished_for():
 
     evaluate(NamedModel("table", Attentive({"ab": ["ab"]})), WORDS, name="words", wishes=Wishes(nbest=2, beam=7))
     assert (asked["nbest"], asked["beam"]) == (2, 7)
+
+
+def words_of(count, *, wrong):
+    pairs = Pairs.of([(f"w{number}", "x" if number < wrong else "y") for number in range(count)])
+    return NamedModel("table", Lookup({source: ["y"] for source in pairs.sources})), pairs
+
+
+@pytest.mark.parametrize(("wrong", "low", "high"), [(0, 0.0, 0.0876216), (40, 0.9123784, 1.0)])
+def test_no_error_or_nothing_else_does_not_have_an_interval_without_width(wrong, low, high):
+    report = evaluate(*words_of(40, wrong=wrong))
+    figures = {figure.name: figure for figure in report.figures}
+    assert figures["wer"].interval == pytest.approx((low, high), abs=1e-6)
+    assert (figures["cer"].interval, figures["cer"].note) == (None, "no interval: all 40 are alike")
+    assert "cer_interval" not in report.to_dict()
+
+
+def test_a_handful_of_words_is_not_resampled():
+    figures = {figure.name: figure for figure in evaluate(*words_of(5, wrong=2)).figures}
+    assert figures["cer"].note == "no interval: 5 to resample, at least 10 are needed"
+    assert figures["wer"].interval == wilson_interval(0.4, 5)
+
+
+def test_perfect_decisions_do_not_have_an_interval_without_width():
+    pairs = Pairs(["ab"] * 30, ["ab"] * 15 + ["c"] * 15, [True] * 15 + [False] * 15)
+    figures = {figure.name: figure for figure in evaluate(NamedModel("sure", Sure()), pairs).figures}
+    assert figures["recall"].interval == wilson_interval(1.0, 15)
+    assert (figures["f1"].value, figures["f1"].interval) == (1.0, None)

@@ -17,6 +17,7 @@ from nsed.evaluate import (
     paired_test,
     totals_interval,
 )
+from nsed.evaluate.significance import wilson_interval
 
 
 def rate(rows):
@@ -144,3 +145,12 @@ def test_pairs_of_one_concept_are_not_as_much_evidence_as_pairs_of_many():
 
 def share(totals):
     return totals[0] / totals[1]
+
+
+def test_wilsons_interval_covers_the_truth_as_often_as_it_says_where_errors_are_few():
+    random, truth, items = np.random.default_rng(0), 0.02, 60
+    counts = random.binomial(items, truth, size=2000)
+    intervals = {int(count): wilson_interval(count / items, items) for count in set(counts.tolist())}
+    assert np.mean([intervals[count].low <= truth <= intervals[count].high for count in counts.tolist()]) > 0.92
+    with pytest.raises(ArgumentError, match=r"share: got 1\.5 of 3 items, expected a share from 0 to 1"):
+        wilson_interval(1.5, 3)

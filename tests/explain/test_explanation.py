@@ -83,6 +83,13 @@ def test_contributions_sum_to_the_log_odds_of_random_pairs(matcher):
         assert made.contributions[-2].value >= -1e-5
 
 
+def test_threshold_means_one_thing_in_an_explanation_and_not_three(matcher):
+    made = matcher.explain("BCA", "ca")
+    assert made.to_text().count("threshold") == 1  # the border of the score; as a probability it is "match from"
+    assert "offset: the constant of the calibration" in made.to_text()
+    assert made.to_svg("waterfall").count("threshold") == 0
+
+
 def test_without_calibration_the_log_odds_are_zero_at_the_threshold(matcher):
     bare = nsed.Matcher(matcher.network, matcher.tokenizers, matcher.config, criterion=Criterion.at(-1.5))
     made = bare.explain("BCA", "ca")
@@ -186,7 +193,7 @@ def test_text_tells_the_parts_and_their_sum(explanation):
     *found, (name, total, _) = parsed_back.parts_of_text(str(explanation))
     parts = explanation.contributions
     names = [one if part.edit else one.split(":")[0] for (one, _, _), part in zip(found, parts, strict=True)]
-    assert names == [part.name for part in parts]
+    assert names == [part.title for part in parts]
     assert [value for _, value, _ in found] == pytest.approx([part.value for part in parts], abs=6e-4)
     shares = [share for _, _, share in found if share is not None]
     assert shares == pytest.approx([edit.probability for edit in explanation.script], abs=1.1e-3)
@@ -195,7 +202,7 @@ def test_text_tells_the_parts_and_their_sum(explanation):
 
 def test_waterfall_tells_the_parts_and_their_sum(explanation):
     *parts, total = parsed_back.parts_of_waterfall(explanation.to_svg("waterfall"))
-    assert parts == [(part.name, part.value) for part in explanation.contributions]
+    assert parts == [(part.title, part.value) for part in explanation.contributions]
     assert total == (explanation.total_name, explanation.total)
 
 

@@ -3,6 +3,8 @@
 import re
 import subprocess
 import sys
+import tracemalloc
+from itertools import chain, pairwise
 
 import pyarrow as pa
 import pyarrow.feather
@@ -10,9 +12,10 @@ import pyarrow.parquet
 import pytest
 
 from nsed.datasets.word_list import read_word_list
-from nsed.errors import ArgumentError, DataError
+from nsed.errors import ArgumentError, DataError, HeaderWarning
 from nsed.text import read_pairs
 from nsed.text.readers import read_sources
+from nsed.text.readers.delimited import looks_like_header
 from nsed.text.readers.dictionaries import read_pronunciations
 from nsed.text.texts import Texts
 
@@ -254,9 +257,15 @@ def test_values_that_python_does_not_have_are_named(tmp_path):
 
 
 def test_a_column_of_a_trillion_nulls_is_no_text():
-    nulls = pa.Array.from_buffers(pa.null(), 10**12, [None])
-    with pytest.raises(ArgumentError, match="column: got None at place 0 of Arrow's type null, expected a string"):
-        Texts.of_arrow(nulls)
+    """Not one of them is made a value of Python: first of a million, where that would be seen, and would end."""
+    for count in (10**6, 10**12):
+        nulls = pa.Array.from_buffers(pa.null(), count, [None])
+        tracemalloc.start()
+        with pytest.raises(ArgumentError, match="column: got None at place 0 of Arrow's type null, expected a string"):
+            Texts.of_arrow(nulls)
+        _, most = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+        assert most < 10**6
 
 
 def test_standard_input_is_utf8_and_may_have_a_byte_order_mark(write, monkeypatch):
@@ -325,3 +334,51 @@ def test_columns_beyond_the_usual_ones_are_left_alone_below_a_header(tmp_path, t
     (tmp_path / "pairs.tsv").write_text(text)
     pairs = read_pairs(tmp_path / "pairs.tsv")
     assert (list(pairs), pairs.labels) == (rows, labels)
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "columns"),
+    [
+        ("a.tsv", "word\tpron\nhand\tHH AE N D\n", "word,pron"),
+        ("a.csv", "name_a,name_b\nAnna,Ana\nJohn,Jon\n", "name_a,name_b"),
+        ("a.tsv", "Arabic\tEnglish\nسامي\tSami\n", "Arabic,English"),
+    ],
+)
+def test_a_header_of_other_names_is_not_read_as_a_pair_without_a_word(write, name, text, columns):
+    path = write(name, text)
+    with pytest.warns(HeaderWarning, match=rf"{name}:1: the first row, .* looks like a header.*--columns {columns} "):
+        pairs = read_pairs(path)
+    assert len(pairs) == len(read_pairs(path, columns=columns.split(","))) + 1
+
+
+def test_a_header_of_other_names_above_labels_is_called_one(write):
+    with pytest.raises(DataError, match=r":1: label 'cognate' is none of .*looks like a header.*word,ipa,cognate"):
+        read_pairs(write("a.tsv", "word\tipa\tcognate\nhand\tHand\t1\n"))
+
+
+def test_a_header_above_sources_is_not_read_as_a_source_without_a_word(write):
+    path = write("a.tsv", "word\tgloss\nhand\tpart of the arm\n")
+    with pytest.warns(HeaderWarning, match=r":1: the first row, 'word' and 'gloss', .*--column word "):
+        assert len(read_sources(path).texts) == 2
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "form\tforms\nword\twords\n",
+        "word\tWort\nname\tName\n",
+        "name\tN EY M\nword\tW ER D\n",
+        "word\tword\nname\tname\n",
+        "a\tb\nc\td\n",
+        "word\tname\nlabel\tword\nword\tlemma\n",
+    ],
+)
+def test_ordinary_pairs_are_not_called_a_header(write, text):
+    read_pairs(write("a.tsv", text))  # a warning would be an error
+
+
+def test_no_row_of_the_papers_data_would_look_like_a_header(data_folder):
+    files = [data_folder / "g2p-cmudict/test.dict", data_folder / "translit-ar2en/test.tsv"]
+    words = [word.tokens for path in data_folder.glob("cognates/*.tsv") for word in read_word_list(path)]
+    pairs = chain(*map(read_pairs, files), pairwise(words))
+    assert not any(looks_like_header(pair, ()) for pair in pairs)

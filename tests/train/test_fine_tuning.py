@@ -146,3 +146,22 @@ def test_an_edit_distance_goes_on_with_other_pairs_of_the_same_symbols():
 def test_a_model_that_learned_slowly_is_tuned_no_faster(golden):
     slow = replace(golden.config, train=replace(golden.config.train, learning_rate=1e-6))
     assert fine_tuning_config(slow).train.learning_rate == 1e-6
+
+
+def test_letters_of_held_out_pairs_alone_are_named_with_the_pairs_they_cost_and_what_to_do(golden):
+    validation = [("AB", "aß"), ("BA", "ßa"), ("AC", "ca")]
+    settings = {"train__steps": 1, "train__validate_every": 1}
+    with pytest.warns(UnknownSymbolWarning) as told:
+        Transducer.fit(OLD[:50], validation=validation, config=golden.config, **settings)
+    (said,) = [str(one.message) for one in told]
+    assert "1 target symbol of the validation pairs cannot be written" in said
+    assert ": ß." in said
+    assert "2 of 3 validation pairs count as errors" in said
+    assert "Add pairs with each of these symbols to the training pairs" in said
+
+
+def test_tuning_is_not_skipped_where_the_validation_pairs_are_the_very_object_of_the_pairs():
+    pairs, copied = matching_pairs(60, seed=3), matching_pairs(60, seed=3)
+    train = {**TRAIN, "steps": 1, "validate_every": 1}
+    apart, same = (Matcher.fit(pairs, validation=held, encoder=ENCODER, train=train) for held in (copied, pairs))
+    assert same.criterion == apart.criterion

@@ -145,6 +145,34 @@ def test_what_is_wrong_is_said_with_its_field(ask, verb, body, code, field):
     assert error["message"]
 
 
+@pytest.mark.parametrize(
+    ("verb", "body", "message"),
+    [
+        ("transduce", {"sources": "cat"}, 'sources: got "cat", expected a list'),
+        ("transduce", {"sources": [3]}, "sources.0: got 3, expected a string"),
+        ("transduce", {"sources": ["a"], "beam": 0}, "beam: got 0, expected a number of at least 1"),
+        ("transduce", {"sources": ["a"], "nbest": 1.5}, "nbest: got 1.5, expected a whole number"),
+        ("transduce", {"sources": ["a"], "scripts": "maybe"}, 'scripts: got "maybe", expected true or false'),
+        ("transduce", {"nbest": 2}, "sources: got nothing, expected a value: the field is required"),
+        (
+            "transduce",
+            {"sources": ["a"], "n_best": 2},
+            "n_best: got a field that there is not, expected one of: model, sources, nbest, beam, scripts. "
+            "Did you mean 'nbest'?",
+        ),
+        ("match", {"pairs": [{"source": "A"}]}, "pairs.0.target: got nothing, expected a value: the field is required"),
+        ("match", {"pairs": ["A"]}, 'pairs.0: got "A", expected an object with the fields that the address takes'),
+        ("explain", {"source": "a", "pictures": ["x"]}, "pictures.0: got \"x\", expected 'alpha', 'posteriors', 'latt"),
+        ("explain", {"source": "a", "pictures": ["alpha"] * 5}, "pictures: got a list of 5, expected at most 4 items"),
+        ("rules", {"top": 10**6}, "top: got 1000000, expected a number of at most 1000"),
+    ],
+)
+def test_faults_of_a_request_are_not_told_in_the_words_of_pydantic(ask, verb, body, message):
+    told = ask(verb, status=422, model="g2p-en", **body)["error"]["message"]
+    assert told.startswith(message)
+    assert "nput should" not in told
+
+
 def test_a_name_that_is_nearly_right_is_suggested(ask):
     assert "Did you mean 'g2p-en'?" in ask("transduce", model="g2p-em", sources=["a"], status=422)["error"]["message"]
 

@@ -28,6 +28,7 @@ def models(
 ) -> None:
     """List the models that come with nsed; every command takes their names instead of a folder."""
     from nsed.models.persistence import shipped_models
+    from nsed.registry import did_you_mean
 
     known = shipped_models()
     if name is None:
@@ -37,7 +38,8 @@ def models(
         out.print(table)
         return
     if name not in known:
-        raise ArgumentError("NAME", got=name, expected=f"one of {', '.join(known)}")
+        expected = f"one of {', '.join(known)}"
+        raise ArgumentError("NAME", got=name, expected=expected, advice=did_you_mean(name, known))
     out.print(known[name].card, markup=False, end="")
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Callable
 from enum import StrEnum
 from functools import partial
@@ -14,7 +15,7 @@ import typer
 from rich.table import Table
 
 from nsed.cli.arguments import Output, load_model, open_output, write_tsv
-from nsed.cli.console import err, out, progress_bar
+from nsed.cli.console import err, out, progress_bar, warn
 from nsed.errors import ArgumentError, DataError
 
 if TYPE_CHECKING:
@@ -36,6 +37,8 @@ AUTO = "auto"
 """Name for a model that is learned from the word list alone."""
 LIKELY = 0.25
 """Cognate share of pairs within a concept, for a first threshold; measured: `results/cluster-thresholds.json`."""
+LEXSTAT_WORDS = 100
+"""Words of a language below which LexStat is warned of: too few of each sound to tell correspondences from chance."""
 COLUMN = "CLUSTER"
 
 
@@ -135,6 +138,8 @@ def cluster(
     known = any(word.cognate_class for word in words)
     if figures is not None and not known:
         raise ArgumentError("--figures", got=str(figures), expected="nothing: the list has no classes to compare with")
+    if str(model) == "lexstat":
+        _warn_of_short_list(everything)
     job = Job(scorer_for(everything), method, same_language)
     given = _given(threshold, tune, job.scorer)
     compared = job.compared("scoring", words)
@@ -144,6 +149,7 @@ def cluster(
     _write(output, table, places, found)
     score = cluster_score(words, found) if known else None
     summary = _summary(words, found, limit, known_similarities(compared))
+    _warn_of_threshold(limit.threshold, known_similarities(compared))
     (err if output is None else out).print(_figures(method, summary, score))
     if score is not None:
         _save_figures(figures, {"model": str(model), "method": method, **limit._asdict()}, score)
@@ -192,6 +198,8 @@ class Job(NamedTuple):
 def _scorer_for(model: Path, save: Path | None) -> Callable[[list[Word]], object]:
     """Scorer of a word list: learned from its words, of a control, or a saved model, the same for any list."""
     from nsed import jobs
+    from nsed.models.persistence import shipped_models
+    from nsed.registry import similar_name
     from nsed.train.saved_model import DESCRIPTION
 
     if str(model) == AUTO and not (model / DESCRIPTION).exists():
@@ -200,6 +208,8 @@ def _scorer_for(model: Path, save: Path | None) -> Callable[[list[Word]], object
         raise ArgumentError("--save", got=str(save), expected=f"nothing: only {AUTO} learns a model")
     if str(model) in CONTROLS and not (model / DESCRIPTION).exists():
         return jobs.CONTROLS[str(model)]
+    if not model.exists() and similar_name(model, [*CONTROLS, *shipped_models()]) in CONTROLS:
+        jobs.CONTROLS[str(model)]  # raises, and names it
     loaded = load_model(model)
     return lambda words: loaded
 
@@ -297,6 +307,31 @@ def _default(job: Job, compared: list[ConceptWords]) -> Threshold:
         f"{LIKELY:.0%} of the pairs above it, about as many as were cognate in three families"
     )
     raise ArgumentError("--threshold", got="nothing", expected=expected, advice=advice)
+
+
+def _warn_of_short_list(words: list[Word]) -> None:
+    """Warn where LexStat has too few words to learn sound correspondences from."""
+    counts = Counter(word.language for word in words)
+    language, fewest = min(counts.items(), key=lambda item: item[1])
+    if fewest < LEXSTAT_WORDS:
+        warn(
+            f"lexstat learns sound correspondences from the list itself, of some {LEXSTAT_WORDS} words per language at "
+            f"least; {language} has {fewest:,}, too few to tell them from chance. The control sca, which learns "
+            "nothing, suits short lists"
+        )
+
+
+def _warn_of_threshold(threshold: float, similarities: np.ndarray) -> None:
+    """Warn of a threshold that no two words reach, or all do."""
+    low, high = similarities.min(), similarities.max()
+    if low <= threshold <= high:
+        return
+    outcome = (
+        "no two words are that similar, and each is a cluster of its own"
+        if threshold > high
+        else ("all words of a concept are that similar, and one cluster")
+    )
+    warn(f"threshold {threshold:.4f}: {outcome}; similarities of this list go {_span(similarities)}")
 
 
 def _span(similarities: np.ndarray) -> str:

@@ -47,28 +47,30 @@ def show_warning(
 
 
 class ProgressBar:
-    """Progress bar with a word of comment; without a terminal, nothing."""
+    """Progress bar with a word of comment; without a terminal, a line for each comment and nothing else."""
 
-    def __init__(self, shown: tuple[Progress, TaskID] | None = None) -> None:
-        self._shown = shown
+    def __init__(self, what: str, total: int | None, unit: str, shown: tuple[Progress, TaskID] | None = None) -> None:
+        self._what, self._total, self._unit, self._shown, self._done = what, total, unit, shown, 0
 
     def advance(self, count: int) -> None:
         """Advance: so many more are done."""
-        if self._shown:
-            progress, task = self._shown
-            progress.advance(task, count)
+        self.reach(self._done + count, self._total)
 
     def reach(self, count: int, total: int | None = None) -> None:
         """Set progress: so many are done in all, perhaps of so many as only turned out now."""
+        self._done, self._total = count, self._total if total is None else total
         if self._shown:
             progress, task = self._shown
             progress.update(task, completed=count, total=total)
 
     def comment(self, text: str) -> None:
-        """Show a word beside the bar."""
+        """Show a word beside the bar; without a terminal, in a line with what is done."""
         if self._shown:
             progress, task = self._shown
             progress.update(task, comment=text)
+        else:
+            of = "" if self._total is None else f" of {self._total:,}"
+            err.print(f"{self._what}, {self._done:,}{of} {self._unit}: {text}", markup=False)
 
 
 class SpeedColumn(ProgressColumn):
@@ -85,9 +87,12 @@ class SpeedColumn(ProgressColumn):
 
 @contextmanager
 def progress_bar(what: str, total: int | None, *, unit: str = "pairs") -> Iterator[ProgressBar]:
-    """Progress bar on standard error that goes away when the work is done, perhaps earlier than planned."""
+    """Progress bar on standard error that goes away when the work is done, perhaps earlier than planned.
+
+    Where standard error is no terminal, say a file, comments alone are written there.
+    """
     if not err.is_terminal:
-        yield ProgressBar()
+        yield ProgressBar(what, total, unit)
         return
     columns: tuple[Any, ...] = (
         TextColumn("{task.description}"),
@@ -98,4 +103,4 @@ def progress_bar(what: str, total: int | None, *, unit: str = "pairs") -> Iterat
         TimeRemainingColumn(),
     )
     with Progress(*columns, console=err, transient=True) as progress:
-        yield ProgressBar((progress, progress.add_task(what, total=total, comment="")))
+        yield ProgressBar(what, total, unit, (progress, progress.add_task(what, total=total, comment="")))

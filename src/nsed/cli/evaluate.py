@@ -65,12 +65,12 @@ def evaluate(
 ) -> None:
     """Measure a model on pairs with known answers: error rates of a transducer, F1 of whatever scores labelled pairs.
 
-    A source that occurs several times may be answered in any of its ways. Intervals are those of a bootstrap, 95 %; two
-    models are compared pair by pair, by approximate randomisation. Labelled pairs of one concept resemble each other:
-    where the file has a column `concept`, or another that `--groups` names, whole groups are resampled. The best F1 is
-    that of the threshold which suits these very pairs: no other pairs will be as kind. The page of `--html` is one file
-    that needs no other. A model that cannot transduce is measured on pairs without labels by its alignment alone,
-    against `--alignments`.
+    A source that occurs several times may be answered in any of its ways. Intervals are those of a bootstrap, 95 %;
+    where all is right, or all wrong, and of fewer than ten, shares have Wilson's, others none. Two models are compared
+    pair by pair, by approximate randomisation. Labelled pairs of one concept resemble each other: where the file has a
+    column `concept`, or another that `--groups` names, whole groups are resampled. The best F1 is that of the threshold
+    which suits these very pairs: no other pairs will be as kind. The page of `--html` is one file that needs no other.
+    A model that cannot transduce is measured on pairs without labels by its alignment alone, against `--alignments`.
     """
     from nsed.cli.figures import cautions_of, show_report
     from nsed.evaluate.report import NamedModel, Wishes, read_reference, to_html

@@ -20,9 +20,10 @@ from nsed.cli.arguments import (
     load_model,
     open_output,
     pairs_from,
+    replacing,
 )
 from nsed.cli.console import err, progress_bar
-from nsed.errors import ArgumentError, DataError
+from nsed.errors import ArgumentError
 
 if TYPE_CHECKING:
     from nsed.explain.explanation import Explanation
@@ -166,7 +167,5 @@ def _one(explanation: Explanation, format_: ExplainFormat, picture: Picture) -> 
 def _draw(explanation: Explanation, path: Path, picture: Picture) -> None:
     from nsed.explain.render.figure import draw
 
-    try:
-        draw(explanation, path, picture=picture.value)
-    except OSError as error:
-        raise DataError(path, f"cannot be written: {error.strerror}") from None
+    with replacing(path) as beside:
+        draw(explanation, beside, picture=picture.value, ending=path.suffix)

@@ -80,7 +80,8 @@ def review(
     """List the answers that most deserve a look: the least certain ones, and likely errors of the data.
 
     The columns `source` and `target` (of a matcher, and `label`) come first. Correct them by hand, and the same file is
-    one for `nsed transduce --exceptions` and for `nsed train --from`.
+    one for `nsed transduce --overrides`, which takes what was corrected only (the last column has the targets as they
+    were), and for `nsed train --from`.
     """
     if format_ is ReviewFormat.TABLE and output is not None:
         raise ArgumentError("--format", got="table", expected="tsv or json beside --output")
@@ -120,7 +121,7 @@ def words_or_pairs(path: Path, columns: list[str] | None) -> list[str] | Pairs:
     """Input type detection: pairs, if the file is of a kind that has columns, or if its first line has a tab."""
     from nsed.text import read_pairs
     from nsed.text.readers import READERS
-    from nsed.text.readers.delimited import TAB, ReadOptions, parse_rows, tsv_rows
+    from nsed.text.readers.delimited import TAB, ReadOptions, empty_file, parse_rows, tsv_rows
     from nsed.text.readers.lines import open_text
 
     ending = path.suffix.lower()
@@ -128,16 +129,21 @@ def words_or_pairs(path: Path, columns: list[str] | None) -> list[str] | Pairs:
         return read_pairs(path, columns=columns)
     with open_text(path) as stream:
         lines = [line.rstrip("\r\n") for line in stream]
+    if not any(lines):
+        raise empty_file(path, "words or pairs")
     if columns is None and "\t" not in next(filter(None, lines), ""):
         return [line for line in lines if line]
     return parse_rows(path, tsv_rows(lines), ReadOptions(columns), TAB)
 
 
 def _word_row(word: ReviewedWord) -> dict[str, object]:
+    from nsed.models.transduction import REVIEWED
+
     figures = {"probability": word.probability, "margin": word.margin, "entropy": word.entropy}
     data = {} if word.disagreement is None else {"disagreement": word.disagreement}
     answers = " | ".join(one.text for one in word.answers)
-    return {"source": word.source, "target": word.target, **data, **figures, "answers": answers}
+    before = {REVIEWED: word.target}
+    return {"source": word.source, "target": word.target, **data, **figures, "answers": answers, **before}
 
 
 def _pair_row(pair: ReviewedPair) -> dict[str, object]:
@@ -149,8 +155,12 @@ def _pair_row(pair: ReviewedPair) -> dict[str, object]:
 
 
 def _show(names: list[str], rows: list[Mapping[str, object]]) -> None:
-    table = Table(*names, box=None, pad_edge=False)
+    """Show a table to look at, without the column that only an edited file needs."""
+    from nsed.models.transduction import REVIEWED
+
+    shown = [name for name in names if name != REVIEWED]
+    table = Table(*shown, box=None, pad_edge=False)
     for row in rows:
-        cells = (f"{value:.3f}" if isinstance(value, float) else cell(value) for value in row.values())
-        table.add_row(*cells)
+        values = (row[name] for name in shown)
+        table.add_row(*(f"{value:.3f}" if isinstance(value, float) else cell(value) for value in values))
     out.print(table, markup=False)

@@ -19,6 +19,7 @@ from nsed.cli.arguments import (
     PairsPath,
     load_model,
     open_output,
+    replacing,
     split_columns,
     write_tsv,
 )
@@ -179,7 +180,8 @@ def _draw(table: RuleTable, path: Path) -> None:
 
     grid = rule_grid(table)
     if path.suffix != ".svg":
-        draw_grid(grid, path)
+        with replacing(path) as beside:
+            draw_grid(grid, beside, ending=path.suffix)
         return
     with open_output(path) as stream:
         stream.write(grid_svg(grid))

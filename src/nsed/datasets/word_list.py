@@ -1,11 +1,11 @@
 """LingPy word lists: one word per line, with its language, its concept and its cognate class."""
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from nsed.errors import DataError
+from nsed.errors import DataError, abbreviate
 from nsed.text import SymbolSplitter
 from nsed.text.readers.delimited import TAB, Row, has_column, named_columns
 from nsed.text.readers.lines import open_text
@@ -15,6 +15,9 @@ CONCEPTS = ("CONCEPT", "GLOSS", "MEANING")
 TOKENS = ("TOKENS", "SEGMENTS")
 TRANSCRIPTIONS = ("IPA", "TRANSCRIPTION", "FORM")
 CLASSES = "COGID"
+NO_CLASS = "0"
+"""Cognate class that is none: LingPy puts no words together for it."""
+OTHER_SEPARATORS = {",": "comma", ";": "semicolon"}
 IDENTIFIERS = ("ID",)
 GLOSSES = ("GLOSS", "CONCEPT_NAME", "CONCEPTICON_GLOSS", "ENGLISH")
 _BLOCK = re.compile(r"<(\w+)[^>\t]*>$")
@@ -61,14 +64,33 @@ class WordTable(NamedTuple):
     def words(self, class_column: str | None = CLASSES, *, all_classes: bool = True) -> list[Word]:
         """Words, one per row, without a class where no column is named. Raises `DataError`, with file and line.
 
-        A cell of the class column may be empty only where not `all_classes` are needed.
+        A cell of the class column may be empty, or 0, only where not `all_classes` are needed.
         """
         segmented = any(self.has_column(name) for name in TOKENS)
         columns = [LANGUAGES, CONCEPTS, TOKENS if segmented else TOKENS + TRANSCRIPTIONS]
         columns += [(class_column,)] if class_column else []
-        found = named_columns(self.path, iter([self.header, *self.rows]), columns, separator=TAB)
+        self._check_header(columns)
+        found = map(_without_zero, named_columns(self.path, iter([self.header, *self.rows]), columns, separator=TAB))
         needed = len(columns) if all_classes else 3
         return [checked_word(self.path, row, segmented=segmented, needed=needed) for row in found]
+
+    def _check_header(self, columns: Sequence[Sequence[str]]) -> None:
+        """Raise `DataError` for the columns that are missing, all at once, with what is likely to be wrong."""
+        missing = [names for names in columns if not any(map(self.has_column, names))]
+        if not missing:
+            return
+        shown, cells = TAB.character.join(self.header.cells), self.header.cells
+        other = next((name for character, name in OTHER_SEPARATORS.items() if character in shown), None)
+        wanted = f"no column {', nor '.join(' or '.join(names) for names in missing)}; there are: "
+        if len(cells) == 1 and other:
+            cause = f"The row has no tab but {other}s: write the list with a tab between columns, not as CSV"
+        elif len(missing) == len(columns):
+            cause = (
+                "If this row is a word already, put a header above it: DOCULECT, CONCEPT, TOKENS, a tab between them"
+            )
+        else:
+            cause = "Rename the column that holds it, or add one"
+        raise DataError(self.path, f"{wanted}{abbreviate(', '.join(cells), 120)}. {cause}", line=self.header.line)
 
     def provenance(self) -> Iterator[tuple[str, str]]:
         """Identifier and gloss of each word; empty where the list has no such column, or none beside the concept."""
@@ -77,6 +99,11 @@ class WordTable(NamedTuple):
         for row in named_columns(self.path, iter([self.header, *self.rows]), [[n] for n in wanted], separator=TAB):
             cells = dict(zip(wanted, row.cells, strict=True))
             yield cells.get(names[1], ""), cells.get(names[2], "")
+
+
+def _without_zero(row: Row) -> Row:
+    """Row of a word without class 0, which is none, as in LingPy."""
+    return row._replace(cells=[*row.cells[:3], ""]) if row.cells[3:] == [NO_CLASS] else row
 
 
 def read_word_list(path: str | Path, *, class_column: str = CLASSES) -> list[Word]:
@@ -108,8 +135,11 @@ def checked_word(path: Path, row: Row, *, segmented: bool, needed: int = 4) -> W
     """Validated word of a row of three or four cells, of which those needed may not be empty."""
     for name, cell in zip(Word._fields, row.cells[:needed], strict=False):
         if not cell:
-            shown = TAB.character.join(row.cells)[:60]
-            raise DataError(path, f"no {name.replace('_', ' ')}: {shown!r}", line=row.line)
+            what = f"no {name.replace('_', ' ')}: {TAB.character.join(row.cells)[:60]!r}"
+            cause = (
+                ". An empty cell and 0 are none: number the word, or leave it out" if name == "cognate_class" else ""
+            )
+            raise DataError(path, what + cause, line=row.line)
     language, concept, tokens, *classes = row.cells
     return Word(language, concept, tokens if segmented else segments(tokens), classes[0] if classes else "")
 

@@ -1,6 +1,8 @@
-"""Confidence intervals and significance tests: bootstrap, and paired permutation (approximate randomisation) tests."""
+"""Confidence intervals (bootstrap, Wilson) and paired permutation tests (approximate randomisation)."""
 
 from collections.abc import Callable, Collection, Hashable, Iterator
+from math import sqrt
+from statistics import NormalDist
 from typing import NamedTuple
 
 import numpy as np
@@ -78,6 +80,64 @@ def mean_interval(values: np.ndarray, *, level: float = 0.95, resamples: int = 1
         resamples=resamples,
         seed=seed,
     )
+
+
+FEWEST = 10
+"""Fewest items, or groups, that are resampled for an interval: of fewer, a bootstrap says more than it knows."""
+
+
+class Estimate(NamedTuple):
+    """Interval of a figure, or why there is none."""
+
+    interval: Interval | None
+    note: str = ""
+
+
+def rate_estimate(rows: np.ndarray, statistic: Statistic) -> Estimate:
+    """Bootstrap interval of a statistic of totals, where it is to be trusted: not of few items, nor of all alike.
+
+    >>> rate_estimate(np.zeros((50, 2)), lambda total: total[0])
+    Estimate(interval=None, note='no interval: all 50 are alike')
+    """
+    if len(rows) < FEWEST:
+        return Estimate(None, f"no interval: {len(rows)} to resample, at least {FEWEST} are needed")
+    interval = totals_interval(rows, statistic)
+    if interval.low == interval.high:
+        return Estimate(None, f"no interval: all {len(rows):,} are alike")
+    return Estimate(interval)
+
+
+def share_estimate(hits: np.ndarray, chosen: np.ndarray) -> Estimate:
+    """Interval of the share of hits among what was chosen, over items, or groups, with something chosen.
+
+    A bootstrap, but Wilson's interval of as many items, or groups, where these are few, and where all or none are hits:
+    resampled, they would be so with certainty.
+
+    >>> share_estimate(np.zeros(20), np.ones(20))
+    Estimate(interval=Interval(low=0.0, high=0.16...), note='')
+    """
+    rows = np.stack([hits, chosen], axis=1)[chosen > 0]
+    if not len(rows):
+        return Estimate(None)
+    share = float(rows[:, 0].sum() / rows[:, 1].sum())
+    if len(rows) < FEWEST or share in (0.0, 1.0):
+        return Estimate(wilson_interval(share, len(rows)))
+    return Estimate(totals_interval(rows, lambda total: float(total[0] / total[1])))
+
+
+def wilson_interval(share: float, items: int, *, level: float = 0.95) -> Interval:
+    """Wilson score interval of a share of items; sound for few items, and for none or all of them.
+
+    >>> wilson_interval(0.5, 10)
+    Interval(low=0.23..., high=0.76...)
+    """
+    if items < 1 or not 0 <= share <= 1:
+        raise ArgumentError("share", got=f"{share} of {items} items", expected="a share from 0 to 1 of at least one")
+    z = NormalDist().inv_cdf((1 + level) / 2)
+    middle, scale = share + z**2 / (2 * items), 1 + z**2 / items
+    width = z * sqrt(share * (1 - share) / items + z**2 / (4 * items**2))
+    low, high = (middle - width) / scale, (middle + width) / scale
+    return Interval(low if share > 0 else 0.0, high if share < 1 else 1.0)
 
 
 def difference_interval(

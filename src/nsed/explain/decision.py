@@ -76,7 +76,7 @@ REMAINDERS = {
     "ambiguity": "what all other derivations add to the best one",
     "end": "that the target ends here",
     "certainty": "how little is left for the opposite, -log(1 - alpha)",
-    "threshold": "what a pair must bring to be more likely than not",
+    "threshold": "the constant of the calibration, which every pair gets",
 }
 """Remainders: parts of a score that belong to no operation."""
 
@@ -87,6 +87,11 @@ class Contribution(NamedTuple):
     name: str
     value: float
     edit: Edit | None = None
+
+    @property
+    def title(self) -> str:
+        """Name as people read it: what has been called `threshold` since version 0.1 is the calibration's offset."""
+        return "offset" if self.edit is None and self.name == "threshold" else self.name
 
     @property
     def kind(self) -> str:

@@ -200,12 +200,13 @@ class NetworkModel(Model):
         """
         resolved, known = cls._settings(config, settings, start), Pairs.of(pairs, labels)
         given = None if validation is None else Pairs.of(validation)
-        checked = known if start and given is None else given
-        data = cls._split(known, checked, seed=resolved.train.seed)
+        held_out = start is None or given is not None
+        data = cls._split(known, given if held_out else known, seed=resolved.train.seed)
         model = start._extended(data[0], resolved) if start else cls._untrained(data[0], resolved)
         strategy = strategy_for(resolved.train)
         model.network.to(strategy.device).requires_grad_(True)
-        validated = model._checked(data[1], given or known, "validation" if given else "pairs")
+        encode = model._validated if held_out else model._checked
+        validated = encode(data[1], given or known, "validation" if given else "pairs")
         task = model._task(model._checked(data[0], known), validated, strategy.device)
         with sole_training(folder, strategy):
             trainer = run_training(
@@ -218,7 +219,7 @@ class NetworkModel(Model):
                 on_validation=on_validation,
                 start=hash_of_model(start.network, start._identity()) if start else "",
             )
-            return save_finished(model._finished(trainer, None if checked is known else task), folder, strategy)
+            return save_finished(model._finished(trainer, task if held_out else None), folder, strategy)
 
     def _checked(self, pairs: Pairs, given: Pairs, name: str = "pairs") -> EncodedPairs:
         """Encoded pairs, none too long to train with; an error names the row in what was given, before the split."""
@@ -232,6 +233,10 @@ class NetworkModel(Model):
             advice="Shorten or leave out this pair, or raise train.max_cells: a cell takes up to 10 kB of memory.",
         )
         return encoded
+
+    def _validated(self, pairs: Pairs, given: Pairs, name: str) -> EncodedPairs:
+        """Encoded validation pairs, see `_checked`."""
+        return self._checked(pairs, given, name)
 
     def encoded(self, pairs: Pairs) -> EncodedPairs:
         """Encoded pairs, as symbol numbers; one warning names all symbols that are new (out of vocabulary)."""

@@ -10,16 +10,17 @@ import numpy as np
 import torch
 
 from nsed.config import bounded
-from nsed.errors import CutOutputWarning
+from nsed.errors import CutOutputWarning, UnknownSymbolWarning
 from nsed.evaluate import transduction_score
 from nsed.models.base import NetworkModel, checked_scores
 from nsed.models.transduction import WIDEST_BEAM, TransducingModel, Transduction, checked_sources
 from nsed.networks.search import IncrementalDecoder, SearchResult, beam_search, draw, greedy_search
 from nsed.progress import OnBatch, ignore, no_garbage_collection
-from nsed.text import EncodedStrings, Pairs
+from nsed.text import EncodedStrings, Pairs, Tokenizer
 from nsed.text.batch import EncodedPairs
 from nsed.text.columns import Column
 from nsed.text.pairs import PairsLike
+from nsed.text.visible import shown_symbols
 from nsed.train.config import NetworkConfig
 from nsed.train.split import transduction_split
 from nsed.train.task import PairTask
@@ -97,6 +98,13 @@ class DecodingModel(NetworkModel, TransducingModel):
     def _split(cls, pairs: Pairs, validation: PairsLike | None, *, seed: int) -> tuple[Pairs, Pairs]:
         return transduction_split(pairs, None if validation is None else Pairs.of(validation), seed=seed)
 
+    def _validated(self, pairs: Pairs, given: Pairs, name: str) -> EncodedPairs:
+        """See `NetworkModel._validated`; one warning names the target symbols that the model cannot write."""
+        _warn_of_unwritable(self.tokenizers.target, pairs.targets)
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", r"\d+ target symbols? ", UnknownSymbolWarning)  # just said, with more
+            return super()._validated(pairs, given, name)
+
     @torch.no_grad()
     def _transduce(
         self, sources: list[str], *, nbest: int, beam: int | None, on_batch: OnBatch
@@ -140,6 +148,21 @@ class DecodingModel(NetworkModel, TransducingModel):
                 if log_prob > REACHABLE
             ]
             yield [Transduction(join(symbols), symbols, log_prob) for symbols, log_prob in read]
+
+
+def _warn_of_unwritable(tokenizer: Tokenizer, targets: Sequence[str]) -> None:
+    """Warn of the symbols of validation targets that no training pair has: whatever has one counts as an error."""
+    new = [set(tokenizer.split(target)).difference(tokenizer.vocabulary.symbols) for target in targets]
+    symbols, wrong = sorted(set().union(*new)), sum(map(bool, new))
+    if not symbols:
+        return
+    message = (
+        f"{len(symbols)} target symbol{'s'[: len(symbols) - 1]} of the validation pairs cannot be written, as no "
+        f"training pair (or fewer than min_count) has it: {shown_symbols(symbols)}. {wrong:,} of {len(targets):,} "
+        "validation pairs count as errors for it, however long the training. Add pairs with each of these symbols to "
+        "the training pairs, or correct the pairs where it is a slip"
+    )
+    warnings.warn(message, UnknownSymbolWarning, stacklevel=4)  # whoever called fit
 
 
 def _warn_of_cuts(results: Iterable[list[Transduction]], longest: int) -> None:

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from nsed.config import shortened, shown
 from nsed.errors import MissingExtraError, ModelFileError, NsedError
+from nsed.registry import did_you_mean
 from nsed.train.saved_model import DESCRIPTION, SavedModel, read_model
 
 MODEL_KINDS = {
@@ -111,9 +112,9 @@ def resolved(path: str | Path) -> Path:
         return shipped.path
     if reason:
         known = f"there is no such folder; shipped models: {', '.join(shipped_models())}"
-        raise ModelFileError(
-            shortened(str(path)), f"no saved model here: {DESCRIPTION} cannot be read: {reason} ({known})"
-        )
+        message = f"no saved model here: {DESCRIPTION} cannot be read: {reason} ({known})"
+        question = did_you_mean(shortened(str(path)), shipped_models())
+        raise ModelFileError(shortened(str(path)), f"{message}. {question}" if question else message)
     return Path(path)
 
 

@@ -5,8 +5,8 @@ import math
 import warnings
 from abc import abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from itertools import islice
+from dataclasses import dataclass, replace
+from itertools import islice, repeat
 from pathlib import Path
 from typing import ClassVar, NamedTuple
 
@@ -41,6 +41,8 @@ class Transduction(NamedTuple):
 
 WIDEST_BEAM = 1000
 """Maximum beam width and n-best size of a search: all prefixes of a beam are in memory at once."""
+REVIEWED = "reviewed_target"
+"""Column of a review that nobody edits: the target as it was before."""
 _BINARY = (".parquet", ".arrow", ".feather")
 
 
@@ -59,11 +61,14 @@ class Overrides:
 
     @classmethod
     def read(cls, path: str | Path, *, columns: Sequence[str] | None = None) -> "Overrides":
-        """Read overrides from any file of pairs, see `read_pairs`; of labelled pairs, those that match."""
-        return cls(read_pairs(path, columns=columns), Path(path))
+        """Read overrides from any file of pairs, see `read_pairs`; of labelled pairs, those that match.
+
+        Of a file of `nsed review`, those whose target was edited: others are the model's own answers, or the data's.
+        """
+        return cls(_edited(read_pairs(path, columns=columns, keep_others=True)), Path(path))
 
     def __len__(self) -> int:
-        return len(self.pairs)
+        return len(self.pairs if self.pairs.labels is None else self.pairs.positives())
 
     def by_source(self, tokenizers: Tokenizers) -> dict[tuple[str, ...], list[str]]:
         """Override targets of each source, whose symbols are as a model reads them: its Unicode form, its case.
@@ -87,6 +92,15 @@ class Overrides:
         source, target = self.pairs.sources[again], self.pairs.targets[again]
         message = f"{source!r} has the target {target!r} already, in line {lines[first]}: delete one of them"
         return DataError(self.path or "overrides", message, line=lines[again])
+
+
+def _edited(pairs: Pairs) -> Pairs:
+    """Pairs labelled by whether somebody edited their target, where they are from a review; others as they are."""
+    if pairs.others is None or REVIEWED not in pairs.others.column_names:
+        return replace(pairs, others=None)
+    before, labels = pairs.others.column(REVIEWED).to_pylist(), pairs.labels or repeat(True)
+    rows = zip(labels, pairs.targets, before, strict=False)
+    return replace(pairs, others=None, labels=[label and target != one for label, target, one in rows])
 
 
 def _lines(path: Path | None, count: int) -> Sequence[int]:

@@ -11,7 +11,7 @@ from nsed.errors import ArgumentError, UnknownSymbolWarning
 from nsed.text.batch import EncodedStrings
 from nsed.text.pairs import Pairs
 from nsed.text.symbols import StringConfig, SymbolSplitter
-from nsed.text.visible import visible
+from nsed.text.visible import shown_symbols
 from nsed.types import UNKNOWN
 
 SPECIALS = ("<pad>", "<unk>", "<s>", "</s>")
@@ -111,8 +111,7 @@ class Tokenizer:
     def _warn(self, symbols: set[str]) -> None:
         unknown = sorted(symbol for symbol in symbols if symbol not in self.vocabulary)
         count = f"1 {self.side} symbol is" if len(unknown) == 1 else f"{len(unknown)} {self.side} symbols are"
-        shown = " ".join(map(visible, unknown[:20])) + (" ..." if len(unknown) > 20 else "")
-        message = f"{count} unknown to the model, which reads <unk>: {shown}"
+        message = f"{count} unknown to the model, which reads <unk>: {shown_symbols(unknown)}"
         warnings.warn(message, UnknownSymbolWarning, stacklevel=6)  # whoever called the verb
 
 

@@ -1,6 +1,7 @@
 """Terminal-safe symbols: spaces, lone marks, control characters and right-to-left letters can be seen."""
 
 import unicodedata
+from collections.abc import Sequence
 
 from rich.cells import cell_len
 
@@ -18,6 +19,15 @@ def visible(symbol: str) -> str:
     if any(unicodedata.bidirectional(char) in ("R", "AL") for char in symbol):
         return ISOLATES[0] + shown + ISOLATES[1]
     return shown
+
+
+def shown_symbols(symbols: Sequence[str], most: int = 20) -> str:
+    """Visible symbols in a line, of many the first ones.
+
+    >>> shown_symbols(["a", " ", "b"], most=2)
+    'a ␣ ...'
+    """
+    return " ".join(map(visible, symbols[:most])) + (" ..." if len(symbols) > most else "")
 
 
 def drawn(symbol: str) -> str:

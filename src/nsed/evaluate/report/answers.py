@@ -10,14 +10,13 @@ from nsed.evaluate import (
     WordErrors,
     category_groups,
     length_groups,
-    mean_interval,
     nbest_accuracy,
     oracle_score,
-    totals_interval,
     word_errors,
 )
 from nsed.evaluate.grouping import Rows
 from nsed.evaluate.report.records import Breakdown, Curve, Figure, Group, Line, Point
+from nsed.evaluate.significance import rate_estimate, share_estimate
 from nsed.progress import Progress, silent
 from nsed.text import Pairs
 
@@ -84,12 +83,13 @@ def transduction_figures(done: AnsweredWords) -> tuple[Figure, ...]:
     """Error rates with confidence intervals; of several answers also n-best accuracy and oracle error rates."""
     errors, score = done.errors, done.errors.score()
     edits = np.stack([errors.edits, errors.lengths], axis=1)
-    corpus = totals_interval(edits, lambda total: float(total[0] / max(total[1], 1)))
+    corpus = rate_estimate(edits, lambda total: float(total[0] / max(total[1], 1)))
+    mean = rate_estimate(errors.rates, lambda total: float(total) / len(errors.rates))
     figures = (
         Figure("words", score.words, "count"),
-        Figure("cer", score.cer, interval=mean_interval(errors.rates)),
-        Figure("corpus_cer", score.corpus_cer, interval=corpus),
-        Figure("wer", score.wer, interval=mean_interval(errors.wrong)),
+        Figure("cer", score.cer, "share", *mean),
+        Figure("corpus_cer", score.corpus_cer, "share", *corpus),
+        Figure("wer", score.wer, "share", *share_estimate(errors.wrong, np.ones(len(errors.wrong)))),
     )
     return figures + (_nbest_figures(done) if done.nbest > 1 else ())
 

@@ -9,7 +9,6 @@ import numpy as np
 from nsed.capabilities import Capability, can
 from nsed.errors import ArgumentError
 from nsed.evaluate import (
-    Interval,
     average_precision,
     best_threshold,
     brier_score,
@@ -22,11 +21,11 @@ from nsed.evaluate import (
     ranking_curve,
     reliability_bins,
     roc_auc,
-    totals_interval,
 )
 from nsed.evaluate.grouping import Rows
 from nsed.evaluate.matching import f1_of_totals
 from nsed.evaluate.report.records import Breakdown, Curve, Figure, Group, Line, Point
+from nsed.evaluate.significance import rate_estimate, share_estimate
 from nsed.progress import Progress, silent
 from nsed.text import Pairs, SymbolSplitter, Tokenizers
 
@@ -112,20 +111,14 @@ def matching_figures(done: Decisions) -> tuple[Figure, ...]:
     return (
         Figure("pairs_scored", len(done.labels), "count"),
         Figure("positives", int(done.labels.sum()), "count"),
-        Figure("precision", score.precision, interval=_share_interval(hits, called)),
-        Figure("recall", score.recall, interval=_share_interval(hits, matches)),
-        Figure("f1", score.f1, interval=totals_interval(rows, f1_of_totals)),
+        Figure("precision", score.precision, "share", *share_estimate(hits, called)),
+        Figure("recall", score.recall, "share", *share_estimate(hits, matches)),
+        Figure("f1", score.f1, "share", *rate_estimate(rows, f1_of_totals)),
         Figure("threshold", done.threshold, "number"),
         *_best(done),
         *_ranking(done),
         *_promises(done),
     )
-
-
-def _share_interval(hits: np.ndarray, chosen: np.ndarray) -> Interval | None:
-    """Bootstrap interval of the share of hits, over pairs or groups with something chosen; none where nothing is."""
-    rows = np.stack([hits, chosen], axis=1)[chosen > 0]
-    return totals_interval(rows, lambda total: float(total[0] / total[1])) if len(rows) else None
 
 
 def _best(done: Decisions) -> tuple[Figure, ...]:

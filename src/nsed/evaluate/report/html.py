@@ -156,7 +156,7 @@ def _section(title: str, content: str) -> str:
 
 def _subtitle(report: Report) -> str:
     settings = (f"{name} {value}" for name, value in report.settings.items())
-    return ", ".join([report.task, *settings, "intervals: bootstrap, 95 %"])
+    return ", ".join([report.task, *settings, "intervals: bootstrap, of all right or all wrong Wilson, 95 %"])
 
 
 def _headlines(report: Report) -> str:

@@ -8,8 +8,9 @@ import numpy as np
 
 from nsed.capabilities import Capability, can
 from nsed.errors import DataError, NotExplainableError
-from nsed.evaluate import Agreement, alignment_score, group_totals, links_in_proportion, read_pharaoh, totals_interval
+from nsed.evaluate import Agreement, alignment_score, group_totals, links_in_proportion, read_pharaoh
 from nsed.evaluate.report.records import Figure
+from nsed.evaluate.significance import rate_estimate
 from nsed.progress import OnBatch, Progress, silent
 from nsed.text import Links, Pairs, Tokenizers
 
@@ -45,11 +46,11 @@ def alignment_figures(
     )
     if groups is not None:
         counts = group_totals(counts, [groups[row] for row in matches])
-    score, interval = alignment_score(found, reference), totals_interval(counts, _f1)
+    score = alignment_score(found, reference)
     return (
         Figure("alignment_precision", score.precision),
         Figure("alignment_recall", score.recall),
-        Figure("alignment_f1", score.f1, interval=interval),
+        Figure("alignment_f1", score.f1, "share", *rate_estimate(counts, _f1)),
         *_control(model, pairs, reference),
     )
 

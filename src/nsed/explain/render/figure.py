@@ -17,19 +17,19 @@ from nsed.explain.render.waterfall import bars_of
 from nsed.text.visible import drawn, unisolated
 
 
-def draw(evidence: Evidence, path: str | Path, *, picture: str = "alpha") -> None:
-    """Draw one picture of an explanation to a file."""
+def draw(evidence: Evidence, path: str | Path, *, picture: str = "alpha", ending: str | None = None) -> None:
+    """Draw one picture of an explanation to a file; the ending says the format, by default that of its name."""
     check_picture(picture)
     if picture in GRIDS:
-        return draw_grid(GRIDS[picture](evidence), path)
+        return draw_grid(GRIDS[picture](evidence), path, ending=ending)
     figure = _figure(*_SIZES[picture](evidence))
     axes = figure.subplots()
     _DRAWERS[picture](axes, evidence)
     axes.spines[:].set_visible(False)
-    return _save(figure, path)
+    return _save(figure, path, ending)
 
 
-def draw_grid(grid: Grid, path: str | Path) -> None:
+def draw_grid(grid: Grid, path: str | Path, *, ending: str | None = None) -> None:
     """Draw a heat map to a file: that of an explanation, or a table over symbols (`matrix_map`)."""
     figure = _figure(2.2 + 0.5 * len(grid.columns), 1.2 + 0.4 * len(grid.rows))
     axes = figure.subplots()
@@ -46,7 +46,7 @@ def draw_grid(grid: Grid, path: str | Path) -> None:
     axes.set(xlim=(-0.5, len(grid.columns) - 0.5), ylim=(len(grid.rows) - 0.5, -0.5))
     axes.tick_params(length=0, top=True, labeltop=True, bottom=False, labelbottom=False)
     axes.spines[:].set_visible(False)
-    _save(figure, path)
+    _save(figure, path, ending)
 
 
 def _draw_waterfall(axes: Any, evidence: Evidence) -> None:
@@ -90,8 +90,10 @@ def _figure(width: float, height: float) -> Any:
     return import_module("matplotlib.figure").Figure(figsize=(width, height), layout="constrained")
 
 
-def _save(figure: Any, path: str | Path) -> None:
+def _save(figure: Any, path: str | Path, ending: str | None) -> None:
     known = sorted(figure.canvas.get_supported_filetypes())
-    if Path(path).suffix.removeprefix(".").lower() not in known:
-        raise ArgumentError("path", got=str(path), expected=f"a file that ends with one of {', '.join(known)}")
-    figure.savefig(path, dpi=150)
+    kind = (Path(path).suffix if ending is None else ending).removeprefix(".").lower()
+    if kind not in known:
+        got = str(path) if ending is None else f"the ending {ending!r}"
+        raise ArgumentError("path", got=got, expected=f"a file that ends with one of {', '.join(known)}")
+    figure.savefig(path, dpi=150, format=kind)

@@ -39,7 +39,7 @@ def _parts(evidence: Evidence) -> Iterator[str]:
     for part in evidence.contributions:
         probability = "      " if part.edit is None else f"{percent(part.edit.probability):>6}"
         meaning = f": {part.meaning}" if part.edit is None else ""
-        yield f"{signed(part.value):>8}  {probability}  {part.name}{meaning}"
+        yield f"{signed(part.value):>8}  {probability}  {part.title}{meaning}"
     yield f"{signed(evidence.total):>8}  in all  {evidence.total_name}"
 
 

@@ -31,7 +31,7 @@ def bars_of(evidence: Evidence) -> list[WaterfallBar]:
     parts = evidence.contributions
     starts = accumulate((part.value for part in parts), initial=0.0)
     bars = [
-        WaterfallBar(part.name, part.kind, part.value, start, _meaning(part))
+        WaterfallBar(part.title, part.kind, part.value, start, _meaning(part))
         for part, start in zip(parts, starts, strict=False)
     ]
     return [*bars, WaterfallBar(evidence.total_name, "total", evidence.total, 0.0, f"the sum, {evidence.total_name}")]

@@ -1,6 +1,8 @@
 """TSV and CSV of pairs, in two or three columns or below a header, and of sources; further columns on demand."""
 
 import csv
+import re
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain
 from pathlib import Path
@@ -8,7 +10,7 @@ from typing import NamedTuple
 
 import pyarrow as pa
 
-from nsed.errors import DataError
+from nsed.errors import DataError, HeaderWarning
 from nsed.text.pairs import COLUMNS, LABELS, Pairs, parse_label, present
 from nsed.text.readers.lines import open_text
 
@@ -84,6 +86,8 @@ def read_line_sources(path: Path, options: ReadOptions) -> Sources:
     """Read sources, one per line; of TSV, which has a tab in its first line or a column that is named, its sources."""
     with open_text(path) as stream:
         lines = [line.rstrip("\r\n") for line in stream]
+    if not any(lines):
+        raise empty_file(path, "sources")
     if options.columns is None and TAB.character not in next(filter(None, lines), ""):
         return Sources(lines)
     return parse_sources(path, tsv_rows(lines), options, TAB)
@@ -101,6 +105,9 @@ def parse_rows(path: Path, rows: Iterable[Row], options: ReadOptions, separator:
     chosen = _named(path, first, options.columns) if options.columns else _pair_columns(path, first, separator)
     layout = Layout(path, first, header, chosen, separator)
     texts, others = _columns(layout, rest if header else chain([first], rest), options)
+    if not header and len(chosen) == 2 and looks_like_header(first.cells, texts):
+        names = first.cells[:2]
+        _warn_of_header(path, first, "pair", f"--columns {','.join(names)} (in Python, columns={names})")
     labels = [bool(parse_label(text)) for text in texts[2]] if len(chosen) > 2 else None
     one, other = texts[3:] or (None, None)
     return Pairs(texts[0], texts[1], labels, one, other, others)
@@ -119,6 +126,9 @@ def parse_sources(path: Path, rows: Iterable[Row], options: ReadOptions, separat
         chosen = [_place(path, first, COLUMNS[:1]) if header else 0]
     layout = Layout(path, first, header, chosen, separator)
     texts, others = _columns(layout, rest if header else chain([first], rest), options)
+    if not header and len(first.cells) > 1 and looks_like_header(first.cells, texts):
+        name = first.cells[0]
+        _warn_of_header(path, first, "source", f"--column {name} (in Python, column={name!r})")
     return Sources(texts[0], others)
 
 
@@ -126,8 +136,13 @@ def _first_row(path: Path, rows: Iterable[Row], what: str) -> tuple[Row, Iterato
     kept = (row for row in rows if row.cells not in ([], [""]))
     first = next(kept, None)
     if first is None:
-        raise DataError(path, f"the file is empty; expected lines with {what}")
+        raise empty_file(path, what)
     return first, kept
+
+
+def empty_file(path: Path, what: str) -> DataError:
+    """Error for a file, or a standard input, in which there is nothing."""
+    return DataError(path, f"the file is empty; expected lines with {what}")
 
 
 class Layout(NamedTuple):
@@ -164,7 +179,7 @@ def _usable(layout: Layout, rows: Iterable[Row], options: ReadOptions) -> Iterat
         if len(row.cells) != width:
             options.reject(wrong_width(layout.path, row, f"{width}", layout.separator), row.cells)
         elif label and parse_label(row.cells[label[0]]) is None:
-            options.reject(_no_label(layout.path, row, label[0]), row.cells)
+            options.reject(_no_label(layout, row, label[0]), row.cells)
         else:
             yield row
 
@@ -199,6 +214,51 @@ def csv_rows(path: Path, stream: Iterable[str], separator: Separator = COMMA) ->
 def _is_header(row: Row) -> bool:
     """Header detection: whether it names its columns; of a pair of these two words with a label, the label tells."""
     return tuple(_lower(row)[:2]) == COLUMNS[:2] and (len(row.cells) < 3 or parse_label(row.cells[2]) is None)
+
+
+COLUMN_WORDS = frozenset(
+    re.findall(
+        r"\w+",
+        """
+        source src target tgt label labels word words lemma form inflected name names string text input output left
+        right first second query candidate original variant normalized normalised spelling orthography orthographic
+        grapheme graphemes phoneme phonemes phone phones pron pronunciation transcription transliteration translit
+        translation romanization romanisation ipa arpabet pinyin kana language lang latin english arabic russian greek
+        hebrew hindi german french spanish japanese chinese korean id key value token tokens segments gloss concept
+        doculect
+        """,
+    )
+)
+"""Words of which names of columns are made; with letters and numbers, `name_a`, `lang2`."""
+
+
+def looks_like_header(cells: Sequence[str], columns: Sequence[Sequence[str]]) -> bool:
+    """Header-like row: its first two cells are different names of columns, and no other row of the columns has them.
+
+    Never true of ordinary pairs, as far as one can tell: both cells must be names, and neither the beginning of the
+    other, as `form` and `forms` are.
+
+    >>> looks_like_header(["word", "IPA"], [["word", "hand"], ["IPA", "hænd"]])
+    True
+    >>> looks_like_header(["word", "Wort"], [["word", "hand"], ["Wort", "Hand"]])
+    False
+    """
+    one, other = (cell.strip().lower() for cell in cells[:2])
+    if not _names_a_column(one) or not _names_a_column(other) or one.startswith(other) or other.startswith(one):
+        return False
+    return all(column.count(cell) == 1 for cell, column in zip(cells, columns, strict=False))
+
+
+def _names_a_column(name: str) -> bool:
+    words = [word for word in re.split(r"[\W\d_]+", name) if word]
+    return any(len(word) > 1 for word in words) and all(word in COLUMN_WORDS or len(word) == 1 for word in words)
+
+
+def _warn_of_header(path: Path, first: Row, what: str, columns: str) -> None:
+    shown = " and ".join(map(repr, first.cells[:2]))
+    advice = f"If it is one, name the columns: {columns}; or call them {' and '.join(COLUMNS[:2])} in the file"
+    message = f"{path}:{first.line}: the first row, {shown}, looks like a header, but is read as a {what}. {advice}"
+    warnings.warn(message, HeaderWarning, stacklevel=5)  # whoever called read_pairs
 
 
 def _pair_columns(path: Path, first: Row, separator: Separator) -> list[int]:
@@ -241,9 +301,12 @@ def wrong_width(path: Path, row: Row, expected: str, separator: Separator) -> Da
     return DataError(path, message, line=row.line)
 
 
-def _no_label(path: Path, row: Row, place: int) -> DataError:
-    shown = f"label {row.cells[place]!r} is none of {LABELS}"
-    return DataError(path, f"{shown}; if the third column holds no labels, name the columns", line=row.line)
+def _no_label(layout: Layout, row: Row, place: int) -> DataError:
+    """Error for a label that is none; in the first row it may be the name of its column."""
+    advice = "if the third column holds no labels, name the columns"
+    if row is layout.first and looks_like_header(row.cells, ()):
+        advice = f"the row looks like a header: name its columns, --columns {','.join(row.cells[:3])}"
+    return DataError(layout.path, f"label {row.cells[place]!r} is none of {LABELS}; {advice}", line=row.line)
 
 
 def named_columns(
