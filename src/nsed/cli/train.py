@@ -10,13 +10,12 @@ import typer
 
 from nsed.capabilities import Capability, can
 from nsed.cli.arguments import Columns, Model, load_model, split_columns
-from nsed.cli.console import complain, err, warn
+from nsed.cli.console import complain, err
 from nsed.errors import ArgumentError, ModelFileError
 
 if TYPE_CHECKING:
     from nsed.cli.recipes import TrainingRequest
     from nsed.config import Config
-    from nsed.text import Pairs, StringConfig
     from nsed.train.run_folder import RunFolder
 
 INTERRUPTED = 130
@@ -49,18 +48,29 @@ ValidationPairs = Annotated[
 SourceSymbols = Annotated[
     str | None,
     typer.Option(
-        help="What sources are made of: graphemes, tokens between spaces, or letters (of tokens). By default tokens "
-        "where they are segments with spaces between them, say phones, as is then said; else graphemes."
+        help="What sources are made of: graphemes, codepoints, tokens between spaces, or letters (of tokens). By "
+        "default auto: tokens where they are segments with spaces between them, say phones; codepoints in Hangul, "
+        "abugidas and the like; else graphemes, as is then said."
     ),
 ]
 TargetSymbols = Annotated[
     str | None, typer.Option(help="What targets are made of; by default as for sources, in a .dict tokens.")
 ]
 ConfigPath = Annotated[Path | None, typer.Option(help="YAML file with settings; see --print-config.")]
+Minutes = Annotated[
+    float | None,
+    typer.Option(
+        help="For networks: a budget of time, in which the learning rate comes to its end too; of a Transducer, more "
+        "than its recipe's steps are done in it.",
+        show_default=False,
+    ),
+]
 Settings = Annotated[
     list[str] | None, typer.Option("--set", help="A single setting, say encoder.kind=cnn; repeatable.")
 ]
-PrintConfig = Annotated[bool, typer.Option("--print-config", help="Show all settings as YAML and stop.")]
+PrintConfig = Annotated[
+    bool, typer.Option("--print-config", help="Show all settings as YAML and stop; with PAIRS those for them.")
+]
 StartPath = Annotated[
     Path | None,
     typer.Option(
@@ -82,6 +92,7 @@ def train(
     source_symbols: SourceSymbols = None,
     target_symbols: TargetSymbols = None,
     columns: Columns = None,
+    minutes: Minutes = None,
     config: ConfigPath = None,
     set_: Settings = None,
     print_config: PrintConfig = False,
@@ -97,31 +108,40 @@ def train(
     With labels of both kinds, in the file or in that of `--validation`, an edit distance decides too: see `nsed match`.
 
     **Settings to begin with**: of cognates, in any family, those of `configs/cognates-ie/concepts-cnn.yaml`, which
-    docs/cognate-sets.md shows with figures of two families; of other tasks the default settings of a model.
+    docs/cognate-sets.md shows with figures of two families. A Transducer needs none: size, steps, batch and dropout
+    follow from the pairs and the device, as is said; options and `--set` go over them one by one, and a file of
+    `--config` with settings of `encoder` or `train` is taken as it is.
 
     With `--from` a trained model learns more, say corrected words. Without `--validation` networks then hold nothing
     out.
     """
-    from nsed.cli.recipes import TrainingRequest, config_of
+    from nsed.cli.recipes import TrainingRequest, config_of, notes_of, plan_training
     from nsed.config import from_mapping, parse_overrides, to_yaml
+    from nsed.models.settings import named_settings
     from nsed.text import read_pairs
 
     chosen = {"model": model, "source_symbols": source_symbols, "target_symbols": target_symbols}
+    chosen |= {"train.minutes": minutes}
     given = parse_overrides(set_ or []) | {name: value for name, value in chosen.items() if value is not None}
     before = _settings_of(output, model) if output and resume else None
     start = None if from_ is None else _start(from_)
     values = _values(before, _suggested(pairs, start), config, given)
     settings = from_mapping(config_of(_kind(values, start)), values, where=str(config or "settings"))
-    if print_config:
+    if print_config and pairs is None:
         typer.echo(to_yaml(settings), nl=False)
         return
-    if pairs is None or output is None:
+    if pairs is None or (output is None and not print_config):
         expected = "a file to learn from and a folder for the model"
         raise ArgumentError("PAIRS and OUTPUT", got="one of them" if pairs else "nothing", expected=expected)
     names = split_columns(columns)
     data, checked = read_pairs(pairs, columns=names), read_pairs(validation, columns=names) if validation else None
-    if tokens := _tokens_in(data, settings, values):
-        settings = from_mapping(type(settings), {**values, **tokens}, where=str(config or "settings"))
+    named = None if before or start else named_settings(config, given)
+    settings = plan_training(settings, named, data, checked)
+    if output is None or print_config:
+        typer.echo(to_yaml(settings), nl=False)
+        return
+    for note in notes_of(settings):
+        err.print(note, markup=False)
     request = TrainingRequest(data, checked, settings, output, resume, start)
     try:
         _carry_out(request, overwrite=overwrite)
@@ -173,24 +193,6 @@ def _suggested(pairs: Path | None, start: Model | None) -> dict[str, Any]:
         return asdict(start.fine_tuning_settings)
     kind = reader_for(pairs).target_symbols if pairs else "graphemes"
     return {} if kind == "graphemes" else {"target_symbols": kind}
-
-
-def _tokens_in(data: Pairs, settings: StringConfig, values: dict[Any, Any]) -> dict[str, str]:
-    """Symbol kinds that nobody chose, where strings are segments with spaces between them: tokens, which is said."""
-    from nsed.text.symbols import looks_segmented
-    from nsed.text.texts import Texts
-
-    columns = {"source_symbols": data.sources, "target_symbols": data.targets}
-    open_ = [name for name in columns if name not in values and getattr(settings, name) == "graphemes"]
-    found = [name for name in open_ if looks_segmented(Texts.of(columns[name]).different)]
-    if found:
-        sides = " and ".join(f"{name.removesuffix('_symbols')}s" for name in found)
-        options = " ".join(f"--{name.replace('_', '-')} tokens" for name in found)
-        warn(
-            f"{sides} are segments with spaces between them, and read as tokens ({options}); as graphemes, the spaces "
-            "would be symbols too"
-        )
-    return dict.fromkeys(found, "tokens")
 
 
 def _values(

@@ -66,6 +66,7 @@ class DecodingModel(NetworkModel, TransducingModel):
 
     config: SearchConfig
     validation_metric = "wer"
+    usable_early = True
 
     @property
     @abstractmethod

@@ -1,0 +1,124 @@
+"""Training recipe of a Transducer: the settings that nobody has to give, from the pairs and the device.
+
+The tables say what is best for some numbers of pairs; for a number between two of them, steps and dropout lie between
+theirs, and the rest is that of the nearer one. `results/recipes.json` has the trials behind them, also those that did
+not help.
+"""
+
+import math
+from bisect import bisect_left
+from collections.abc import Collection
+from typing import Any, NamedTuple
+
+
+class Row(NamedTuple):
+    """Settings for one number of pairs."""
+
+    pairs: int
+    dim: int
+    """Encoder dimension."""
+    batch_pairs: int
+    steps: int
+    dropout: float
+    """Dropout rate of encoders; that of pair features is half of it."""
+    hidden: float
+    """Share of the symbols that are hidden in training."""
+    minutes: float
+    """Minutes at most, or 0 where it is over before one would mind; two idle cores are done in about half of them."""
+
+
+ON_CPU = (
+    Row(100, dim=128, batch_pairs=16, steps=300, dropout=0.5, hidden=0.0, minutes=0),
+    Row(800, dim=128, batch_pairs=32, steps=1200, dropout=0.5, hidden=0.0, minutes=0),
+    Row(2_500, dim=128, batch_pairs=32, steps=1800, dropout=0.4, hidden=0.0, minutes=2.7),
+    Row(8_000, dim=128, batch_pairs=64, steps=3000, dropout=0.3, hidden=0.0, minutes=10),
+    Row(30_000, dim=192, batch_pairs=128, steps=5000, dropout=0.2, hidden=0.05, minutes=40),
+    Row(100_000, dim=256, batch_pairs=256, steps=8000, dropout=0.1, hidden=0.05, minutes=120),
+)
+ON_GPU = (
+    Row(100, dim=128, batch_pairs=16, steps=300, dropout=0.5, hidden=0.0, minutes=0),
+    Row(800, dim=256, batch_pairs=32, steps=1200, dropout=0.5, hidden=0.0, minutes=0),
+    Row(8_000, dim=256, batch_pairs=128, steps=3000, dropout=0.3, hidden=0.1, minutes=10),
+    Row(100_000, dim=256, batch_pairs=512, steps=16_000, dropout=0.1, hidden=0.05, minutes=60),
+)
+VALIDATIONS, PATIENCE = 12, 8
+"""Validations of a training, and how many of them may pass without improvement."""
+FEW = 500
+"""Validation words below which the last weights are kept: fewer cannot tell which ones are better."""
+USUAL_CELLS = 150
+"""Lattice cells of a pair, as words have; pairs with more come in smaller batches, and more of them."""
+THREADED = 128
+"""Pairs in a batch from which on several threads are worth their while: below, they mostly wait for one another."""
+LONGER = 10
+"""With minutes given, the steps are so many times those of the table, and the minutes decide."""
+
+
+class Recipe(NamedTuple):
+    """Settings by their dotted names, and a line that says why."""
+
+    settings: dict[str, Any]
+    reason: str
+
+
+def recipe_for(
+    pairs: int, lengths: tuple[float, float], *, validated: int, gpu: bool, named: Collection[str] = ()
+) -> Recipe:
+    """Recipe for so many pairs of this mean length in symbols, `validated` with so many; without what is `named`.
+
+    >>> recipe_for(800, (8, 7), validated=40, gpu=False, named={"encoder.dim"}).reason
+    '800 pairs of 8.0 and 7.0 symbols on a CPU: 1,200 steps, 32 pairs at a time, dropout 0.5, the last weights kept'
+    """
+    row = _between(ON_GPU if gpu else ON_CPU, pairs)
+    shorter = max(1, round(math.prod(length + 1 for length in lengths) / USUAL_CELLS))
+    batch = max(4, row.batch_pairs // shorter)
+    steps = row.steps * (LONGER if "train.minutes" in named else 1)
+    every = max(1, row.steps // VALIDATIONS)
+    settings = {
+        "encoder.dim": row.dim,
+        "train.steps": steps,
+        "train.batch_pairs": batch,
+        "encoder.dropout": row.dropout,
+        "feature_dropout": round(row.dropout / 2, 3),
+        "encoder.hidden": row.hidden,
+        "train.minutes": row.minutes,
+        "train.learning_rate": 1e-3,
+        "train.warmup": min(400, max(1, row.steps // 10)),
+        "train.average": round(1 - 10 / row.steps, 5),
+        "train.validate_every": every,
+        "train.patience": PATIENCE * (LONGER if "train.minutes" in named else 1),
+        "train.threads": 1 if batch < THREADED and not gpu else 0,
+        "train.keep": "last" if validated < FEW else "best",
+    }
+    given = {*named, *(["train.minutes"] if "train.steps" in named else [])}  # steps that are given are all done
+    own = {name: value for name, value in settings.items() if name not in given}
+    place = "GPU" if gpu else "CPU"
+    why = f"{pairs:,} pairs of {lengths[0]:.1f} and {lengths[1]:.1f} symbols on a {place}"
+    return Recipe(own, f"{why}: {_said(own)}")
+
+
+def _between(rows: tuple[Row, ...], pairs: int) -> Row:
+    """Row for any number of pairs; beyond the table, its ends."""
+    above = bisect_left([row.pairs for row in rows], pairs)
+    if above in (0, len(rows)):
+        return rows[min(above, len(rows) - 1)]
+    low, high = rows[above - 1], rows[above]
+    share = math.log(pairs / low.pairs) / math.log(high.pairs / low.pairs)
+    nearer = high if share > 0.5 else low
+    return nearer._replace(
+        steps=round(low.steps + share * (high.steps - low.steps)),
+        dropout=round(low.dropout + share * (high.dropout - low.dropout), 2),
+        hidden=round(low.hidden + share * (high.hidden - low.hidden), 2),
+    )
+
+
+def _said(settings: dict[str, Any]) -> str:
+    """Those of the settings that tell most, in words; what was given by name is no part of them."""
+    words = {
+        "encoder.dim": "{} dimensions",
+        "train.steps": "{:,} steps",
+        "train.batch_pairs": "{} pairs at a time",
+        "encoder.dropout": "dropout {}",
+        "train.minutes": "at most {} minutes",
+        "train.keep": "the {} weights kept",
+    }
+    return ", ".join(word.format(settings[name]) for name, word in words.items() if settings.get(name))
