@@ -344,10 +344,9 @@ class NetworkModel(Model):
     def _save_early(self, folder: Path, trainer: Trainer) -> None:
         """Save the model as it is in the middle of its training, which its record says."""
         with trainer.updates.average.in_use():
-            contents = self.contents()
-            known = {name: value for name, value in trainer.record.items() if value == value}  # not NaN
-            record = {**known, "unfinished": True}
-            write_model(folder, SavedModel(self.kind, asdict(self.config), *contents._replace(record=record)))
+            record = {**(trainer.record if trainer.validations else {"steps": trainer.step}), "unfinished": True}
+            contents = self.contents()._replace(record=record)
+            write_model(folder, SavedModel(self.kind, asdict(self.config), *contents))
 
     def _finished(self: SomeNetworkModel, trainer: Trainer, task: PairTask | None) -> SomeNetworkModel:
         """Model after training; the task has held-out pairs, unless there were none."""

@@ -69,6 +69,9 @@ class TrainConfig(Config):
     several devices saves itself at validations only."""
     patience: int = bounded(10, low=1, most=10**9)
     """Early stopping patience: validations without improvement before the training ends; not of `plateau`."""
+    perfect: int = bounded(0, low=0, most=10**9)
+    """Early stopping when all is learned: validations in a row without a single mistake before the training ends; 0:
+    goes on."""
     keep: Literal["best", "last"] = "best"
     """Model selection: the weights of the best validation, or those of the last one, where the validation pairs are too
     few to tell which is better."""

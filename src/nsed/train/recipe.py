@@ -41,10 +41,11 @@ ON_GPU = (
     Row(8_000, dim=256, batch_pairs=128, steps=3000, dropout=0.3, hidden=0.1, minutes=10),
     Row(100_000, dim=256, batch_pairs=512, steps=16_000, dropout=0.1, hidden=0.05, minutes=60),
 )
-VALIDATIONS, PATIENCE = 12, 8
-"""Validations of a training, and how many of them may pass without improvement."""
-FEW = 500
-"""Validation words below which the last weights are kept: fewer cannot tell which ones are better."""
+VALIDATIONS, PATIENCE, PERFECT = 20, 12, 3
+"""Validations of a training, how many of them may pass without improvement, and without a mistake, before it ends."""
+VERY_FEW, FEW = 100, 500
+"""Validation words below which a validation without mistakes says little, and below which the last weights are kept and
+no patience is lost: fewer cannot tell which weights are better."""
 USUAL_CELLS = 150
 """Lattice cells of a pair, as words have; pairs with more come in smaller batches, and more of them."""
 THREADED = 128
@@ -85,7 +86,8 @@ def recipe_for(
         "train.warmup": min(400, max(1, row.steps // 10)),
         "train.average": round(1 - 10 / row.steps, 5),
         "train.validate_every": every,
-        "train.patience": PATIENCE * (LONGER if "train.minutes" in named else 1),
+        "train.patience": PATIENCE if validated >= FEW else VALIDATIONS * LONGER,
+        "train.perfect": PERFECT if validated >= VERY_FEW else 0,
         "train.threads": 1 if batch < THREADED and not gpu else 0,
         "train.keep": "last" if validated < FEW else "best",
     }

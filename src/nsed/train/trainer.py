@@ -113,7 +113,7 @@ class Trainer:
             restore_random(self._random, self.strategy.device)
         else:
             self._reseed()
-        while self.step < self.config.steps and not self.schedule.exhausted:
+        while self.step < self.config.steps and not self.schedule.exhausted and not self._has_learned_all:
             self._losses.append(self.advance())
             on_step(self.step)
             over = self._budget.is_over
@@ -128,6 +128,13 @@ class Trainer:
             elif self._must_save():
                 self._mean_loss()  # never a checkpoint of weights that are no numbers
                 self._save(random_states(self.strategy.device))
+
+    @property
+    def _has_learned_all(self) -> bool:
+        """Whether the last validations, `perfect` of them, found no mistake."""
+        last, best = self.validations[-self.config.perfect :], float(self.task.higher_is_better)
+        enough = 0 < self.config.perfect <= len(self.validations)
+        return enough and all(one.metrics[self.task.metric] == best for one in last)
 
     def _must_save(self) -> bool:
         """Time for a checkpoint; never with several processes, whose random numbers the first does not know."""
