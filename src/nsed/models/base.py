@@ -1,5 +1,6 @@
 """Model base classes, what a user holds: settings, fit, save, load, device, and capabilities."""
 
+import logging
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterable, Iterator, Mapping
@@ -211,6 +212,8 @@ class NetworkModel(Model):
         resolved, known = cls._settings(config, settings, start), Pairs.of(pairs, labels)
         given = None if validation is None else Pairs.of(validation)
         resolved = cls.plan(resolved, None if start else named_settings(config, settings), known, given)
+        for note in filter(None, (resolved.symbols_note, resolved.train.recipe)):
+            logging.getLogger("nsed").info(note)
         checked = known if start and given is None else given
         data = cls._split(known, checked, seed=resolved.train.seed)
         model = start._extended(data[0], resolved) if start else cls._untrained(data[0], resolved)
