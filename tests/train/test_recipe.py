@@ -7,6 +7,7 @@ from dataclasses import asdict, replace
 import pytest
 
 import nsed
+from nsed.config import flat
 from nsed.datasets.rule_language import transduction_pairs
 from nsed.models.settings import named_settings, with_recipe
 from nsed.text import choose_symbols
@@ -35,10 +36,7 @@ def test_every_setting_of_a_recipe_is_one_of_the_transducer():
     pairs = nsed.Pairs.of(PAIRS)
     planned = with_recipe(choose_symbols(CONFIG, pairs), frozenset(), pairs, None)
     settings = recipe_for(120, (5, 4), validated=6, gpu=False).settings
-    flat = {
-        f"{outer}.{inner}": value for outer in ("encoder", "train") for inner, value in asdict(planned)[outer].items()
-    }
-    assert set(settings) - {"feature_dropout"} <= set(flat)
+    assert set(settings) <= {name for name, _ in flat(asdict(planned))}
     assert planned.train.recipe.startswith("120 pairs of ")
     assert planned.train.keep == "last"
 
@@ -87,12 +85,12 @@ def test_fit_without_a_setting_says_what_it_chose_and_the_folder_too(tmp_path, c
     assert nsed.load(tmp_path / "run").config == model.config
 
 
-def test_a_budget_of_minutes_is_kept_and_the_learning_rate_comes_to_its_end():
-    begun = time.monotonic()
-    model = nsed.Transducer.fit(PAIRS, train__minutes=0.05, **TINY)
-    taken = time.monotonic() - begun
-    assert model.record["steps"] > 10
-    assert taken < 3 * 1.1 + 2.5  # imports and compilation before the first step
+def test_a_budget_of_minutes_is_kept_to_a_tenth():
+    times = []
+    model = nsed.Transducer.fit(PAIRS, train__minutes=0.05, on_step=lambda _: times.append(time.monotonic()), **TINY)
+    assert len(times) == model.record["steps"] > 10
+    assert model.record["steps"] < model.config.train.steps
+    assert times[-1] - times[0] < 3.3
 
 
 def test_a_model_can_be_used_seconds_after_training_began(tmp_path, monkeypatch):
@@ -112,18 +110,19 @@ def test_a_model_can_be_used_seconds_after_training_began(tmp_path, monkeypatch)
 
 
 def test_a_model_that_was_in_the_folder_stays_until_the_training_is_done(tmp_path):
-    nsed.Transducer.fit(PAIRS, folder=tmp_path / "run", train__steps=1, **TINY)
-    before = (tmp_path / "run" / "model.json").read_text()
-    seen = []
-    again = {**TINY, "train__steps": 3, "train__validate_every": 1, "train__seed": 1}
-    nsed.Transducer.fit(
-        PAIRS,
-        folder=tmp_path / "run",
-        on_step=lambda _: seen.append((tmp_path / "run" / "model.json").read_text()),
-        **again,
-    )
-    assert set(seen) == {before}
-    assert (tmp_path / "run" / "model.json").read_text() != before
+    folder, seen = tmp_path / "run", []
+
+    def fit(**others):
+        def look(_):
+            seen.append((folder / "model.json").read_text() if (folder / "model.json").exists() else "")
+
+        nsed.Transducer.fit(PAIRS, folder=folder, on_step=look, **TINY, **others)
+
+    fit(train__steps=1)
+    before = (folder / "model.json").read_text()
+    fit(train__steps=3, train__validate_every=1, train__seed=1)
+    assert seen == ["", before, before, before]
+    assert (folder / "model.json").read_text() != before
 
 
 def test_a_config_without_a_recipe_is_what_it_was():
