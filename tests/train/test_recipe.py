@@ -47,7 +47,9 @@ def test_named_settings_win_one_by_one():
     settings = recipe(800, named=named).settings
     assert "encoder.dim" not in settings
     assert settings["train.steps"] == recipe(800).settings["train.steps"]
-    assert "train.minutes" not in recipe(2500, named={"train.steps"}).settings  # all steps that are asked for are done
+    given = recipe_for(2500, (8, 7), validated=100, gpu=False, named={"train.steps"}, steps=40).settings
+    assert "train.minutes" not in given  # all steps that are asked for are done
+    assert (given["train.validate_every"], given["train.average"]) == (2, 0.75)
 
 
 def test_settings_that_are_whole_are_taken_as_they_are(tmp_path):

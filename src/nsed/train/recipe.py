@@ -29,16 +29,17 @@ class Row(NamedTuple):
 
 ON_CPU = (
     Row(100, dim=128, batch_pairs=16, steps=300, dropout=0.5, hidden=0.0, minutes=0),
-    Row(800, dim=128, batch_pairs=32, steps=1200, dropout=0.5, hidden=0.0, minutes=0),
-    Row(2_500, dim=128, batch_pairs=32, steps=1800, dropout=0.4, hidden=0.0, minutes=2.7),
-    Row(8_000, dim=128, batch_pairs=64, steps=3000, dropout=0.3, hidden=0.0, minutes=10),
+    Row(800, dim=128, batch_pairs=32, steps=1200, dropout=0.4, hidden=0.0, minutes=0),
+    Row(2_500, dim=128, batch_pairs=64, steps=1200, dropout=0.3, hidden=0.0, minutes=2.7),
+    Row(8_000, dim=128, batch_pairs=64, steps=3000, dropout=0.25, hidden=0.0, minutes=10),
     Row(30_000, dim=192, batch_pairs=128, steps=5000, dropout=0.2, hidden=0.05, minutes=40),
     Row(100_000, dim=256, batch_pairs=256, steps=8000, dropout=0.1, hidden=0.05, minutes=120),
 )
 ON_GPU = (
     Row(100, dim=128, batch_pairs=16, steps=300, dropout=0.5, hidden=0.0, minutes=0),
-    Row(800, dim=256, batch_pairs=32, steps=1200, dropout=0.5, hidden=0.0, minutes=0),
-    Row(8_000, dim=256, batch_pairs=128, steps=3000, dropout=0.3, hidden=0.1, minutes=10),
+    Row(800, dim=256, batch_pairs=32, steps=1200, dropout=0.4, hidden=0.0, minutes=0),
+    Row(2_500, dim=256, batch_pairs=64, steps=1200, dropout=0.3, hidden=0.05, minutes=2.7),
+    Row(12_000, dim=256, batch_pairs=256, steps=3000, dropout=0.3, hidden=0.1, minutes=10),
     Row(100_000, dim=256, batch_pairs=512, steps=16_000, dropout=0.1, hidden=0.05, minutes=60),
 )
 VALIDATIONS, PATIENCE, PERFECT = 20, 12, 3
@@ -47,7 +48,7 @@ VERY_FEW, FEW = 100, 500
 """Validation words below which a validation without mistakes says little, and below which the last weights are kept and
 no patience is lost: fewer cannot tell which weights are better."""
 USUAL_CELLS = 150
-"""Lattice cells of a pair, as words have; pairs with more come in smaller batches, and more of them."""
+"""Lattice cells of a pair, as words have; pairs with many more come in smaller batches."""
 THREADED = 128
 """Pairs in a batch from which on several threads are worth their while: below, they mostly wait for one another."""
 LONGER = 10
@@ -62,40 +63,59 @@ class Recipe(NamedTuple):
 
 
 def recipe_for(
-    pairs: int, lengths: tuple[float, float], *, validated: int, gpu: bool, named: Collection[str] = ()
+    pairs: int,
+    lengths: tuple[float, float],
+    *,
+    validated: int,
+    gpu: bool,
+    named: Collection[str] = (),
+    steps: int | None = None,
 ) -> Recipe:
     """Recipe for so many pairs of this mean length in symbols, `validated` with so many; without what is `named`.
 
+    Where the steps are given, schedule, averaging and validations follow from them.
+
     >>> recipe_for(800, (8, 7), validated=40, gpu=False, named={"encoder.dim"}).reason
-    '800 pairs of 8.0 and 7.0 symbols on a CPU: 1,200 steps, 32 pairs at a time, dropout 0.5, the last weights kept'
+    '800 pairs of 8.0 and 7.0 symbols on a CPU: 1,200 steps, 32 pairs at a time, dropout 0.4, the last weights kept'
     """
     row = _between(ON_GPU if gpu else ON_CPU, pairs)
-    shorter = max(1, round(math.prod(length + 1 for length in lengths) / USUAL_CELLS))
-    batch = max(4, row.batch_pairs // shorter)
-    steps = row.steps * (LONGER if "train.minutes" in named else 1)
-    every = max(1, row.steps // VALIDATIONS)
-    settings = {
-        "encoder.dim": row.dim,
-        "train.steps": steps,
-        "train.batch_pairs": batch,
-        "encoder.dropout": row.dropout,
-        "feature_dropout": round(row.dropout / 2, 3),
-        "encoder.hidden": row.hidden,
-        "train.minutes": row.minutes,
-        "train.learning_rate": 1e-3,
-        "train.warmup": min(400, max(1, row.steps // 10)),
-        "train.average": round(1 - 10 / row.steps, 5),
-        "train.validate_every": every,
-        "train.patience": PATIENCE if validated >= FEW else VALIDATIONS * LONGER,
-        "train.perfect": PERFECT if validated >= VERY_FEW else 0,
-        "train.threads": 1 if batch < THREADED and not gpu else 0,
-        "train.keep": "last" if validated < FEW else "best",
-    }
-    given = {*named, *(["train.minutes"] if "train.steps" in named else [])}  # steps that are given are all done
+    row = row._replace(steps=steps or row.steps)
+    settings = _sizes(row, lengths) | _validations(row, validated)
+    settings["train.threads"] = 1 if settings["train.batch_pairs"] < THREADED and not gpu else 0
+    if "train.minutes" in named:
+        settings["train.steps"] *= LONGER
+    given = {*named, *(["train.minutes"] if steps else [])}  # steps that are given are all done
     own = {name: value for name, value in settings.items() if name not in given}
     place = "GPU" if gpu else "CPU"
     why = f"{pairs:,} pairs of {lengths[0]:.1f} and {lengths[1]:.1f} symbols on a {place}"
     return Recipe(own, f"{why}: {_said(own)}")
+
+
+def _sizes(row: Row, lengths: tuple[float, float]) -> dict[str, Any]:
+    """How large the network is, how much is dropped, and how long it learns from how many pairs at a time."""
+    shorter = max(1, round(math.prod(length + 1 for length in lengths) / USUAL_CELLS))
+    return {
+        "encoder.dim": row.dim,
+        "encoder.dropout": row.dropout,
+        "feature_dropout": round(row.dropout / 2, 3),
+        "encoder.hidden": row.hidden,
+        "train.steps": row.steps,
+        "train.batch_pairs": max(4, row.batch_pairs // shorter),
+        "train.minutes": row.minutes,
+        "train.learning_rate": 1e-3,
+        "train.warmup": min(400, max(1, row.steps // 10)),
+        "train.average": round(max(0.0, 1 - 10 / row.steps), 5),
+    }
+
+
+def _validations(row: Row, validated: int) -> dict[str, Any]:
+    """How often it is validated, when it ends before its time, and which weights are kept."""
+    return {
+        "train.validate_every": max(1, row.steps // VALIDATIONS),
+        "train.patience": PATIENCE if validated >= FEW else VALIDATIONS * LONGER,
+        "train.perfect": PERFECT if validated >= VERY_FEW else 0,
+        "train.keep": "last" if validated < FEW else "best",
+    }
 
 
 def _between(rows: tuple[Row, ...], pairs: int) -> Row:
