@@ -1,12 +1,12 @@
-"""Trials behind the training recipe: Transducers of small lexicons, with or without settings, into `results/recipes.json`.
+"""Trials behind the training recipe, of small lexicons, with or without settings, into `results/recipes.json`.
 
     pip install gruut-lang-fr gruut-lang-de gruut-lang-ar gruut-lang-cs gruut-lang-ru
     OMP_NUM_THREADS=1 python tools/recipe_trials.py fr 800 encoder.dropout=0.5 --note "more dropout"
 
-Words of a lexicon are sorted and shuffled with seed 0; the first and the last 1,000 of them are never read, since test words
-may be taken from there, and the 1,000 before the last ones are for validation: trials are compared by the WER of 600 of
-them. `en` is CMUDict and `ar-en` Arabic names, their training and validation parts, from the folder that `NSED_DATA` names;
-`rules` is the language of harmony.
+Words of a lexicon are sorted and shuffled with seed 0; the first and the last 1,000 of them are never read, since test
+words may be taken from there, and the 1,000 before the last ones are for validation: trials are compared by the WER of
+600 of them. `en` is CMUDict and `ar-en` Arabic names, their training and validation parts, from the folder that
+`NSED_DATA` names; `rules` is the language of harmony.
 """
 
 import argparse

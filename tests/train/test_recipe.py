@@ -49,7 +49,7 @@ def test_named_settings_win_one_by_one():
     assert settings["train.steps"] == recipe(800).settings["train.steps"]
     given = recipe_for(2500, (8, 7), validated=100, gpu=False, named={"train.steps"}, steps=40).settings
     assert "train.minutes" not in given  # all steps that are asked for are done
-    assert (given["train.validate_every"], given["train.average"]) == (2, 0.75)
+    assert (given["train.validate_every"], given["train.warmup"]) == (2, 4)
 
 
 def test_settings_that_are_whole_are_taken_as_they_are(tmp_path):

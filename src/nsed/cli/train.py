@@ -120,13 +120,16 @@ def train(
     from nsed.models.settings import named_settings
     from nsed.text import read_pairs
 
-    chosen = {"model": model, "source_symbols": source_symbols, "target_symbols": target_symbols}
+    chosen: dict[str, object] = {"model": model, "source_symbols": source_symbols, "target_symbols": target_symbols}
     chosen |= {"train.minutes": minutes}
     given = parse_overrides(set_ or []) | {name: value for name, value in chosen.items() if value is not None}
     before = _settings_of(output, model) if output and resume else None
     start = None if from_ is None else _start(from_)
     values = _values(before, _suggested(pairs, start), config, given)
-    settings = from_mapping(config_of(_kind(values, start)), values, where=str(config or "settings"))
+    kind = config_of(_kind(values, start))
+    if minutes is not None and "train" not in kind.__dataclass_fields__:
+        raise ArgumentError("--minutes", got=minutes, expected=f"none with {kind.model}, which has no network to train")
+    settings = from_mapping(kind, values, where=str(config or "settings"))
     if print_config and pairs is None:
         typer.echo(to_yaml(settings), nl=False)
         return

@@ -65,7 +65,7 @@ def harmony_pairs(count: int, *, seed: int = 0) -> Pairs:
     """Transduction pairs of the language of harmony: `count` different forms of two to five syllables, and their words.
 
     >>> list(harmony_pairs(2, seed=3))
-    [('buziprUbe', 'buziprube'), ('kämelAk', 'kämeläk')]
+    [('buzipmebO', 'buzipmebo'), ('mikOmelAplUd', 'mikömeläplüt')]
     """
     random, sources = Random(seed), dict[str, None]()
     while len(sources) < count:
@@ -75,15 +75,13 @@ def harmony_pairs(count: int, *, seed: int = 0) -> Pairs:
 
 def _random_form(random: Random) -> str:
     """Random underlying form: an onset more often than not, clusters now and then, and three kinds of ends."""
-    consonants = OBSTRUENTS + SONORANTS
-
-    def cluster() -> str:
-        return random.choice(OBSTRUENTS) + random.choice(SONORANTS)
-
+    consonants = [*OBSTRUENTS, *SONORANTS]
+    clusters = [obstruent + sonorant for obstruent in OBSTRUENTS for sonorant in SONORANTS]
     form = random.choice([*consonants, ""]) + random.choice(FIRST_VOWELS)
     for _ in range(random.randint(1, 4)):
-        form += (cluster() if random.random() < 0.25 else random.choice(consonants)) + random.choice(LATER_VOWELS)
-    return form + random.choice([random.choice(consonants), cluster(), ""])
+        form += random.choice(clusters if random.random() < 0.25 else consonants) + random.choice(LATER_VOWELS)
+    end: list[str] = random.choice([consonants, clusters, [""]])
+    return form + random.choice(end)
 
 
 def matching_pairs(count: int, *, seed: int = 0, shortest: int = 1, longest: int = 10, negatives: float = 0.5) -> Pairs:

@@ -12,7 +12,7 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from itertools import chain, islice
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from nsed.text.graphemes import split_graphemes
 from nsed.text.pairs import Pairs
@@ -111,8 +111,8 @@ def choose_symbols(config: SomeConfig, pairs: Pairs) -> SomeConfig:
     form = "/".join(dict.fromkeys(forms)) if config.unicode_form == "auto" else config.unicode_form
     said = {name.removesuffix("_symbols"): _because(one, config.unicode_form) for name, one in made.items()}
     note = "; ".join(f"{side}s as {because}" for side, because in said.items())
-    kinds = {name: one.kind for name, one in made.items()}
-    return replace(config, **{"unicode_form": form, "symbols_note": note, **kinds})
+    changes: dict[str, Any] = {name: one.kind for name, one in made.items()}
+    return replace(config, **changes, unicode_form=form, symbols_note=note)  # type: ignore[arg-type]  # one of its forms
 
 
 def _one_script(*sides: Sequence[str]) -> bool:
