@@ -73,7 +73,11 @@ def test_few_validation_words_choose_nothing_and_many_do():
 
 
 def test_minutes_that_are_given_are_filled_with_more_steps():
-    assert recipe(800, named={"train.minutes"}).settings["train.steps"] > recipe(800).settings["train.steps"]
+    filled = recipe_for(800, (8, 7), validated=40, gpu=False, named={"train.minutes"}, minutes=3)
+    assert filled.settings["train.steps"] > recipe(800).settings["train.steps"]
+    assert filled.reason.endswith("fewer where 3 minutes are over")
+    unlimited = recipe_for(800, (8, 7), validated=40, gpu=False, named={"train.minutes"}, minutes=0)
+    assert unlimited.settings["train.steps"] == recipe(800).settings["train.steps"]
 
 
 def test_fit_without_a_setting_says_what_it_chose_and_the_folder_too(tmp_path, caplog):

@@ -81,7 +81,7 @@ def _random_form(random: Random) -> str:
     for _ in range(random.randint(1, 4)):
         form += random.choice(clusters if random.random() < 0.25 else consonants) + random.choice(LATER_VOWELS)
     end: list[str] = random.choice([consonants, clusters, [""]])
-    return form + random.choice(end)
+    return f"{form}{random.choice(end)}"
 
 
 def matching_pairs(count: int, *, seed: int = 0, shortest: int = 1, longest: int = 10, negatives: float = 0.5) -> Pairs:

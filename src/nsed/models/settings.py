@@ -99,9 +99,15 @@ def with_recipe(
         return config
     validated = held_out_count(len(set(pairs.sources))) if validation is None else len(validation)
     gpu = chosen_device(config.train).type == "cuda"
-    steps = config.train.steps if "train.steps" in named else None
-    lengths = _mean_lengths(config, pairs)
-    recipe = recipe_for(len(pairs), lengths, validated=validated, gpu=gpu, named=named, steps=steps)
+    recipe = recipe_for(
+        len(pairs),
+        _mean_lengths(config, pairs),
+        validated=validated,
+        gpu=gpu,
+        named=named,
+        steps=config.train.steps if "train.steps" in named else None,
+        minutes=config.train.minutes if "train.minutes" in named else None,
+    )
     values = merged(asdict(config), {**recipe.settings, "train.recipe": recipe.reason})
     return from_mapping(type(config), values)
 

@@ -76,10 +76,12 @@ def recipe_for(
     gpu: bool,
     named: Collection[str] = (),
     steps: int | None = None,
+    minutes: float | None = None,
 ) -> Recipe:
     """Recipe for so many pairs of this mean length in symbols, `validated` with so many; without what is `named`.
 
-    Where the steps are given, schedule, averaging and validations follow from them.
+    Where the steps are given, warm-up and validations follow from them, and all are done; minutes that are given are
+    filled with more steps than the table has.
 
     >>> recipe_for(800, (8, 7), validated=40, gpu=False, named={"encoder.dim"}).reason
     '800 pairs of 8.0 and 7.0 symbols on a CPU: 1,200 steps, 32 pairs at a time, dropout 0.3, the last weights kept'
@@ -88,13 +90,13 @@ def recipe_for(
     row = row._replace(steps=steps or row.steps)
     settings = _sizes(row, lengths) | _validations(row, validated)
     settings["train.threads"] = 1 if settings["train.batch_pairs"] < THREADED and not gpu else 0
-    if "train.minutes" in named and not steps:
+    if minutes and not steps:
         settings["train.steps"] *= LONGER
-    given = {*named, *(["train.minutes"] if steps else [])}  # steps that are given are all done
+    given = {*named, *(["train.minutes"] if steps else [])}
     own = {name: value for name, value in settings.items() if name not in given}
     place = "GPU" if gpu else "CPU"
     why = f"{pairs:,} pairs of {lengths[0]:.1f} and {lengths[1]:.1f} symbols on a {place}"
-    until = ", fewer where the minutes are over" if "train.minutes" in named and not steps else ""
+    until = f", fewer where {minutes:g} minutes are over" if minutes and not steps else ""
     return Recipe(own, f"{why}: {_said(own)}{until}")
 
 
