@@ -9,7 +9,7 @@ import pytest
 import nsed
 from nsed.config import flat
 from nsed.datasets.rule_language import transduction_pairs
-from nsed.models.settings import named_settings, with_recipe
+from nsed.models.settings import fine_tuning_config, named_settings, with_recipe
 from nsed.text import choose_symbols
 from nsed.train import fitting
 from nsed.train.recipe import ON_CPU, ON_GPU, recipe_for
@@ -129,6 +129,14 @@ def test_a_model_that_was_in_the_folder_stays_until_the_training_is_done(tmp_pat
     fit(train__steps=3, train__validate_every=1, train__seed=1)
     assert seen == ["", before, before, before]
     assert (folder / "model.json").read_text() != before
+
+
+def test_what_learns_more_does_not_keep_the_recipe_of_its_first_training():
+    pairs = nsed.Pairs.of(PAIRS * 20)
+    planned = with_recipe(choose_symbols(CONFIG, pairs), frozenset(), pairs, None)
+    assert planned.train.minutes > 0
+    train = fine_tuning_config(planned).train
+    assert (train.minutes, train.keep, train.perfect, train.recipe) == (0, "best", 0, "")
 
 
 def test_a_config_without_a_recipe_is_what_it_was():

@@ -136,6 +136,10 @@ def fine_tuning_config(config: SomeConfig) -> SomeConfig:
         average=0.0,
         validate_every=5,
         patience=6,
+        perfect=0,
+        keep="best",
+        minutes=0.0,
+        recipe="",
     )
     encoder = replace(config.encoder, dropout=0.0, hidden=0.0)
     changes: dict[str, Any] = {"min_count": 1, "encoder": encoder, "feature_dropout": 0.0, "train": train}
