@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -14,8 +15,11 @@ from nsed.cli.console import complain, err
 from nsed.errors import ArgumentError, ModelFileError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from nsed.cli.recipes import TrainingRequest
     from nsed.config import Config
+    from nsed.text import StringConfig
     from nsed.train.run_folder import RunFolder
 
 INTERRUPTED = 130
@@ -115,20 +119,18 @@ def train(
     With `--from` a trained model learns more, say corrected words. Without `--validation` networks then hold nothing
     out.
     """
-    from nsed.cli.recipes import TrainingRequest, config_of, notes_of, plan_training
+    from nsed.cli.recipes import TrainingRequest, config_of, plan_training
     from nsed.config import from_mapping, parse_overrides, to_yaml
     from nsed.models.settings import named_settings
     from nsed.text import read_pairs
 
-    chosen: dict[str, object] = {"model": model, "source_symbols": source_symbols, "target_symbols": target_symbols}
-    chosen |= {"train.minutes": minutes}
-    given = parse_overrides(set_ or []) | {name: value for name, value in chosen.items() if value is not None}
+    symbols = {"source_symbols": source_symbols, "target_symbols": target_symbols}
+    given = parse_overrides(set_ or []) | _chosen({"model": model, "train.minutes": minutes, **symbols})
     before = _settings_of(output, model) if output and resume else None
     start = None if from_ is None else _start(from_)
     values = _values(before, _suggested(pairs, start), config, given)
     kind = config_of(_kind(values, start))
-    if minutes is not None and "train" not in kind.__dataclass_fields__:
-        raise ArgumentError("--minutes", got=minutes, expected=f"none with {kind.model}, which has no network to train")
+    _check_minutes(minutes, kind)
     settings = from_mapping(kind, values, where=str(config or "settings"))
     if print_config and pairs is None:
         typer.echo(to_yaml(settings), nl=False)
@@ -143,25 +145,36 @@ def train(
     if output is None or print_config:
         typer.echo(to_yaml(settings), nl=False)
         return
-    for note in notes_of(settings):
-        err.print(note, markup=False)
-    request = TrainingRequest(data, checked, settings, output, resume, start)
+    again = f"nsed train {pairs} {output} --resume" + (f" --from {from_}" if from_ else "")
+    with _interruptible(again):
+        _carry_out(TrainingRequest(data, checked, settings, output, resume, start), overwrite=overwrite)
+
+
+def _chosen(options: dict[str, object]) -> dict[str, object]:
+    """Options that were given."""
+    return {name: value for name, value in options.items() if value is not None}
+
+
+@contextmanager
+def _interruptible(again: str) -> Iterator[None]:
+    """What to say after Ctrl-C: how to go on."""
     try:
-        _carry_out(request, overwrite=overwrite)
+        yield
     except KeyboardInterrupt:
-        again = f" --from {from_}" if from_ else ""
-        complain(f"interrupted; go on with: nsed train {pairs} {output} --resume{again}")
+        complain(f"interrupted; go on with: {again}")
         raise typer.Exit(INTERRUPTED) from None
 
 
 def _carry_out(request: TrainingRequest, *, overwrite: bool) -> None:
-    from nsed.cli.recipes import train_model
+    from nsed.cli.recipes import notes_of, train_model
     from nsed.train.run_folder import RunFolder
     from nsed.train.strategy import is_first_process
 
     if not is_first_process():
         train_model(request)
         return
+    for note in notes_of(request.settings):
+        err.print(note, markup=False)
     run = RunFolder(request.output)
     with run.lock():
         if not request.resume:
@@ -170,6 +183,12 @@ def _carry_out(request: TrainingRequest, *, overwrite: bool) -> None:
         run.write_settings(request.settings)
     err.print(done, markup=False)
     err.print(f"saved to {request.output}", markup=False)
+
+
+def _check_minutes(minutes: float | None, kind: type[StringConfig]) -> None:
+    """Raise `ArgumentError` for minutes where nothing is trained by steps."""
+    if minutes is not None and "train" not in kind.__dataclass_fields__:
+        raise ArgumentError("--minutes", got=minutes, expected=f"none with {kind.model}, which has no network to train")
 
 
 def _start(path: Path) -> Model:

@@ -32,7 +32,7 @@ class Row(NamedTuple):
 
 
 ON_CPU = (
-    Row(100, dim=128, batch_pairs=16, steps=300, dropout=0.4, features=0.3, hidden=0, average=0, minutes=0),
+    Row(100, dim=128, batch_pairs=16, steps=300, dropout=0.5, features=0.1, hidden=0, average=0, minutes=0),
     Row(800, dim=128, batch_pairs=32, steps=1200, dropout=0.3, features=0.3, hidden=0, average=0, minutes=0),
     Row(2_500, 128, 64, 1200, dropout=0.3, features=0.2, hidden=0, average=0, minutes=2.7),
     Row(8_000, 128, 64, 3000, dropout=0.25, features=0.2, hidden=0, average=0.99, minutes=10),
@@ -40,7 +40,7 @@ ON_CPU = (
     Row(100_000, 256, 256, 8000, dropout=0.1, features=0.2, hidden=0.05, average=0.999, minutes=120),
 )
 ON_GPU = (
-    Row(100, dim=128, batch_pairs=16, steps=300, dropout=0.4, features=0.3, hidden=0, average=0, minutes=0),
+    Row(100, dim=128, batch_pairs=16, steps=300, dropout=0.5, features=0.1, hidden=0, average=0, minutes=0),
     Row(800, dim=256, batch_pairs=32, steps=1200, dropout=0.3, features=0.3, hidden=0, average=0, minutes=0),
     Row(2_500, 256, 64, 1200, dropout=0.3, features=0.3, hidden=0.05, average=0, minutes=2.7),
     Row(12_000, 256, 256, 3000, dropout=0.3, features=0.3, hidden=0.1, average=0.995, minutes=10),
@@ -135,11 +135,11 @@ def _between(rows: tuple[Row, ...], pairs: int) -> Row:
     low, high = rows[above - 1], rows[above]
     share = math.log(pairs / low.pairs) / math.log(high.pairs / low.pairs)
     nearer = high if share > 0.5 else low
-    return nearer._replace(
-        steps=round(low.steps + share * (high.steps - low.steps)),
-        dropout=round(low.dropout + share * (high.dropout - low.dropout), 2),
-        hidden=round(low.hidden + share * (high.hidden - low.hidden), 2),
-    )
+    between = {
+        name: round(getattr(low, name) + share * (getattr(high, name) - getattr(low, name)), 2)
+        for name in ("dropout", "features", "hidden")
+    }
+    return nearer._replace(steps=round(low.steps + share * (high.steps - low.steps)), **between)
 
 
 def _said(settings: dict[str, Any]) -> str:
