@@ -190,3 +190,31 @@ def test_the_log_of_a_training_whose_output_is_no_terminal_is_not_empty(kind, se
     told = CliRunner().invoke(app, [str(part) for part in command]).stderr
     assert len(re.findall(line, told, re.MULTILINE)) == 1
     assert "\r" not in told
+
+
+def test_a_transducer_without_settings_says_what_follows_from_its_pairs(tmp_path, pairs):
+    shown = run("train", pairs, "--model", "transducer", "--print-config", "--set", "train.device=cpu")
+    assert "dim: 128\n" in shown
+    assert "on a CPU: 128 dimensions" in " ".join(shown.split())
+    small = ["--set", "encoder.dim=8", "--set", "train.steps=2", "--set", "train.device=cpu"]
+    trained = CliRunner().invoke(app, ["train", str(pairs), str(tmp_path / "m"), "--model", "transducer", *small])
+    said = " ".join(trained.stderr.split())
+    assert "sources as graphemes (every character is one code point)" in said
+    assert "on a CPU: 32 pairs at a time, dropout 0." in said
+    kept = nsed.load(tmp_path / "m").config
+    assert (kept.encoder.dim, kept.train.steps, kept.train.batch_pairs) == (8, 2, 32)
+    assert kept.train.recipe in " ".join((tmp_path / "m" / "settings.yaml").read_text().split())
+
+
+def test_a_file_of_settings_is_taken_as_it_is_without_a_recipe(tmp_path, pairs):
+    (tmp_path / "c.yaml").write_text("model: transducer\nencoder: {dim: 8}\n")
+    shown = run("train", pairs, "--print-config", "--config", tmp_path / "c.yaml")
+    assert "recipe: ''\n" in shown
+    assert "steps: 10000\n" in shown
+
+
+def test_minutes_are_for_models_with_a_network(tmp_path, pairs):
+    run("train", pairs, tmp_path / "m", "--model", "transducer", "--minutes", 0.02, "--set", "encoder.dim=8")
+    assert nsed.load(tmp_path / "m").config.train.minutes == 0.02
+    with pytest.raises(ArgumentError, match=r"--minutes: got 3\.0, expected none with edit-distance, which has no"):
+        run("train", pairs, tmp_path / "n", "--minutes", 3)

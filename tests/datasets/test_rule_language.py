@@ -2,7 +2,7 @@
 
 import pytest
 
-from nsed.datasets.rule_language import matching_pairs, transcribe, transduction_pairs
+from nsed.datasets.rule_language import harmonise, harmony_pairs, matching_pairs, transcribe, transduction_pairs
 from nsed.datasets.splits import cmudict_pairs, split_by_source
 from nsed.errors import ArgumentError
 
@@ -70,3 +70,33 @@ def test_another_seed_holds_out_other_sources():
     pairs = transduction_pairs(200)
     held_out = [set(split_by_source(pairs, seed=seed).test.sources) for seed in (0, 0, 1)]
     assert held_out[0] == held_out[1] != held_out[2]
+
+
+@pytest.mark.parametrize(
+    ("source", "target"),
+    [
+        ("", ""),
+        ("e", "e"),
+        ("patA", "pata"),
+        ("päteeiieitA", "päteeiieitä"),
+        ("pateeiieitA", "pateeiieita"),
+        ("eA", "eä"),
+        ("bodUg", "boduk"),
+        ("gibr", "gibür"),
+        ("gabr", "gabur"),
+        ("gaberA", "gabera"),
+    ],
+)
+def test_harmony_reaches_over_any_distance_and_ends_are_voiceless(source, target):
+    assert harmonise(source) == target
+
+
+def test_harmony_pairs_are_distinct_and_need_all_three_rules():
+    pairs = harmony_pairs(3000, seed=1)
+    assert len(set(pairs.sources)) == 3000
+    assert pairs == harmony_pairs(3000, seed=1) != harmony_pairs(3000, seed=2)
+    assert all(harmonise(source) == target for source, target in pairs)
+    longer = sum(len(target) > len(source) for source, target in pairs)
+    voiced = sum(source[-1] in "bdgz" for source in pairs.sources)
+    assert longer > 500
+    assert voiced > 200

@@ -318,10 +318,8 @@ def test_continued_training_equals_uninterrupted_training_bit_for_bit():
 
 
 def test_continuing_keeps_the_settings():
-    pairs, settings = (
-        [("A B", "a b"), ("B", "b")],
-        EditDistanceConfig(source_symbols="tokens", iterations=1, smoothing=0.3),
-    )
+    pairs = [("A B", "a b"), ("B", "b")]
+    settings = EditDistanceConfig("tokens", "graphemes", unicode_form="NFC", iterations=1, smoothing=0.3)
     begun = LearnableEditDistance.fit(pairs, config=settings)
     assert LearnableEditDistance.fit(pairs, start=begun).config == begun.config == replace(settings, relative=False)
 

@@ -8,7 +8,7 @@ import torch
 
 import nsed
 from nsed.config import from_mapping
-from nsed.datasets.rule_language import transduction_pairs
+from nsed.datasets.rule_language import harmony_pairs, transduction_pairs
 from nsed.errors import ModelFileError
 from nsed.models.transducer import Transducer, TransducerConfig
 
@@ -102,3 +102,12 @@ def test_interrupted_training_goes_on_to_the_same_weights(tmp_path):
         assert torch.equal(one, other)
     assert not (tmp_path / "checkpoint").exists()
     assert nsed.load(tmp_path).score(TEST[:9]) == pytest.approx(whole.score(TEST[:9]))
+
+
+def test_rules_of_harmony_are_learned_without_a_setting():
+    pairs = list(harmony_pairs(3000))
+    model = Transducer.fit(pairs[:2500])
+    found = model.transduce([source for source, _ in pairs[2500:]])
+    right = sum(best[0].text == target for best, (_, target) in zip(found, pairs[2500:], strict=True))
+    assert right >= 0.97 * 500
+    assert model.record["steps"] < model.config.train.steps  # all was right long before: it stopped early

@@ -1,12 +1,14 @@
 """Symbols, vocabularies and pairs."""
 
+import unicodedata
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from nsed.errors import ArgumentError
-from nsed.text import Pairs, SymbolSplitter, Vocabulary
+from nsed.text import Pairs, StringConfig, SymbolSplitter, Vocabulary, choose_symbols
 from nsed.types import END, PAD, START, UNKNOWN
 
 
@@ -22,7 +24,7 @@ def test_tokens_are_what_stands_between_spaces():
     assert SymbolSplitter("letters").split("  t͡s  ɔ̃ˑ ") == ("t͡", "s", "ɔ̃", "ˑ")
     assert SymbolSplitter("letters").split(" a  \u0300b") == ("a", "\u0300", "b")  # tokens stay apart
     assert SymbolSplitter("letters").join(("a", "ː")) == "aː"
-    for kind in ("tokens", "graphemes", "letters"):
+    for kind in ("tokens", "graphemes", "letters", "codepoints"):
         assert SymbolSplitter(kind).split("") == ()
 
 
@@ -92,3 +94,86 @@ def test_symbols_are_numbered_in_sorted_order_whatever_order_they_come_in():
     letters = "zyxwvutsrqponmlkjihgfedcba"
     assert Vocabulary.of(letters).symbols == tuple(reversed(letters))
     assert Vocabulary.of("b").extended(letters).symbols == ("b", "a", *reversed(letters[:-2]))
+
+
+WRITTEN = {
+    "Khmer": "ខ្មែរ",
+    "Devanagari": "क्षत्रिय",
+    "Hangul": "한국어",
+    "combining marks": "e\u0323\u0302 ɛ̃ː",
+    "right to left": "שָׁלוֹם",
+    "Arabic": "كِتَابٌ",
+    "Latin": "naïve",
+}
+
+
+@pytest.mark.parametrize("text", WRITTEN.values(), ids=WRITTEN)
+@pytest.mark.parametrize("form", ["NFC", "NFD"])
+def test_code_points_are_joined_to_the_same_text_again(text, form):
+    splitter = SymbolSplitter("codepoints", form)
+    symbols = splitter.split(text)
+    assert all(len(symbol) == 1 for symbol in symbols)
+    assert splitter.join(symbols) == unicodedata.normalize("NFC", text)
+    assert splitter.split(splitter.join(symbols)) == symbols
+
+
+@given(st.text())
+def test_any_text_is_the_same_after_code_points(text):
+    for form in ("NFC", "NFD"):
+        splitter = SymbolSplitter("codepoints", form)
+        assert splitter.join(splitter.split(text)) == unicodedata.normalize("NFC", text)
+
+
+def test_a_khmer_cluster_is_one_grapheme_and_several_code_points():
+    assert len(SymbolSplitter("graphemes").split("ខ្មែរ")) == 2
+    assert SymbolSplitter("codepoints").split("ខ្មែរ") == ("ខ", "្", "ម", "ែ", "រ")
+    assert len(SymbolSplitter("codepoints").split("한국")) == 2
+    assert len(SymbolSplitter("codepoints", "NFD").split("한국")) == 6
+
+
+KHMER = [a + "្" + b + v for a in "កខគចជដតថ" for b in "រលវយ" for v in "ាិីុូេែ"]
+POINTED = [a + m + b + n for a in "بتثجح" for b in "خدذرز" for m in "َُِ" for n in "ًٌّ"]
+CHOSEN = {
+    "Latin with accents": (["été", "naïve", "garçon"], "graphemes", "NFC"),
+    "decomposed accents": (["e\u0301te\u0301", "nai\u0308ve"], "graphemes", "NFC"),
+    "Cyrillic": (["матрос", "йод"], "graphemes", "NFC"),
+    "Chinese": (["汉字", "北京"], "graphemes", "NFC"),
+    "phones": (["k ɑ̃ d", "d e f ɛ"], "tokens", "NFC"),
+    "Khmer": (KHMER, "codepoints", "NFC"),
+    "Devanagari": ([c + v + d for c in "कखगघचछज" for v in "ािीुू" for d in "तथदधन"], "codepoints", "NFC"),
+    "Hangul": (["한국어", "서울", "부산"], "codepoints", "NFD"),
+    "pointed Arabic": (POINTED, "codepoints", "NFC"),
+    "one Korean among many": (["seoul", "paris", "london", "berlin", "서울"], "graphemes", "NFC"),
+    "nothing": ([""], "graphemes", "NFC"),
+}
+
+
+@pytest.mark.parametrize("case", CHOSEN)
+def test_symbols_of_a_script_are_chosen_from_the_training_pairs(case):
+    texts, kind, form = CHOSEN[case]
+    config = choose_symbols(StringConfig(), Pairs(texts, ["k a t"] * len(texts)))
+    expected = form if form == "NFC" else f"{form}/NFC"
+    assert (config.source_symbols, config.target_symbols, config.unicode_form) == (kind, "tokens", expected)
+    assert config.symbols_note.startswith(f"sources as {kind}")
+    assert config.symbols_note.endswith("targets as tokens (segments with spaces between them)")
+
+
+def test_symbols_that_are_given_are_not_chosen():
+    pairs = Pairs(KHMER, KHMER)
+    given = StringConfig(source_symbols="graphemes", target_symbols="letters", unicode_form="none")
+    assert choose_symbols(given, pairs) is given
+    half = choose_symbols(StringConfig(target_symbols="graphemes", unicode_form="NFD"), pairs)
+    assert (half.source_symbols, half.target_symbols, half.unicode_form) == ("codepoints", "graphemes", "NFD")
+    assert "target" not in half.symbols_note
+
+
+def test_two_sides_in_one_script_have_the_same_symbols():
+    few = Pairs(KHMER, [text[0] for text in KHMER])
+    config = choose_symbols(StringConfig(), few)
+    assert (config.source_symbols, config.target_symbols) == ("codepoints", "codepoints")
+
+
+def test_two_sides_may_have_two_forms():
+    config = StringConfig("codepoints", "codepoints", "NFD/NFC")
+    source, target = config.splitters
+    assert (len(source.split("한")), len(target.split("한"))) == (3, 1)

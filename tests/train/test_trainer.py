@@ -57,13 +57,37 @@ def test_every_row_comes_once_per_epoch_in_an_order_of_its_own():
     assert spread < 3
 
 
-def test_training_ends_at_the_first_validation_after_its_minutes():
+def test_training_ends_with_its_minutes_not_at_the_validation_after_them():
     trainer = Trainer(Line(), replace(SETTINGS, minutes=1e-9))
     trainer.run()
-    assert (trainer.step, len(trainer.validations)) == (10, 1)
+    assert (trainer.step, len(trainer.validations)) == (1, 1)
     unhurried = Trainer(Line(), replace(SETTINGS, minutes=10.0))
     unhurried.run()
     assert unhurried.step == 60
+
+
+def test_the_cosine_ends_with_the_minutes_where_these_are_over_before_the_steps():
+    schedule = Schedule(replace(SETTINGS, steps=1000, warmup=0))
+    assert schedule.factor(1, spent=0.5) == pytest.approx(0.5)
+    assert schedule.factor(1, spent=1.0) == pytest.approx(0)
+    assert schedule.factor(900, spent=0.5) == schedule.factor(900)
+
+
+def test_the_last_weights_are_kept_where_validation_cannot_tell():
+    task = Line()
+    trainer = Trainer(task, replace(SETTINGS, keep="last", learning_rate=0.3))
+    trainer.run()
+    task.network.eval()
+    assert trainer.best_step == 60
+    assert trainer.record["error"] == trainer.validations[-1].metrics["error"] == task.validate()["error"]
+
+
+def test_training_ends_when_nothing_is_wrong_any_more():
+    task = Line()
+    task.validate = lambda: {"error": 0.0}
+    trainer = Trainer(task, replace(SETTINGS, perfect=2))
+    trainer.run()
+    assert trainer.step == 20
 
 
 def test_training_improves_and_keeps_the_best_weights():

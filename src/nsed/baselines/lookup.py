@@ -124,7 +124,8 @@ class Lookup(PairScorer, TransducingModel):
 
         Without validation pairs, probabilities are those of the training pairs, of which the table knows too much.
         """
-        resolved, given = resolve_settings(cls.configs, config, settings), Pairs.of(pairs, labels)
+        given = Pairs.of(pairs, labels)
+        resolved = resolve_settings(cls.configs, config, settings, pairs=given)
         assert isinstance(resolved, LookupConfig)
         table = cls(*_counted(_normal(given.positives(), resolved)), resolved)
         seen = given if validation is None else validation

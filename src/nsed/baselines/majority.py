@@ -65,7 +65,8 @@ class Majority(PairScorer, TransducingModel):
         **settings: Any,
     ) -> "Majority":
         """Count labels and targets; there is nothing to validate."""
-        resolved, given = resolve_settings(cls.configs, config, settings), Pairs.of(pairs, labels)
+        given = Pairs.of(pairs, labels)
+        resolved = resolve_settings(cls.configs, config, settings, pairs=given)
         assert isinstance(resolved, MajorityConfig)
         if not len(given):
             raise ArgumentError("pairs", got="none", expected="at least one to count")

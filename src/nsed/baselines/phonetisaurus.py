@@ -145,7 +145,8 @@ class Phonetisaurus(TransducingModel):
         **settings: Any,
     ) -> "Phonetisaurus":
         """Train on pairs, with labels on the positive ones; there is nothing to validate."""
-        resolved, positives = resolve_settings(cls.configs, config, settings), Pairs.of(pairs, labels).positives()
+        positives = Pairs.of(pairs, labels).positives()
+        resolved = resolve_settings(cls.configs, config, settings, pairs=positives)
         assert isinstance(resolved, PhonetisaurusConfig)
         tokenizers = Tokenizers.learned(resolved, positives)
         rows = [_numbered(tokenizers, source, target) for source, target in positives]

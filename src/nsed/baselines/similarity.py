@@ -84,8 +84,8 @@ class Similarity(PairScorer):
         **settings: Any,
     ) -> SomeSimilarity:
         """Tune threshold (best F1) and calibration on the validation pairs, without any on the training pairs."""
-        resolved = resolve_settings(cls.configs, config, settings)
         given = Pairs.of(pairs, labels) if validation is None else validation
+        resolved = resolve_settings(cls.configs, config, settings, pairs=given)
         known = labels_of(given)
         scores = cls(resolved, Criterion(0.5, UNCALIBRATED)).score(given)
         return cls(resolved, Criterion.tuned(scores, known))

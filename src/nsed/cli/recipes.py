@@ -1,6 +1,6 @@
 """Training recipes of the command line: by steps under a progress bar, by EM, or at once."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -16,7 +16,7 @@ from nsed.models.base import NetworkModel
 from nsed.models.edit_distance import EditDistanceConfig, LearnableEditDistance, training_parts
 from nsed.models.persistence import MODEL_KINDS, model_class
 from nsed.registry import Registry
-from nsed.text import Pairs, StringConfig
+from nsed.text import Pairs, StringConfig, choose_symbols
 from nsed.train.run_folder import RunFolder
 
 KINDS: Registry[str] = Registry("--model")
@@ -41,6 +41,20 @@ def config_of(kind: str) -> type[StringConfig]:
     """Config class of a kind of model. Raises `UnknownNameError` for one that there is not."""
     config: type[StringConfig] = model_class(KINDS[kind]).configs[kind]
     return config
+
+
+def plan_training(settings: Any, named: Collection[str] | None, pairs: Pairs, validation: Pairs | None) -> Any:
+    """Settings with what follows from the pairs: symbols, and a Transducer's recipe for what is not `named`."""
+    model = model_class(settings.model)
+    if issubclass(model, NetworkModel):
+        return model.plan(settings, named, pairs, validation)
+    return choose_symbols(settings, pairs)
+
+
+def notes_of(settings: Any) -> list[str]:
+    """What was chosen from the pairs, and why, a line each."""
+    recipe = getattr(getattr(settings, "train", None), "recipe", "")
+    return [note for note in (settings.symbols_note, recipe) if note]
 
 
 def train_model(request: TrainingRequest) -> str:
@@ -109,7 +123,7 @@ def summary(model: LearnableEditDistance, pairs: int) -> str:
 def _train_network(request: TrainingRequest, fit: Callable[..., NetworkModel], metric: str) -> NetworkModel:
     """Train a network under a progress bar; it saves checkpoints as it goes, which are dropped when all is done."""
     if request.resume:
-        _check_resumed(RunFolder(request.output))
+        _check_resumed(RunFolder(request.output), request.settings.train.threads or torch.get_num_threads())
     fit = partial(fit, start=request.start) if request.start else fit
     with progress_bar("training", request.settings.train.steps, unit="steps") as bar:
         return fit(
@@ -122,11 +136,10 @@ def _train_network(request: TrainingRequest, fit: Callable[..., NetworkModel], m
         )
 
 
-def _check_resumed(run: RunFolder) -> None:
+def _check_resumed(run: RunFolder, now: int) -> None:
     """Check that there is a training to resume, and say with how many threads it goes on if not with those of now."""
     if not run.is_unfinished:
         raise run.nothing_to_resume()
-    now = torch.get_num_threads()
     if run.threads not in (None, now):
         why = "their number changes the last bits of the weights"
         err.print(f"going on with {_many(run.threads, 'thread')} as it began, not with {now}: {why}", markup=False)

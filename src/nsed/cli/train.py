@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -10,13 +11,15 @@ import typer
 
 from nsed.capabilities import Capability, can
 from nsed.cli.arguments import Columns, Model, load_model, split_columns
-from nsed.cli.console import complain, err, warn
+from nsed.cli.console import complain, err
 from nsed.errors import ArgumentError, ModelFileError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from nsed.cli.recipes import TrainingRequest
     from nsed.config import Config
-    from nsed.text import Pairs, StringConfig
+    from nsed.text import StringConfig
     from nsed.train.run_folder import RunFolder
 
 INTERRUPTED = 130
@@ -49,18 +52,29 @@ ValidationPairs = Annotated[
 SourceSymbols = Annotated[
     str | None,
     typer.Option(
-        help="What sources are made of: graphemes, tokens between spaces, or letters (of tokens). By default tokens "
-        "where they are segments with spaces between them, say phones, as is then said; else graphemes."
+        help="What sources are made of: graphemes, codepoints, tokens between spaces, or letters (of tokens). By "
+        "default auto: tokens where they are segments with spaces between them, say phones; codepoints in Hangul, "
+        "abugidas and the like; else graphemes, as is then said."
     ),
 ]
 TargetSymbols = Annotated[
     str | None, typer.Option(help="What targets are made of; by default as for sources, in a .dict tokens.")
 ]
 ConfigPath = Annotated[Path | None, typer.Option(help="YAML file with settings; see --print-config.")]
+Minutes = Annotated[
+    float | None,
+    typer.Option(
+        help="For networks: a budget of time, in which the learning rate comes to its end too; of a Transducer, more "
+        "than its recipe's steps are done in it.",
+        show_default=False,
+    ),
+]
 Settings = Annotated[
     list[str] | None, typer.Option("--set", help="A single setting, say encoder.kind=cnn; repeatable.")
 ]
-PrintConfig = Annotated[bool, typer.Option("--print-config", help="Show all settings as YAML and stop.")]
+PrintConfig = Annotated[
+    bool, typer.Option("--print-config", help="Show all settings as YAML and stop; with PAIRS those for them.")
+]
 StartPath = Annotated[
     Path | None,
     typer.Option(
@@ -82,6 +96,7 @@ def train(
     source_symbols: SourceSymbols = None,
     target_symbols: TargetSymbols = None,
     columns: Columns = None,
+    minutes: Minutes = None,
     config: ConfigPath = None,
     set_: Settings = None,
     print_config: PrintConfig = False,
@@ -97,48 +112,69 @@ def train(
     With labels of both kinds, in the file or in that of `--validation`, an edit distance decides too: see `nsed match`.
 
     **Settings to begin with**: of cognates, in any family, those of `configs/cognates-ie/concepts-cnn.yaml`, which
-    docs/cognate-sets.md shows with figures of two families; of other tasks the default settings of a model.
+    docs/cognate-sets.md shows with figures of two families. A Transducer needs none: size, steps, batch and dropout
+    follow from the pairs and the device, as is said; options and `--set` go over them one by one, and a file of
+    `--config` with settings of `encoder` or `train` is taken as it is.
 
     With `--from` a trained model learns more, say corrected words. Without `--validation` networks then hold nothing
     out.
     """
-    from nsed.cli.recipes import TrainingRequest, config_of
+    from nsed.cli.recipes import TrainingRequest, config_of, plan_training
     from nsed.config import from_mapping, parse_overrides, to_yaml
+    from nsed.models.settings import named_settings
     from nsed.text import read_pairs
 
-    chosen = {"model": model, "source_symbols": source_symbols, "target_symbols": target_symbols}
-    given = parse_overrides(set_ or []) | {name: value for name, value in chosen.items() if value is not None}
+    symbols = {"source_symbols": source_symbols, "target_symbols": target_symbols}
+    given = parse_overrides(set_ or []) | _chosen({"model": model, "train.minutes": minutes, **symbols})
     before = _settings_of(output, model) if output and resume else None
     start = None if from_ is None else _start(from_)
     values = _values(before, _suggested(pairs, start), config, given)
-    settings = from_mapping(config_of(_kind(values, start)), values, where=str(config or "settings"))
-    if print_config:
+    kind = config_of(_kind(values, start))
+    _check_minutes(minutes, kind)
+    settings = from_mapping(kind, values, where=str(config or "settings"))
+    if print_config and pairs is None:
         typer.echo(to_yaml(settings), nl=False)
         return
-    if pairs is None or output is None:
+    if pairs is None or (output is None and not print_config):
         expected = "a file to learn from and a folder for the model"
         raise ArgumentError("PAIRS and OUTPUT", got="one of them" if pairs else "nothing", expected=expected)
     names = split_columns(columns)
     data, checked = read_pairs(pairs, columns=names), read_pairs(validation, columns=names) if validation else None
-    if tokens := _tokens_in(data, settings, values):
-        settings = from_mapping(type(settings), {**values, **tokens}, where=str(config or "settings"))
-    request = TrainingRequest(data, checked, settings, output, resume, start)
+    named = None if before or start else named_settings(config, given)
+    settings = plan_training(settings, named, data, checked)
+    if output is None or print_config:
+        typer.echo(to_yaml(settings), nl=False)
+        return
+    again = f"nsed train {pairs} {output} --resume" + (f" --from {from_}" if from_ else "")
+    with _interruptible(again):
+        _carry_out(TrainingRequest(data, checked, settings, output, resume, start), overwrite=overwrite)
+
+
+def _chosen(options: dict[str, object]) -> dict[str, object]:
+    """Options that were given."""
+    return {name: value for name, value in options.items() if value is not None}
+
+
+@contextmanager
+def _interruptible(again: str) -> Iterator[None]:
+    """What to say after Ctrl-C: how to go on."""
     try:
-        _carry_out(request, overwrite=overwrite)
+        yield
     except KeyboardInterrupt:
-        again = f" --from {from_}" if from_ else ""
-        complain(f"interrupted; go on with: nsed train {pairs} {output} --resume{again}")
+        complain(f"interrupted; go on with: {again}")
         raise typer.Exit(INTERRUPTED) from None
 
 
 def _carry_out(request: TrainingRequest, *, overwrite: bool) -> None:
-    from nsed.cli.recipes import train_model
+    from nsed.cli.recipes import notes_of, train_model
     from nsed.train.run_folder import RunFolder
     from nsed.train.strategy import is_first_process
 
     if not is_first_process():
         train_model(request)
         return
+    for note in notes_of(request.settings):
+        err.print(note, markup=False)
     run = RunFolder(request.output)
     with run.lock():
         if not request.resume:
@@ -147,6 +183,12 @@ def _carry_out(request: TrainingRequest, *, overwrite: bool) -> None:
         run.write_settings(request.settings)
     err.print(done, markup=False)
     err.print(f"saved to {request.output}", markup=False)
+
+
+def _check_minutes(minutes: float | None, kind: type[StringConfig]) -> None:
+    """Raise `ArgumentError` for minutes where nothing is trained by steps."""
+    if minutes is not None and "train" not in kind.__dataclass_fields__:
+        raise ArgumentError("--minutes", got=minutes, expected=f"none with {kind.model}, which has no network to train")
 
 
 def _start(path: Path) -> Model:
@@ -173,24 +215,6 @@ def _suggested(pairs: Path | None, start: Model | None) -> dict[str, Any]:
         return asdict(start.fine_tuning_settings)
     kind = reader_for(pairs).target_symbols if pairs else "graphemes"
     return {} if kind == "graphemes" else {"target_symbols": kind}
-
-
-def _tokens_in(data: Pairs, settings: StringConfig, values: dict[Any, Any]) -> dict[str, str]:
-    """Symbol kinds that nobody chose, where strings are segments with spaces between them: tokens, which is said."""
-    from nsed.text.symbols import looks_segmented
-    from nsed.text.texts import Texts
-
-    columns = {"source_symbols": data.sources, "target_symbols": data.targets}
-    open_ = [name for name in columns if name not in values and getattr(settings, name) == "graphemes"]
-    found = [name for name in open_ if looks_segmented(Texts.of(columns[name]).different)]
-    if found:
-        sides = " and ".join(f"{name.removesuffix('_symbols')}s" for name in found)
-        options = " ".join(f"--{name.replace('_', '-')} tokens" for name in found)
-        warn(
-            f"{sides} are segments with spaces between them, and read as tokens ({options}); as graphemes, the spaces "
-            "would be symbols too"
-        )
-    return dict.fromkeys(found, "tokens")
 
 
 def _values(

@@ -1,10 +1,21 @@
-"""The toy language of the paper's appendix "Motivation for design choices": three rules from A, B, C to a, b, c.
+"""Languages of rules, synthetic data sets whose right answers are known.
+
+The toy language of the paper's appendix "Motivation for design choices" has three rules from A, B, C to a, b, c:
 
 1. An initial B is deleted.
 2. A run of As becomes a single a.
 3. B becomes b, C becomes c.
 
 Rules 1 and 2 need context, so a table of edit operations cannot learn them, and a network with context can.
+
+The language of harmony has rules as natural languages do, from underlying forms to words:
+
+1. Epenthesis: U comes between an obstruent and a sonorant at the end (gibr -> gibUr).
+2. Vowel harmony: A, O and U are back (a, o, u) or front (ä, ö, ü) as the first vowel of the word is, if that is one of
+   these six, and else front; e and i, of which there may be any number between, are neutral.
+3. Final devoicing: b, d, g and z become p, t, k and s at the end.
+
+Rule 2 has no limit of distance: no window of neighbours is enough.
 """
 
 import re
@@ -15,6 +26,8 @@ from nsed.text import Pairs
 
 SOURCE_ALPHABET = "ABC"
 TARGET_ALPHABET = "abc"
+OBSTRUENTS, SONORANTS, FIRST_VOWELS, LATER_VOWELS = "ptkbdgsz", "mnlr", "aouäöüei", "AOUei"
+BACK, FRONT = str.maketrans("AOU", "aou"), str.maketrans("AOU", "äöü")
 
 
 def transcribe(source: str) -> str:
@@ -34,6 +47,41 @@ def transduction_pairs(count: int, *, seed: int = 0, shortest: int = 1, longest:
     """
     sources = _distinct_sources(count, Random(seed), shortest, longest)
     return Pairs(sources, [transcribe(source) for source in sources])
+
+
+def harmonise(source: str) -> str:
+    """Word of an underlying form in the language of harmony.
+
+    >>> [harmonise(source) for source in ("kitepAb", "sogeliUd", "tünidr", "bilA")]
+    ['kitepäp', 'sogeliut', 'tünidür', 'bilä']
+    """
+    word = re.sub(f"([{OBSTRUENTS}])([{SONORANTS}])$", r"\1U\2", source)
+    first = re.search(f"[{FIRST_VOWELS}]", word)
+    word = word.translate(BACK if first and first[0] in "aou" else FRONT)
+    return word[:-1] + word[-1:].translate(str.maketrans("bdgz", "ptks"))
+
+
+def harmony_pairs(count: int, *, seed: int = 0) -> Pairs:
+    """Transduction pairs of the language of harmony: `count` different forms of two to five syllables, and their words.
+
+    >>> list(harmony_pairs(2, seed=3))
+    [('buzipmebO', 'buzipmebo'), ('mikOmelAplUd', 'mikömeläplüt')]
+    """
+    random, sources = Random(seed), dict[str, None]()
+    while len(sources) < count:
+        sources[_random_form(random)] = None
+    return Pairs(list(sources), [harmonise(source) for source in sources])
+
+
+def _random_form(random: Random) -> str:
+    """Random underlying form: an onset more often than not, clusters now and then, and three kinds of ends."""
+    consonants = [*OBSTRUENTS, *SONORANTS]
+    clusters = [obstruent + sonorant for obstruent in OBSTRUENTS for sonorant in SONORANTS]
+    form = random.choice([*consonants, ""]) + random.choice(FIRST_VOWELS)
+    for _ in range(random.randint(1, 4)):
+        form += random.choice(clusters if random.random() < 0.25 else consonants) + random.choice(LATER_VOWELS)
+    end: list[str] = random.choice([consonants, clusters, [""]])
+    return f"{form}{random.choice(end)}"
 
 
 def matching_pairs(count: int, *, seed: int = 0, shortest: int = 1, longest: int = 10, negatives: float = 0.5) -> Pairs:

@@ -1,8 +1,9 @@
 """Model base classes, what a user holds: settings, fit, save, load, device, and capabilities."""
 
+import logging
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple, NoReturn, TypeVar
@@ -16,10 +17,17 @@ from nsed.config import from_mapping
 from nsed.errors import ArgumentError, NotExplainableError, NsedError
 from nsed.explain.explanation import Explanation
 from nsed.models.persistence import read_kind, restored
-from nsed.models.settings import ConfigLike, check_unchanged, fine_tuning_config, resolve_settings
+from nsed.models.settings import (
+    ConfigLike,
+    SomeConfig,
+    check_unchanged,
+    fine_tuning_config,
+    named_settings,
+    resolve_settings,
+)
 from nsed.networks.weights import check_weights, grow_into, put_weights, weights_of
 from nsed.progress import OnBatch, OnStep, OnValidation, ignore
-from nsed.text import EditScript, Links, Pairs, StringConfig, Tokenizers, Vocabulary
+from nsed.text import EditScript, Links, Pairs, StringConfig, Tokenizers, Vocabulary, choose_symbols
 from nsed.text.batch import EncodedPairs, check_cells
 from nsed.text.columns import Column
 from nsed.text.pairs import PairsLike
@@ -141,6 +149,8 @@ class NetworkModel(Model):
     config: NetworkConfig
     validation_metric: ClassVar[str]
     """Model selection metric: the number of a validation that decides which weights are best."""
+    usable_early: ClassVar[bool] = False
+    """Whether the network alone can be used, with nothing tuned after training, and is saved while it learns."""
 
     def __init__(
         self,
@@ -189,7 +199,8 @@ class NetworkModel(Model):
         Of labelled pairs that is a twentieth of each label.
 
         The settings are a config, a mapping or the path of a YAML file, and keywords that go over it: `beam=10,
-        encoder__dim=128, train__steps=2000`.
+        encoder__dim=128, train__steps=2000`. A Transducer without any, or with keywords only, takes the others from a
+        recipe for so many pairs of that length, see `nsed.train.recipe`; `config.train.recipe` says it in a line.
 
         With a folder, the training saves itself there, at validations and every minute, goes on from there if
         interrupted, and leaves settings, curves and the model there in the end.
@@ -200,6 +211,9 @@ class NetworkModel(Model):
         """
         resolved, known = cls._settings(config, settings, start), Pairs.of(pairs, labels)
         given = None if validation is None else Pairs.of(validation)
+        resolved = cls.plan(resolved, None if start else named_settings(config, settings), known, given)
+        for note in filter(None, (resolved.symbols_note, resolved.train.recipe)):
+            logging.getLogger("nsed").info(note)
         held_out = start is None or given is not None
         data = cls._split(known, given if held_out else known, seed=resolved.train.seed)
         model = start._extended(data[0], resolved) if start else cls._untrained(data[0], resolved)
@@ -208,7 +222,7 @@ class NetworkModel(Model):
         encode = model._validated if held_out else model._checked
         validated = encode(data[1], given or known, "validation" if given else "pairs")
         task = model._task(model._checked(data[0], known), validated, strategy.device)
-        with sole_training(folder, strategy):
+        with sole_training(folder, strategy, threads=resolved.train.threads):
             trainer = run_training(
                 task,
                 resolved,
@@ -218,8 +232,19 @@ class NetworkModel(Model):
                 on_step=on_step,
                 on_validation=on_validation,
                 start=hash_of_model(start.network, start._identity()) if start else "",
+                save_early=model._save_early if model.usable_early else None,
             )
             return save_finished(model._finished(trainer, task if held_out else None), folder, strategy)
+
+    @classmethod
+    def plan(
+        cls, config: SomeConfig, named: Collection[str] | None, pairs: Pairs, validation: Pairs | None
+    ) -> SomeConfig:
+        """Settings with what follows from the pairs: symbols in the place of `auto`.
+
+        The settings that were given one by one are `named`, see `named_settings`.
+        """
+        return choose_symbols(config, pairs)
 
     def _checked(self, pairs: Pairs, given: Pairs, name: str = "pairs") -> EncodedPairs:
         """Encoded pairs, none too long to train with; an error names the row in what was given, before the split."""
@@ -323,6 +348,13 @@ class NetworkModel(Model):
     ) -> SomeNetworkModel:
         """Copy that has these parts, and the rest from this model."""
         return type(self)(network, tokenizers, config, languages=languages)
+
+    def _save_early(self, folder: Path, trainer: Trainer) -> None:
+        """Save the model as it is in the middle of its training, which its record says."""
+        with trainer.updates.average.in_use():
+            record = {**(trainer.record if trainer.validations else {"steps": trainer.step}), "unfinished": True}
+            contents = self.contents()._replace(record=record)
+            write_model(folder, SavedModel(self.kind, asdict(self.config), *contents))
 
     def _finished(self: SomeNetworkModel, trainer: Trainer, task: PairTask | None) -> SomeNetworkModel:
         """Model after training; the task has held-out pairs, unless there were none."""

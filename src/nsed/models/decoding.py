@@ -67,6 +67,7 @@ class DecodingModel(NetworkModel, TransducingModel):
 
     config: SearchConfig
     validation_metric = "wer"
+    usable_early = True
 
     @property
     @abstractmethod

@@ -135,7 +135,8 @@ class LearnableEditDistance(LatticeModel, DecidingModel):
         """
         given = Pairs.of(pairs, labels)
         positive, tuning = training_parts(given, validation)
-        resolved = resolve_settings(cls.configs, config, settings, suggested=start.config if start else None)
+        before = start.config if start else None
+        resolved = resolve_settings(cls.configs, config, settings, suggested=before, pairs=positive)
         assert isinstance(resolved, EditDistanceConfig)
         if resolved.relative == "auto":
             resolved = replace(resolved, relative=tuning is not None)

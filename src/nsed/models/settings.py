@@ -1,14 +1,17 @@
 """Config resolution: settings of a training from whatever the caller has, and those of fine-tuning."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any, TypeAlias, TypeVar
 
 from nsed.config import flat, from_mapping, merged, read_yaml
 from nsed.errors import ArgumentError, ConfigError
-from nsed.text import StringConfig
+from nsed.text import Pairs, StringConfig, choose_symbols
 from nsed.train.config import NetworkConfig
+from nsed.train.recipe import recipe_for
+from nsed.train.split import held_out_count
+from nsed.train.strategy import chosen_device
 
 ConfigLike: TypeAlias = StringConfig | Mapping[str, Any] | str | Path
 """Settings as callers have them: a config, a mapping, or the path of a YAML file."""
@@ -29,9 +32,12 @@ FREE = frozenset(
         "length_penalty",
         "longest_output",
         "min_count",
+        "symbols_note",
     }
 )
 """Free settings beside those of training, which may differ from the starting model's: no weight changes meaning."""
+MEASURED = 2000
+"""Pairs whose length is measured for a recipe, at most."""
 SLOW = 5e-5
 """Fine-tuning learning rate at most: a twentieth of what a training has by default."""
 
@@ -44,11 +50,13 @@ def resolve_settings(
     keywords: Mapping[str, Any],
     *,
     suggested: StringConfig | None = None,
+    pairs: Pairs | None = None,
 ) -> StringConfig:
     """Resolved config of a model of one of these kinds, the first by default; all its faults are reported together.
 
     Keywords go over the config, in scikit-learn's manner: `encoder__dim=128` is the `dim` inside `encoder`. What
-    neither of them says is `suggested`, or the kind's default. A whole config is taken as it is.
+    neither of them says is `suggested`, or the kind's default. A whole config is taken as it is. With pairs, symbols
+    that are left to `auto` are chosen from these.
     """
     values = _values(config, suggested)
     kind = str(values.get("model", next(iter(kinds))))
@@ -56,7 +64,8 @@ def resolve_settings(
         raise ArgumentError("config.model", got=repr(kind), expected=f"one of {', '.join(kinds)}")
     given = {name.replace("__", "."): value for name, value in keywords.items()}
     where = str(config) if isinstance(config, str | Path) else "settings"
-    return from_mapping(kinds[kind], merged(values, given), where=where)
+    resolved = from_mapping(kinds[kind], merged(values, given), where=where)
+    return resolved if pairs is None else choose_symbols(resolved, pairs)
 
 
 def _values(config: ConfigLike | None, suggested: StringConfig | None) -> dict[Any, Any]:
@@ -64,6 +73,51 @@ def _values(config: ConfigLike | None, suggested: StringConfig | None) -> dict[A
         return asdict(config)
     named = read_yaml(config) if isinstance(config, str | Path) else dict(config or {})
     return merged(asdict(suggested), dict(flat(named))) if suggested else named
+
+
+def named_settings(config: ConfigLike | None, keywords: Mapping[str, Any]) -> frozenset[str] | None:
+    """Dotted names of settings that are given one by one, over a recipe; None where they are whole without one.
+
+    So are a config, and a mapping or file that says something of `encoder` or `train`.
+    """
+    if isinstance(config, StringConfig):
+        return None
+    values = read_yaml(config) if isinstance(config, str | Path) else config or {}
+    if not values.keys().isdisjoint(("encoder", "train")):
+        return None
+    return frozenset({*values, *(name.replace("__", ".") for name in keywords)})
+
+
+def with_recipe(
+    config: SomeConfig, named: Collection[str] | None, pairs: Pairs, validation: Pairs | None
+) -> SomeConfig:
+    """Settings with those of a recipe, where they are not named; all of them as they are where `named` is None.
+
+    The symbols are chosen already: lengths count in them.
+    """
+    if named is None or not len(pairs):
+        return config
+    validated = held_out_count(len(set(pairs.sources))) if validation is None else len(validation)
+    gpu = chosen_device(config.train).type == "cuda"
+    recipe = recipe_for(
+        len(pairs),
+        _mean_lengths(config, pairs),
+        validated=validated,
+        gpu=gpu,
+        named=named,
+        steps=config.train.steps if "train.steps" in named else None,
+        minutes=config.train.minutes if "train.minutes" in named else None,
+    )
+    values = merged(asdict(config), {**recipe.settings, "train.recipe": recipe.reason})
+    return from_mapping(type(config), values)
+
+
+def _mean_lengths(config: StringConfig, pairs: Pairs) -> tuple[float, float]:
+    """Mean number of symbols of sources and of targets, of some of the pairs."""
+    sides = zip((pairs.sources, pairs.targets), config.splitters, strict=True)
+    step = -(-len(pairs) // MEASURED)
+    source, target = ([len(splitter.split(text)) for text in texts[::step]] for texts, splitter in sides)
+    return sum(source) / len(source), sum(target) / len(target)
 
 
 def fine_tuning_config(config: SomeConfig) -> SomeConfig:
@@ -82,6 +136,10 @@ def fine_tuning_config(config: SomeConfig) -> SomeConfig:
         average=0.0,
         validate_every=5,
         patience=6,
+        perfect=0,
+        keep="best",
+        minutes=0.0,
+        recipe="",
     )
     encoder = replace(config.encoder, dropout=0.0, hidden=0.0)
     changes: dict[str, Any] = {"min_count": 1, "encoder": encoder, "feature_dropout": 0.0, "train": train}

@@ -1,6 +1,6 @@
 """The Transducer: learns to turn strings into other strings, and says how."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
@@ -20,6 +20,7 @@ from nsed.lattice.lattice import Weighting
 from nsed.models.base import checked_scores
 from nsed.models.decoding import DecodingModel, DecodingTask, SearchConfig
 from nsed.models.lattice_model import LATTICE_VERBS, LatticeModel
+from nsed.models.settings import SomeConfig, with_recipe
 from nsed.networks.incoming import Incoming, next_symbol_distribution
 from nsed.networks.losses import Reduction, distortion_loss, em_loss, likelihood_loss, next_symbol_nll, real_cells
 from nsed.networks.operations import Normalisation
@@ -150,6 +151,13 @@ class Transducer(DecodingModel, LatticeModel):
     capabilities = LATTICE_VERBS | {Capability.TRANSDUCE, Capability.SAMPLE, Capability.FINE_TUNE}
     network: TransducerNetwork
     config: TransducerConfig
+
+    @classmethod
+    def plan(
+        cls, config: SomeConfig, named: Collection[str] | None, pairs: Pairs, validation: Pairs | None
+    ) -> SomeConfig:
+        """See `NetworkModel.plan`: symbols, and a recipe for what is not named."""
+        return with_recipe(super().plan(config, named, pairs, validation), named, pairs.positives(), validation)
 
     def score(self, pairs: PairsLike, targets: Column | None = None, *, on_batch: OnBatch = ignore) -> np.ndarray:
         """Log p(target | source) of each pair, in the order given; in paper mode log alpha."""

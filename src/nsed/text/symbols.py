@@ -1,16 +1,20 @@
-"""Symbol segmentation, from a string to symbols and back: grapheme clusters, tokens, or the graphemes of tokens."""
+"""Symbol segmentation, from a string to symbols and back: grapheme clusters, code points, tokens, or their letters."""
 
 import unicodedata
 from collections.abc import Iterable
 from dataclasses import dataclass
-from itertools import chain, islice
+from itertools import chain
 from typing import Literal
 
 from nsed.config import Config, bounded
 from nsed.text.graphemes import split_graphemes
 
-SymbolKind = Literal["graphemes", "tokens", "letters"]
+SymbolKind = Literal["graphemes", "codepoints", "tokens", "letters"]
+SymbolChoice = Literal["auto", "graphemes", "codepoints", "tokens", "letters"]
+"""Symbol kind in settings; auto: chosen from the training pairs, see `symbol_choice.py`."""
 UnicodeForm = Literal["NFC", "NFD", "none"]
+FormChoice = Literal["auto", "NFC", "NFD", "none", "NFD/NFC", "NFC/NFD"]
+"""Unicode form in settings, of both sides, or of sources / of targets."""
 Case = Literal["keep", "lower"]
 
 
@@ -24,13 +28,16 @@ class SymbolSplitter:
     ('N', 'AY', 'IY', 'V')
     >>> SymbolSplitter("letters").split("ˈtʰ eː n")
     ('ˈ', 't', 'ʰ', 'e', 'ː', 'n')
+    >>> SymbolSplitter("codepoints", "NFD").split("né")
+    ('n', 'e', '\u0301')
     >>> SymbolSplitter(case="lower").split("DéJÀ")
     ('d', 'é', 'j', 'à')
     """
 
     kind: SymbolKind = "graphemes"
-    """`graphemes`: what a reader calls characters; `tokens`: whatever stands between spaces, say phones; `letters`: the
-    graphemes of tokens, without the spaces, so that a long vowel has its vowel in common with a short one."""
+    """`graphemes`: what a reader calls characters; `codepoints`: of Unicode, so that marks, and in NFD the jamo of
+    Hangul, are symbols of their own; `tokens`: whatever stands between spaces, say phones; `letters`: the graphemes of
+    tokens, without the spaces, so that a long vowel has its vowel in common with a short one."""
     form: UnicodeForm = "NFC"
     """Unicode normalisation, done first, so that two encodings of one letter are one symbol; `none` leaves it out."""
     case: Case = "keep"
@@ -47,54 +54,61 @@ class SymbolSplitter:
         text = self.normal(text)
         if self.kind == "graphemes":
             return tuple(split_graphemes(text))
+        if self.kind == "codepoints":
+            return tuple(text)
         tokens = text.split()
         return tuple(tokens if self.kind == "tokens" else chain.from_iterable(map(split_graphemes, tokens)))
 
     def join(self, symbols: Iterable[str]) -> str:
-        """The string of some symbols; of letters, without the spaces that there may have been."""
-        return (" " if self.kind == "tokens" else "").join(symbols)
+        """The string of some symbols; of letters, without the spaces that there may have been.
 
-
-TOKEN_LENGTH, TOKEN_SHARE, SAMPLE = 2.5, 0.9, 1000
-"""Graphemes of a token at most, on average, in strings of segments; how many of the strings have a space; how many are
-looked at."""
-
-
-def looks_segmented(texts: Iterable[str]) -> bool:
-    """Segment detection: whether strings are tokens between spaces, say phones, rather than words or names.
-
-    So they are where nearly all that have more than one grapheme have a space, and their tokens are short.
-
-    >>> looks_segmented(["h ɑ n t", "v u t", "ɛ j"]), looks_segmented(["N AY IY1 V"]), looks_segmented(["Anna Lee"])
-    (True, True, False)
-    """
-    long = [text.split() for text in islice(texts, SAMPLE) if len(split_graphemes(text)) > 1]
-    tokens = list(chain.from_iterable(long))
-    spaced = sum(len(text) > 1 for text in long)
-    if not spaced or spaced < TOKEN_SHARE * len(long):
-        return False
-    return sum(len(split_graphemes(token)) for token in tokens) <= TOKEN_LENGTH * len(tokens)
+        That of decomposed code points is composed again (NFC), as text is written.
+        """
+        text = (" " if self.kind == "tokens" else "").join(symbols)
+        return unicodedata.normalize("NFC", text) if self.kind == "codepoints" and self.form == "NFD" else text
 
 
 @dataclass(frozen=True)
 class StringConfig(Config):
     """Tokenization settings: how sources and targets become symbols. Abstract: the models' settings add to it."""
 
-    source_symbols: SymbolKind = "graphemes"
-    """Source segmentation: graphemes, tokens between spaces, or letters, the graphemes of tokens."""
-    target_symbols: SymbolKind = "graphemes"
-    """Target segmentation: graphemes, tokens between spaces, or letters, the graphemes of tokens."""
-    unicode_form: UnicodeForm = "NFC"
-    """Unicode normalisation of all strings: NFC, NFD or none."""
+    source_symbols: SymbolChoice = "auto"
+    """Source segmentation: graphemes, codepoints, tokens between spaces, or letters, the graphemes of tokens; auto:
+    chosen from the training pairs."""
+    target_symbols: SymbolChoice = "auto"
+    """Target segmentation: graphemes, codepoints, tokens between spaces, or letters, the graphemes of tokens; auto:
+    chosen from the training pairs."""
+    unicode_form: FormChoice = "auto"
+    """Unicode normalisation of all strings: NFC, NFD, none, or NFD/NFC, of sources / of targets; auto: NFC, unless auto
+    chooses code points that are better decomposed."""
     source_case: Case = "keep"
     """Source case folding; lower: capitals and small letters of sources are the same."""
     target_case: Case = "keep"
     """Target case folding; lower: capitals and small letters of targets are the same."""
+    symbols_note: str = ""
+    """Why `auto` chose the symbols that it chose; the training writes this."""
 
     @property
     def model(self) -> str:
         """The kind of model that these settings are for."""
         raise NotImplementedError  # a field of the settings themselves
+
+    @property
+    def splitters(self) -> tuple[SymbolSplitter, SymbolSplitter]:
+        """Symbol splitters of sources and targets; `auto`, where nothing was learned, is graphemes in NFC."""
+        forms = self.unicode_form.split("/")
+        return (
+            SymbolSplitter(_kind(self.source_symbols), _form(forms[0]), self.source_case),
+            SymbolSplitter(_kind(self.target_symbols), _form(forms[-1]), self.target_case),
+        )
+
+
+def _kind(choice: SymbolChoice) -> SymbolKind:
+    return "graphemes" if choice == "auto" else choice
+
+
+def _form(choice: str) -> UnicodeForm:
+    return {"NFD": "NFD", "none": "none"}.get(choice, "NFC")  # type: ignore[return-value]  # one of the three
 
 
 @dataclass(frozen=True)

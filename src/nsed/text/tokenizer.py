@@ -125,14 +125,14 @@ class Tokenizers:
     @classmethod
     def of(cls, config: StringConfig, vocabularies: Mapping[str, Vocabulary]) -> "Tokenizers":
         """Tokenizers with given vocabularies, `source` and `target`."""
-        of_source, of_target = _splitters(config)
+        of_source, of_target = config.splitters
         source, target = vocabularies["source"], vocabularies["target"]
         return cls(Tokenizer("source", of_source, source), Tokenizer("target", of_target, target))
 
     @classmethod
     def learned(cls, config: StringConfig, pairs: Pairs, *, min_count: int = 1) -> "Tokenizers":
         """Tokenizers with the symbols that one side of some pairs has at least so often."""
-        of_source, of_target = _splitters(config)
+        of_source, of_target = config.splitters
         source = Tokenizer.learned("source", of_source, pairs.sources, min_count=min_count)
         return cls(source, Tokenizer.learned("target", of_target, pairs.targets, min_count=min_count))
 
@@ -158,10 +158,3 @@ class Tokenizers:
     def encode(self, pairs: Pairs) -> tuple[EncodedStrings, EncodedStrings]:
         """Encoded strings of both sides."""
         return self.source.encode(pairs.sources), self.target.encode(pairs.targets)
-
-
-def _splitters(config: StringConfig) -> tuple[SymbolSplitter, SymbolSplitter]:
-    return (
-        SymbolSplitter(config.source_symbols, config.unicode_form, config.source_case),
-        SymbolSplitter(config.target_symbols, config.unicode_form, config.target_case),
-    )

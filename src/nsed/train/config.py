@@ -49,7 +49,8 @@ class TrainConfig(Config):
     steps: int = bounded(10_000, low=1, most=10**9)
     """Updates at most."""
     minutes: float = bounded(0.0, low=0, most=1e6)
-    """Minutes at most: the training ends at the first validation after them; 0 for no limit."""
+    """Minutes at most, the last validation included; 0 for no limit. The cosine schedule ends with them where they are
+    over before the steps are."""
     batch_pairs: int = bounded(512, low=1, most=10**6)
     """Batch size: pairs in a batch."""
     accumulate: int = bounded(1, low=1, most=10**6)
@@ -68,6 +69,12 @@ class TrainConfig(Config):
     several devices saves itself at validations only."""
     patience: int = bounded(10, low=1, most=10**9)
     """Early stopping patience: validations without improvement before the training ends; not of `plateau`."""
+    perfect: int = bounded(0, low=0, most=10**9)
+    """Early stopping when all is learned: validations in a row without a single mistake before the training ends; 0:
+    goes on."""
+    keep: Literal["best", "last"] = "best"
+    """Model selection: the weights of the best validation, or those of the last one, where the validation pairs are too
+    few to tell which is better."""
     logger: Literal["none", "tensorboard", "wandb"] = "none"
     """Experiment logger: where curves go beside curves.csv, with a run folder; tensorboard needs the extra `train`."""
     seed: int = bounded(0, low=0, most=2**63 - 1)
@@ -76,10 +83,15 @@ class TrainConfig(Config):
     """Device: auto (a GPU if there is one), cpu, cuda, cuda:1, ..."""
     devices: int = bounded(1, low=1, most=1024)
     """Data parallelism: GPUs (with device: cpu, processes) that share every batch; above 1 needs the extra `train`."""
+    threads: int = bounded(0, low=0, most=1024)
+    """CPU threads; 0: as many as torch has. Small batches are faster with one, where other programs run too."""
     precision: Precision = "tf32"
     """Precision of matrix products: fp32, tf32 (GPU only, several times faster) or bf16; the lattice is in fp32."""
     cuda_graph: bool = True
     """CUDA graphs: on a GPU, record each shape of a batch once and replay it: much faster for small networks."""
+    recipe: str = ""
+    """Why these settings were chosen, where they follow from the pairs (`nsed.train.recipe`); the training writes
+    this."""
 
 
 class NetworkConfig(AlphabetConfig):

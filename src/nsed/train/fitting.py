@@ -1,7 +1,9 @@
 """Training runs: from the beginning, or resumed from a checkpoint, to the end; the same for every model."""
 
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
+from functools import partial
 from pathlib import Path
 from typing import Any, Protocol, TypeVar, runtime_checkable
 
@@ -25,21 +27,21 @@ class Savable(Protocol):
         """Write it to a folder."""
 
 
+FIRST_SECONDS = 5.0
+"""Seconds of training after which there is a first model."""
 Model = TypeVar("Model", bound=Savable)
 
 
 @contextmanager
-def sole_training(folder: str | Path | None, strategy: Strategy) -> Iterator[None]:
-    """Sole training of a folder, if there is one: its lock, and the CPU threads with which an unfinished one began.
+def sole_training(folder: str | Path | None, strategy: Strategy, *, threads: int = 0) -> Iterator[None]:
+    """Sole training of a folder, if there is one: its lock, and so many CPU threads, or those it began with.
 
     Their number decides how sums are grouped, and so about the last bits of the weights.
     """
-    if folder is None:
-        yield
-        return
-    run, before = RunFolder(Path(folder)), torch.get_num_threads()
-    with run.lock() if strategy.is_first else nullcontext():
-        torch.set_num_threads((run.threads if strategy.count == 1 else None) or before)
+    run, before = RunFolder(Path(folder)) if folder else None, torch.get_num_threads()
+    with run.lock() if run and strategy.is_first else nullcontext():
+        begun = run.threads if run and strategy.count == 1 else None
+        torch.set_num_threads(begun or threads or before)
         try:
             yield
         finally:
@@ -56,11 +58,14 @@ def run_training(
     on_step: OnStep,
     on_validation: OnValidation,
     start: str = "",
+    save_early: Callable[[Path, Trainer], None] | None = None,
 ) -> Trainer:
     """Train the task's network, which then has the best weights; the trainer comes back.
 
     With a folder, the training saves itself there, and an unfinished training of the same kind and data goes on;
-    of the same `start` too, the hash of the model that it began with, if it began with one.
+    of the same `start` too, the hash of the model that it began with, if it began with one. With `save_early` a model
+    that can be used is there after a few seconds, and a better one after each validation that found it better; not in
+    the place of a model that was there before.
     """
     identity, run = identity_of(config, *data, start=start), RunFolder(Path(folder)) if folder else None
     trainer = Trainer(task, config.train, run.checkpoint if run else None, strategy=strategy, identity=identity)
@@ -76,8 +81,33 @@ def run_training(
         on_validation = _all_of(
             run.keep_curves(trainer.validations), LOGGERS[config.train.logger](run.path), on_validation
         )
+        if save_early is not None and not run.has_model:
+            on_step, on_validation = _saving_early(partial(save_early, run.path, trainer), on_step, on_validation)
     trainer.run(on_step=on_step, on_validation=on_validation)
     return trainer
+
+
+def _saving_early(
+    save: Callable[[], None], on_step: OnStep, on_validation: OnValidation
+) -> tuple[OnStep, OnValidation]:
+    """Callbacks that also save a model: once after the first seconds, then whenever a validation found it better."""
+    begun, is_there = time.monotonic(), False
+
+    def after_step(step: int) -> None:
+        nonlocal is_there
+        on_step(step)
+        if not is_there and time.monotonic() - begun >= FIRST_SECONDS:
+            is_there = True
+            save()
+
+    def after_validation(validation: Validation) -> None:
+        nonlocal is_there
+        if validation.improved:
+            is_there = True
+            save()
+        on_validation(validation)
+
+    return after_step, after_validation
 
 
 def _all_of(*listeners: OnValidation) -> OnValidation:

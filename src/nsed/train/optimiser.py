@@ -1,6 +1,7 @@
-"""Optimiser, gradient clipping, learning-rate schedule, and an exponential moving average of the weights."""
+"""Optimiser, gradient clipping, learning-rate schedule and time budget, and a moving average of the weights."""
 
 import math
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -17,16 +18,16 @@ class Schedule:
 
     def __init__(self, config: TrainConfig) -> None:
         self._config = config
-        self._warmup = min(config.warmup, config.steps // 4)
+        self.warmup = min(config.warmup, config.steps // 4)
         self.decays, self.waiting = 0, 0
 
-    def factor(self, step: int) -> float:
-        """Learning-rate factor for step 1, 2, ..."""
+    def factor(self, step: int, *, spent: float = 0.0) -> float:
+        """Learning-rate factor for step 1, 2, ...; `spent` is the share of a time budget, if that is further on."""
         config = self._config
-        rising = min(1.0, step / self._warmup) if self._warmup else 1.0
+        rising = min(1.0, step / self.warmup) if self.warmup else 1.0
         if config.schedule == "cosine":
-            left = max(config.steps - self._warmup, 1)
-            done = min(max(step - self._warmup, 0) / left, 1.0)
+            left = max(config.steps - self.warmup, 1)
+            done = min(max(max(step - self.warmup, 0) / left, spent), 1.0)
             return rising * 0.5 * (1 + math.cos(math.pi * done))
         return rising * config.decay**self.decays
 
@@ -42,6 +43,58 @@ class Schedule:
         if self._config.schedule == "plateau":
             return self.decays >= self._config.most_decays
         return self.waiting >= self._config.patience
+
+
+UNMEASURED = 0.03
+"""Share of a time budget that is kept for the last validation, as long as none has shown how long one takes."""
+
+
+class Budget:
+    """Time budget of a training: minutes, 0 for no limit, in which the last validation must find room too.
+
+    Several processes, whose clocks differ, are not `exact`: they look at it only when they validate, all together.
+    """
+
+    def __init__(self, minutes: float, *, exact: bool = True) -> None:
+        self._limit, self._exact = 60 * minutes or math.inf, exact
+        self._begun, self._warm, self._last = time.monotonic(), 0.0, UNMEASURED * 60 * minutes
+
+    def begin(self, seconds: float) -> None:
+        """Begin with so many seconds spent already, by the training that is resumed."""
+        self._begun = time.monotonic() - seconds
+
+    @property
+    def seconds(self) -> float:
+        """Seconds spent."""
+        return time.monotonic() - self._begun
+
+    @property
+    def is_over(self) -> bool:
+        """Whether no more is left than the last validation needs."""
+        return self._exact and self.seconds + self._last >= self._limit
+
+    @property
+    def is_spent(self) -> bool:
+        """Whether nothing is left."""
+        return self.seconds >= self._limit
+
+    def warm_up(self) -> None:
+        """Note the end of the warm-up, so far: what comes after it is scheduled by time; a quarter of all at most."""
+        self._warm = min(self.seconds, self._limit / 4)
+
+    @property
+    def share(self) -> float:
+        """Share of the time after the warm-up that is spent; 0 without a limit."""
+        if self._limit == math.inf or not self._exact:
+            return 0.0
+        return (self.seconds - self._warm) / max(self._limit - self._last - self._warm, 1e-9)
+
+    @contextmanager
+    def validation(self) -> Iterator[None]:
+        """Measure a validation: the last one may take as long."""
+        before = self.seconds
+        yield
+        self._last = self.seconds - before
 
 
 class WeightAverage:

@@ -20,9 +20,14 @@ def split(pairs: Pairs, validation: Pairs | None, *, seed: int) -> tuple[Pairs, 
         return pairs, _some(validation)
     sources = sorted(set(pairs.sources))
     Random(seed).shuffle(sources)
-    held_out = set(sources[: max(1, min(MOST_HELD_OUT, len(sources) // HELD_OUT_SHARE))])
+    held_out = set(sources[: held_out_count(len(sources))])
     kept, apart = _parted(pairs, [source in held_out for source in pairs.sources])
     return (kept if len(kept) else pairs), apart
+
+
+def held_out_count(sources: int) -> int:
+    """How many of so many sources are held out where there are no validation pairs."""
+    return max(1, min(MOST_HELD_OUT, sources // HELD_OUT_SHARE))
 
 
 def transduction_split(pairs: Pairs, validation: Pairs | None, *, seed: int) -> tuple[Pairs, Pairs]:

@@ -14,7 +14,7 @@ from nsed.errors import NsedError
 from nsed.progress import OnStep, OnValidation, Validation
 from nsed.train.checkpoint import Checkpoint, load_checkpoint, random_states, restore_random, save_checkpoint
 from nsed.train.config import TrainConfig, products_in
-from nsed.train.optimiser import Schedule, Updates
+from nsed.train.optimiser import Budget, Schedule, Updates
 from nsed.train.strategy import SingleDevice, Strategy
 from nsed.train.task import Task
 
@@ -67,6 +67,7 @@ class Trainer:
         self._losses: list[Tensor] = []
         self._random: Mapping[str, Tensor] = {}
         self._saved_at = math.inf
+        self._budget = Budget(config.minutes, exact=self.strategy.count == 1)
         self._epoch, self._batches = -1, [task.sizes[:0]]
 
     def resume(self) -> bool:
@@ -84,6 +85,7 @@ class Trainer:
         self.best = float("nan") if record["best"] is None else record["best"]
         self.schedule.decays, self.schedule.waiting = record["decays"], record["waiting"]
         self.validations = [Validation(*values) for values in record["validations"]]
+        self._budget.begin(record.get("seconds", 0.0))
         return True
 
     def run(self, *, on_step: OnStep = lambda _: None, on_validation: OnValidation = lambda _: None) -> None:
@@ -101,28 +103,38 @@ class Trainer:
     @property
     def record(self) -> dict[str, object]:
         """Training metadata: its steps, the best of them, and how good that was."""
-        return {"steps": self.step, "best_step": self.best_step, self.task.metric: self.best}
+        last = self.config.keep == "last" and self.validations
+        value = self.validations[-1].metrics[self.task.metric] if last else self.best
+        return {"steps": self.step, "best_step": self.best_step, self.task.metric: value}
 
     def _run(self, on_step: OnStep, on_validation: OnValidation) -> None:
-        end = time.monotonic() + 60 * self.config.minutes if self.config.minutes else math.inf
         self._saved_at = time.monotonic()
         if self._random:
             restore_random(self._random, self.strategy.device)
         else:
             self._reseed()
-        while self.step < self.config.steps and not self.schedule.exhausted:
+        while self.step < self.config.steps and not self.schedule.exhausted and not self._has_learned_all:
             self._losses.append(self.advance())
             on_step(self.step)
-            if self.step % self.config.validate_every == 0 or self.step == self.config.steps:
-                on_validation(self._validate(self._mean_loss()))
-                self._losses.clear()
-                self._save()
+            over = self._budget.is_over
+            if over or self.step % self.config.validate_every == 0 or self.step == self.config.steps:
+                with self._budget.validation():
+                    on_validation(self._validate(self._mean_loss()))
+                    self._losses.clear()
+                    self._save()
                 self._reseed()
-                if time.monotonic() >= end:
+                if over or self._budget.is_spent:
                     break
             elif self._must_save():
                 self._mean_loss()  # never a checkpoint of weights that are no numbers
                 self._save(random_states(self.strategy.device))
+
+    @property
+    def _has_learned_all(self) -> bool:
+        """Whether the last validations, `perfect` of them, found no mistake."""
+        last, best = self.validations[-self.config.perfect :], float(self.task.higher_is_better)
+        enough = 0 < self.config.perfect <= len(self.validations)
+        return enough and all(one.metrics[self.task.metric] == best for one in last)
 
     def _must_save(self) -> bool:
         """Time for a checkpoint; never with several processes, whose random numbers the first does not know."""
@@ -145,7 +157,10 @@ class Trainer:
         self.task.network.train()
         first, count = (self.step - 1) * self.config.accumulate, self.config.accumulate
         losses = [self._add_gradient(number) for number in range(first, first + count)]
-        self.updates.apply(self.config.learning_rate * self.schedule.factor(self.step), self.step)
+        if self.step <= self.schedule.warmup:
+            self._budget.warm_up()
+        rate = self.config.learning_rate * self.schedule.factor(self.step, spent=self._budget.share)
+        self.updates.apply(rate, self.step)
         return losses[0] if count == 1 else torch.stack(losses).mean()
 
     def _add_gradient(self, number: int) -> Tensor:
@@ -170,7 +185,9 @@ class Trainer:
             value = metrics[self.task.metric]
             improved = not self.best_weights or (value - self.best) * self._direction > 0
             if improved or value == self.best:  # of equals, the one that learned longer
-                self.best, self.best_step = value, self.step
+                self.best = value
+            if self.best == value or self.config.keep == "last":
+                self.best_step = self.step
                 self.best_weights = {name: value.clone() for name, value in self.task.network.state_dict().items()}
         self.schedule.observe(improved=improved)
         self.validations.append(Validation(self.step, loss, metrics, improved))
@@ -195,6 +212,7 @@ class Trainer:
             "best": None if math.isnan(self.best) else self.best,
             "decays": self.schedule.decays,
             "waiting": self.schedule.waiting,
+            "seconds": self._budget.seconds,
             "validations": [list(validation) for validation in self.validations],
         }
         losses = {"since": torch.stack(self._losses)} if self._losses else {}
