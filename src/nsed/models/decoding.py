@@ -61,16 +61,26 @@ class DecodingTask(PairTask):
         return error_rates(self.decoder, self.config, self.validation)
 
 
-class DecodingModel(NetworkModel, TransducingModel):
-    """A network that writes targets symbol by symbol. Abstract: a model adds its network, its task and its scores."""
+class SearchModel(TransducingModel):
+    """A model that finds targets by searching, symbol by symbol. Abstract: it has its own decoder and its scores."""
 
-    config: SearchConfig
-    validation_metric = "wer"
+    config: SearchConfig | Any
+    """Settings, those of `SearchConfig` among them."""
 
     @property
     @abstractmethod
     def decoder(self) -> AnyDecoder:
         """Incremental decoder: the network, as search needs it."""
+
+    @property
+    @abstractmethod
+    def device(self) -> torch.device:
+        """Device where targets are found."""
+
+    @property
+    def backward(self) -> bool:
+        """Direction of reading and writing: whether from right to left."""
+        return False
 
     @property
     def beam(self) -> int:
@@ -92,10 +102,6 @@ class DecodingModel(NetworkModel, TransducingModel):
                     drawn[row] += answers
             on_batch(len(rows))
         return drawn
-
-    @classmethod
-    def _split(cls, pairs: Pairs, validation: PairsLike | None, *, seed: int) -> tuple[Pairs, Pairs]:
-        return transduction_split(pairs, None if validation is None else Pairs.of(validation), seed=seed)
 
     @torch.no_grad()
     def _transduce(
@@ -120,6 +126,7 @@ class DecodingModel(NetworkModel, TransducingModel):
     ) -> Iterator[tuple[np.ndarray, Any]]:
         """Source batches of similar length, with their places; as many as there is room for beams of this width."""
         encoded, device = self.tokenizers.source.encode(sources), self.device
+        encoded = encoded.turned() if self.backward else encoded
         prefixes = CPU_PREFIXES if device.type == "cpu" else BATCH_PREFIXES
         room = max(1, min(prefixes, BATCH_SYMBOLS // (encoded.longest + 1)) // beam)
         words = min(BATCH_WORDS, room) if device.type == "cpu" else room
@@ -133,13 +140,31 @@ class DecodingModel(NetworkModel, TransducingModel):
         longest = int(found.lengths.amax()) if found.lengths.numel() else 0
         columns = (found.symbols[..., :longest].tolist(), found.lengths.tolist(), found.log_prob.tolist())
         name, join = self.tokenizers.target.vocabulary.names.__getitem__, self.tokenizers.target.splitter.join
+        order = reversed if self.backward else iter
         for answers in zip(*columns, strict=True):
             read = [
-                (tuple(map(name, numbers[:length])), log_prob)
+                (tuple(map(name, order(numbers[:length]))), log_prob)
                 for numbers, length, log_prob in zip(*answers, strict=True)
                 if log_prob > REACHABLE
             ]
             yield [Transduction(join(symbols), symbols, log_prob) for symbols, log_prob in read]
+
+
+class DecodingModel(NetworkModel, SearchModel):
+    """A network that writes targets symbol by symbol. Abstract: a model adds its network, its task and its scores."""
+
+    config: SearchConfig
+    validation_metric = "wer"
+
+    @classmethod
+    def _split(cls, pairs: Pairs, validation: PairsLike | None, *, seed: int) -> tuple[Pairs, Pairs]:
+        return transduction_split(pairs, None if validation is None else Pairs.of(validation), seed=seed)
+
+    def encoded(self, pairs: Pairs) -> EncodedPairs:
+        """See `NetworkModel.encoded`: in the model's direction, with the weights of the pairs."""
+        weights = None if pairs.weights is None else np.asarray(pairs.weights, dtype=float)
+        encoded = EncodedPairs(*self.tokenizers.encode(pairs), weights=weights)
+        return encoded.turned() if self.backward else encoded
 
 
 def _warn_of_cuts(results: Iterable[list[Transduction]], longest: int) -> None:
@@ -149,7 +174,7 @@ def _warn_of_cuts(results: Iterable[list[Transduction]], longest: int) -> None:
         warnings.warn(f"{message} (longest_output, max_length)", CutOutputWarning, stacklevel=4)
 
 
-def longest_output(decoder: AnyDecoder, config: SearchConfig) -> int:
+def longest_output(decoder: AnyDecoder, config: SearchConfig | Any) -> int:
     """Maximum output length: what the settings say, and what the target's encoder has positions for."""
     return min(config.longest_output, decoder.longest or config.longest_output)
 

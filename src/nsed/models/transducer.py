@@ -1,8 +1,9 @@
 """The Transducer: learns to turn strings into other strings, and says how."""
 
+from abc import abstractmethod
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import ClassVar, Literal, TypeAlias
 
 import numpy as np
 import torch
@@ -16,10 +17,12 @@ from nsed.explain.explanation import Explanation
 from nsed.explain.rule_table import RuleTable
 from nsed.explain.weight_rules import weight_rules
 from nsed.lattice import EditLattice
+from nsed.lattice.arcs import turned
 from nsed.lattice.lattice import Weighting
 from nsed.models.base import checked_scores
 from nsed.models.decoding import DecodingModel, DecodingTask, SearchConfig
 from nsed.models.lattice_model import LATTICE_VERBS, LatticeModel
+from nsed.models.transduction import TransducingModel
 from nsed.networks.incoming import Incoming, next_symbol_distribution
 from nsed.networks.losses import Reduction, distortion_loss, em_loss, likelihood_loss, next_symbol_nll, real_cells
 from nsed.networks.operations import Normalisation
@@ -34,6 +37,8 @@ from nsed.text.pairs import PairsLike
 from nsed.train.config import TrainConfig
 from nsed.types import REACHABLE, PerPair
 
+ScoredLattices: TypeAlias = tuple[PairBatch, EditLattice, np.ndarray]
+"""Scored lattices: a batch of pairs, their lattices, and their log-probabilities."""
 EXPLAINED_OUTPUTS = 5
 """N-best size of an explanation: how many of its most probable targets it names."""
 NORMALISATIONS: Registry[Normalisation] = Registry("normalisation")
@@ -55,6 +60,8 @@ class TransducerConfig(SearchConfig):
     """Encoder hyperparameters: how much of its string a symbol knows."""
     normalisation: Literal["outgoing", "incoming"] = "outgoing"
     """Normalisation; outgoing: exact conditional probabilities; incoming: as in the paper."""
+    direction: Literal["forward", "backward"] = "forward"
+    """Direction; backward: strings are read and written from right to left. Answers are in the usual order."""
     attention: bool = False
     """Cross-attention of cells to the whole source; without any attention, the lattice is the only way to targets."""
     target_attention: bool = False
@@ -137,19 +144,12 @@ def transducer_loss(network: TransducerNetwork, config: TransducerConfig, batch:
     return total
 
 
-class Transducer(DecodingModel, LatticeModel):
-    """Transducer: a trained network with its vocabularies.
+class LatticeTransducer(TransducingModel, LatticeModel):
+    """A model that writes targets and has lattices of them. Abstract: it has its own scored lattices and its search."""
 
-    In exact mode scores are exact: over all targets of a source, their probabilities sum to one. Validation sources
-    that are also learned from do not count in training.
-
-    `fit`, `save`, `load`, `device` and `to` are written once for all networks: `NetworkModel`, in `base.py`.
-    """
-
-    configs: ClassVar[Mapping[str, type[TransducerConfig]]] = {"transducer": TransducerConfig}
-    capabilities = LATTICE_VERBS | {Capability.TRANSDUCE, Capability.SAMPLE, Capability.FINE_TUNE}
-    network: TransducerNetwork
-    config: TransducerConfig
+    @abstractmethod
+    def _scored(self, pairs: Pairs) -> Iterator[ScoredLattices]:
+        """Scored lattices of pairs, in batches of similar lengths."""
 
     def score(self, pairs: PairsLike, targets: Column | None = None, *, on_batch: OnBatch = ignore) -> np.ndarray:
         """Log p(target | source) of each pair, in the order given; in paper mode log alpha."""
@@ -174,32 +174,56 @@ class Transducer(DecodingModel, LatticeModel):
             raise NotExplainableError(f"no target has a probability above zero for {source!r}")
         return found[0].text
 
-    def own_rules(self) -> RuleTable:
-        """See `LatticeModel.own_rules`."""
-        return weight_rules(self.network, self.tokenizers)
-
     def lattices(self, pairs: Pairs) -> Iterator[tuple[PairBatch, EditLattice]]:
         """See `LatticeModel.lattices`."""
         return ((batch, lattice) for batch, lattice, _ in self._scored(pairs))
-
-    @property
-    def decoder(self) -> LatticeDecoder:
-        """See `DecodingModel.decoder`."""
-        return LatticeDecoder(self.network, NORMALISATIONS[self.config.normalisation])
 
     def _outputs(self, source: str) -> list[Output]:
         (found,) = self.transduce([source], nbest=EXPLAINED_OUTPUTS)
         return [Output(one.symbols, one.log_prob) for one in found]
 
-    def _scored(self, pairs: Pairs) -> Iterator[tuple[PairBatch, EditLattice, np.ndarray]]:
+
+class Transducer(DecodingModel, LatticeTransducer):
+    """Transducer: a trained network with its vocabularies.
+
+    In exact mode scores are exact: over all targets of a source, their probabilities sum to one. Validation sources
+    that are also learned from do not count in training.
+
+    `fit`, `save`, `load`, `device` and `to` are written once for all networks: `NetworkModel`, in `base.py`.
+    """
+
+    configs: ClassVar[Mapping[str, type[TransducerConfig]]] = {"transducer": TransducerConfig}
+    capabilities = LATTICE_VERBS | {Capability.TRANSDUCE, Capability.SAMPLE, Capability.FINE_TUNE}
+    network: TransducerNetwork
+    config: TransducerConfig
+
+    def own_rules(self) -> RuleTable:
+        """See `LatticeModel.own_rules`."""
+        return weight_rules(self.network, self.tokenizers)
+
+    @property
+    def decoder(self) -> LatticeDecoder:
+        """See `SearchModel.decoder`."""
+        return LatticeDecoder(self.network, NORMALISATIONS[self.config.normalisation])
+
+    @property
+    def backward(self) -> bool:
+        """See `SearchModel.backward`."""
+        return self.config.direction == "backward"
+
+    def _scored(self, pairs: Pairs) -> Iterator[ScoredLattices]:
+        return self.scored(self.encoded(pairs))
+
+    def scored(self, pairs: EncodedPairs) -> Iterator[ScoredLattices]:
+        """Scored lattices of encoded pairs, which are in the model's direction; the lattices are in the usual one."""
         normalisation = NORMALISATIONS[self.config.normalisation]
-        for batch in self.encoded(pairs).batches():
+        for batch in pairs.batches():
             here = batch.to(self.device)
             with torch.no_grad():
                 encoded = self.network.encode(here.source, here.source_lengths)
                 scores = self.network(encoded, here.target, here.target_lengths)
                 arcs, end = normalisation.normalise(scores, here.target, here.lengths)
-                lattice = EditLattice(*arcs, *here.lengths)
+                lattice = EditLattice(*(turned(arcs, *here.lengths) if self.backward else arcs), *here.lengths)
                 found = (lattice.log_prob + end).double().cpu().numpy()
             yield here, lattice, np.where(found <= REACHABLE, -np.inf, found)
 

@@ -47,6 +47,8 @@ class Pairs:
     target_languages: Sequence[str] | None = None
     others: pa.Table | None = None
     """Further columns of the table that the pairs are from, say ids and glosses; no model looks at them."""
+    weights: Sequence[float] | None = None
+    """Loss weights: how much each pair counts in the training of a network that writes targets; None for all alike."""
 
     def __post_init__(self) -> None:
         for name, column in vars(self).items():
@@ -135,8 +137,9 @@ class Pairs:
 
     @property
     def columns(self) -> "dict[str, Sequence[Any] | None]":
-        """Columns that models learn from, by their names here; None for one that there is not."""
-        return {name: column for name, column in vars(self).items() if name != "others"}
+        """Columns that models learn from, by their names here; None for one that there is not, no weights for none."""
+        left_out = {"others"} if self.weights is not None else {"others", "weights"}
+        return {name: column for name, column in vars(self).items() if name not in left_out}
 
     def positives(self) -> "Pairs":
         """Positive pairs, those that match; all of them where there are no labels."""
