@@ -5,13 +5,15 @@ from itertools import product
 
 import numpy as np
 import pytest
-import torch
 
 import nsed
 from nsed.config import from_mapping
 from nsed.datasets.rule_language import transduction_pairs
+from nsed.errors import ArgumentError
+from nsed.models.mixture import Mixture
 from nsed.models.transducer import Transducer, TransducerConfig
 from nsed.text import Pairs
+from nsed.types import END, PAD, START, UNKNOWN
 
 PAIRS = list(transduction_pairs(120, seed=3))
 
@@ -24,8 +26,10 @@ def settings(seed=0, steps=20, **others):
 
 
 def untrained(seed=0, pairs=PAIRS, **others):
-    """Without training: what it says does not matter, only how."""
-    return Transducer._untrained(Pairs.of(pairs), settings(seed, **others))
+    """Without training: what it says does not matter, only how; short targets are probable, so that little is done."""
+    model = Transducer._untrained(Pairs.of(pairs), settings(seed, **others))
+    model.network.projection.linear.bias.data[1 + END] += 4.0
+    return model
 
 
 def test_a_backward_transducer_scores_a_pair_as_a_forward_one_scores_the_reversed_strings():
@@ -61,3 +65,123 @@ def test_a_backward_transducer_learns_and_is_saved_with_its_direction(tmp_path):
     again = nsed.load(tmp_path)
     assert again.config.direction == "backward"
     assert (again.score(PAIRS) == model.score(PAIRS)).all()
+
+
+def members(*directions, pairs=PAIRS):
+    return [untrained(seed, direction=one, pairs=pairs) for seed, one in enumerate(directions)]
+
+
+@pytest.fixture(scope="module")
+def forward():
+    return Mixture(members("forward", "forward", "forward"))
+
+
+@pytest.fixture(scope="module")
+def both():
+    return Mixture(members("forward", "backward"))
+
+
+@pytest.mark.parametrize("which", ["forward", "both"])
+def test_the_score_of_a_mixture_is_the_log_of_the_mean_of_the_members_probabilities(which, request):
+    mixture = request.getfixturevalue(which)
+    mean = np.mean([np.exp(one.score(PAIRS)) for one in mixture.members], axis=0)
+    np.testing.assert_allclose(mixture.score(PAIRS), np.log(mean), rtol=1e-5, atol=1e-5)
+
+
+def test_probabilities_of_a_mixture_over_all_targets_sum_to_one_also_with_unlike_vocabularies_and_directions():
+    ab, bc = [("A", "a"), ("AB", "ab"), ("B", "b")], [("B", "b"), ("BC", "bc"), ("C", "c")]
+    one, other = untrained(0, pairs=ab), untrained(1, pairs=bc, direction="backward")
+    for member in (one, other):  # short targets, so that few of them are nearly all, and no special symbols in them
+        bias, count = member.network.projection.linear.bias.data, len(member.tokenizers.target.vocabulary)
+        bias[[0, 1 + END]] += 3.0
+        for special in (PAD, UNKNOWN, START):
+            bias[[1 + special, 1 + count + special]] -= 50.0
+    mixture = Mixture([one, other])
+    assert mixture.tokenizers.target.vocabulary.symbols == ("a", "b", "c")
+    targets = ["".join(symbols) for length in range(7) for symbols in product("abc", repeat=length)]
+    assert 0.999 < np.exp(mixture.score(["B"] * len(targets), targets)).sum() < 1.00001
+
+
+def test_the_beam_of_a_mixture_gives_exact_scores_best_first(forward):
+    words = [source for source, _ in PAIRS[:20]]
+    for word, best in zip(words, forward.transduce(words, nbest=3), strict=True):
+        scores = forward.score([(word, one.text) for one in best])
+        np.testing.assert_allclose(scores, [one.log_prob for one in best], rtol=1e-4, atol=1e-4)
+        assert sorted(scores, reverse=True) == list(scores)
+
+
+def test_a_mixture_of_one_model_is_that_model():
+    (alone,) = members("forward")
+    mixture, words = Mixture([alone]), [source for source, _ in PAIRS[:10]]
+    np.testing.assert_allclose(mixture.score(PAIRS), alone.score(PAIRS), rtol=1e-6)
+    assert [few[0].text for few in mixture.transduce(words)] == [few[0].text for few in alone.transduce(words)]
+    for ours, theirs in zip(mixture.align_all(PAIRS), alone.align_all(PAIRS), strict=True):
+        assert str(ours) == str(theirs)
+        assert ours.log_weight == pytest.approx(theirs.log_weight, rel=1e-4)
+
+
+def test_a_wide_beam_finds_the_targets_that_are_best_among_all():
+    mixture = Mixture(members("forward", "forward", pairs=[("A", "a"), ("AB", "ab"), ("B", "b")]))
+    targets = ["".join(symbols) for length in range(5) for symbols in product("ab", repeat=length)]
+    scores = mixture.score(["AB"] * len(targets), targets)
+    best = [targets[place] for place in np.argsort(-scores)[:3]]
+    found = mixture.transduce(["AB"], nbest=3, beam=200)[0]
+    assert [one.text for one in found] == best
+
+
+@pytest.mark.parametrize("which", ["forward", "both"])
+def test_explanations_of_a_mixture_have_the_members_posteriors_weighted_by_the_pairs_probability(which, request):
+    mixture = request.getfixturevalue(which)
+    source, target = max(PAIRS, key=lambda pair: len(pair[0]))
+    told, parts = mixture.explain(source, target), [one.explain(source, target) for one in mixture.members]
+    shares = np.exp([one.log_prob for one in parts])
+    shares /= shares.sum()
+    for table in ("delete", "insert", "substitute"):
+        expected = sum(share * getattr(one, table) for share, one in zip(shares, parts, strict=True))
+        np.testing.assert_allclose(getattr(told, table), expected, atol=1e-4)
+    assert told.log_prob == pytest.approx(mixture.score([(source, target)])[0], rel=1e-6)
+    assert sum(part.value for part in told.contributions) == pytest.approx(told.log_prob, rel=1e-5)
+    assert ("".join(told.script.source), "".join(told.script.target)) == (source, target)
+    assert mixture.links([(source, target)]) == [told.script.links]
+
+
+def test_both_directions_are_ranked_by_exact_scores_over_the_union_of_their_lists(both):
+    words = [source for source, _ in PAIRS[:10]]
+    lists = [one.transduce(words, nbest=5) for one in both.members]
+    for word, best, *own in zip(words, both.transduce(words, nbest=5), *lists, strict=True):
+        union = list({one.text for few in own for one in few})
+        scores = dict(zip(union, both.score([(word, text) for text in union]), strict=True))
+        assert [one.text for one in best] == sorted(union, key=lambda text: -scores[text])[:5]
+
+
+def test_ranking_by_the_product_orders_by_the_sum_of_logs_and_still_says_the_mean(both):
+    product_ = Mixture(both.members, replace(both.config, ranking="product"))
+    for source, _ in PAIRS[:5]:
+        (best,) = product_.transduce([source], nbest=4)
+        pairs = [(source, one.text) for one in best]
+        sums = sum(one.score(pairs) for one in both.members)
+        assert sorted(sums, reverse=True) == pytest.approx(list(sums), rel=1e-5)
+        np.testing.assert_allclose([one.log_prob for one in best], both.score(pairs), rtol=1e-4, atol=1e-4)
+
+
+def test_a_mixture_is_saved_and_loaded_whole_and_made_of_folders(both, tmp_path):
+    for number, one in enumerate(both.members):
+        one.save(tmp_path / str(number))
+    both.save(tmp_path / "all")
+    for again in (nsed.load(tmp_path / "all"), nsed.load([tmp_path / "0", tmp_path / "1"])):
+        assert (again.score(PAIRS) == both.score(PAIRS)).all()
+        assert again.config == both.config
+    drawn = [both.sample(["CACAB", "BAAC"], count=3, seed=seed) for seed in (1, 1, 2)]
+    assert drawn[0] == drawn[1] != drawn[2]
+
+
+def test_models_of_which_there_is_no_mixture_are_named():
+    (one,) = members("forward")
+    with pytest.raises(ArgumentError, match="members: got no model, expected at least one"):
+        nsed.load([])
+    with pytest.raises(ArgumentError, match="a model of kind 'mixture' at place 1, expected transducers"):
+        Mixture([one, Mixture([one])])
+    with pytest.raises(ArgumentError, match="normalisation incoming at place 1, expected outgoing: only exact"):
+        Mixture([one, untrained(normalisation="incoming")])
+    with pytest.raises(ArgumentError, match="members: got target_symbols tokens at place 1, expected graphemes, as"):
+        Mixture([one, untrained(target_symbols="tokens")])
