@@ -1,11 +1,12 @@
 """`nsed train`: settings from everywhere, what is left in the folder, and what is not lost by accident."""
 
 import json
+import warnings
 
 import pytest
 
 import nsed
-from nsed.errors import ArgumentError, ModelFileError, TooLongError
+from nsed.errors import ArgumentError, CutOutputWarning, ModelFileError, TooLongError
 from support.commands import run, with_settings
 
 
@@ -169,3 +170,55 @@ def test_the_model_is_in_its_folder_after_every_iteration(pairs, tmp_path, monke
     monkeypatch.setattr(nsed.LearnableEditDistance, "save", spy)
     run("train", pairs, tmp_path / "m", *with_settings("iterations=3", "tolerance=0"))
     assert saved[:3] == [1, 2, 3]
+
+
+@pytest.mark.slow
+def test_several_models_make_a_mixture_and_teach_one(pairs, tmp_path):
+    small = ["--model", "transducer", *TINY]
+    run("train", pairs, tmp_path / "mixture", "--models", 2, "--both-directions", *small)
+    mixture = nsed.load(tmp_path / "mixture")
+    assert [one.config.direction for one in mixture.members] == ["forward", "backward"]
+    again = nsed.load([tmp_path / "mixture" / "members" / number for number in "01"])
+    assert (again.score([("AB", "ab")]) == mixture.score([("AB", "ab")])).all()
+    (tmp_path / "words.txt").write_text("CAB\nBACA\n")
+    learned = ["--teacher", tmp_path / "mixture", "--words", tmp_path / "words.txt"]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", CutOutputWarning)  # after four steps anything may happen
+        run("train", pairs, tmp_path / "student", *learned, *small)
+    assert nsed.load(tmp_path / "student").kind == "transducer"
+    facts = json.loads((tmp_path / "student" / "run.json").read_text())
+    assert facts["pairs"]["training"] > 300
+
+
+def test_a_mixture_is_made_of_folders_and_refuses_to_overwrite(transducer, matcher, tmp_path):
+    run("mix", tmp_path / "m", transducer, transducer, "--ranking", "product")
+    assert nsed.load(tmp_path / "m").config.ranking == "product"
+    assert run("score", tmp_path / "m", "--pair", "AB", "b") == run("score", transducer, "--pair", "AB", "b")
+    with pytest.raises(ModelFileError, match="there is a model here already"):
+        run("mix", tmp_path / "m", transducer, transducer)
+    with pytest.raises(ArgumentError, match="a model of kind 'matcher' at place 1, expected transducers"):
+        run("mix", tmp_path / "n", transducer, matcher)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--models", 2], "--model: got edit-distance, expected transducer, with --models 5"),
+        (["--model", "mixture"], "--model: got mixture, expected transducer, with --models 5"),
+        (["--both-directions"], "--both-directions: got a single model, expected --models 2 or more"),
+        (["--words", "w.txt"], "--words: got w.txt, expected nothing without --teacher"),
+        (["--teacher", "TRANSDUCER"], "--teacher: got a student of kind edit-distance, expected --model transducer"),
+        (["--teacher", "MATCHER"], "which scores pairs only, expected a model that transduces"),
+        (
+            ["--model", "transducer", "--models", 2, "--teacher", "TRANSDUCER"],
+            "--teacher: got it beside --models, expected one of them at a time",
+        ),
+    ],
+)
+def test_mixtures_and_students_that_cannot_be_are_refused_before_a_folder_is_made(
+    options, message, pairs, transducer, matcher, tmp_path
+):
+    named = {"TRANSDUCER": transducer, "MATCHER": matcher}
+    with pytest.raises(ArgumentError, match=message):
+        run("train", pairs, tmp_path / "m", *(named.get(option, option) for option in options))
+    assert not (tmp_path / "m").exists()

@@ -5,6 +5,7 @@ from itertools import product
 
 import numpy as np
 import pytest
+import torch
 
 import nsed
 from nsed.config import from_mapping
@@ -12,16 +13,19 @@ from nsed.datasets.rule_language import transduction_pairs
 from nsed.errors import ArgumentError
 from nsed.models.mixture import Mixture
 from nsed.models.transducer import Transducer, TransducerConfig
+from nsed.models.transduction import Transduction
 from nsed.text import Pairs
+from nsed.train.distillation import kept_taught_pairs
+from nsed.train.run_folder import RunFolder
 from nsed.types import END, PAD, START, UNKNOWN
 
 PAIRS = list(transduction_pairs(120, seed=3))
+ENCODER = {"kind": "rnn", "dim": 32, "layers": 1, "dropout": 0.0}
 
 
 def settings(seed=0, steps=20, **others):
     train = {"steps": steps, "batch_pairs": 32, "validate_every": 10, "warmup": 2, "learning_rate": 5e-3}
-    encoder = {"kind": "rnn", "dim": 16, "layers": 1, "dropout": 0.0}
-    values = {"encoder": encoder, "train": {**train, "seed": seed, "device": "cpu"}, **others}
+    values = {"encoder": {**ENCODER, "dim": 16}, "train": {**train, "seed": seed, "device": "cpu"}, **others}
     return from_mapping(TransducerConfig, values)
 
 
@@ -59,6 +63,7 @@ def test_scripts_and_explanations_of_a_backward_transducer_cover_both_strings_in
     assert sum(part.value for part in told.contributions) == pytest.approx(told.log_prob, rel=1e-5)
 
 
+@pytest.mark.slow
 def test_a_backward_transducer_learns_and_is_saved_with_its_direction(tmp_path):
     model = Transducer.fit(PAIRS, config=settings(direction="backward"))
     model.save(tmp_path)
@@ -155,7 +160,7 @@ def test_both_directions_are_ranked_by_exact_scores_over_the_union_of_their_list
 
 
 def test_ranking_by_the_product_orders_by_the_sum_of_logs_and_still_says_the_mean(both):
-    product_ = Mixture(both.members, replace(both.config, ranking="product"))
+    product_ = both.ranked_by("product")
     for source, _ in PAIRS[:5]:
         (best,) = product_.transduce([source], nbest=4)
         pairs = [(source, one.text) for one in best]
@@ -185,3 +190,70 @@ def test_models_of_which_there_is_no_mixture_are_named():
         Mixture([one, untrained(normalisation="incoming")])
     with pytest.raises(ArgumentError, match="members: got target_symbols tokens at place 1, expected graphemes, as"):
         Mixture([one, untrained(target_symbols="tokens")])
+
+
+@pytest.mark.slow
+def test_a_student_with_a_teachers_answers_for_words_without_any_beats_one_without():
+    pairs = list(dict.fromkeys(transduction_pairs(1500, seed=1)))
+    test, rest = pairs[:300], [pair for pair in pairs[300:] if pair not in pairs[:300]]
+    train = {"steps": 100, "batch_pairs": 16, "validate_every": 33, "warmup": 10, "seed": 7}
+    small = settings(train={**train, "learning_rate": 5e-3, "device": "cpu"}, encoder={**ENCODER, "kind": "cnn"})
+    teacher = Mixture([Transducer.fit(rest[:600], validation=test[:40], config=small)])
+    few, words = rest[600:608], [source for source, _ in rest[608:808]]
+    alone = Transducer.fit(few, validation=test[:40], config=small)
+    student = Transducer.distill(few, teacher=teacher, words=words, validation=test[:40], config=small)
+    right = [
+        np.mean([best[0].text == target for best, (_, target) in zip(found, test, strict=True)])
+        for found in (model.transduce([source for source, _ in test]) for model in (alone, student))
+    ]
+    assert right[1] > right[0] + 0.1
+
+
+@pytest.mark.slow
+def test_pairs_with_equal_weights_are_learned_as_without_and_a_weight_is_as_good_as_copies():
+    plain = Pairs.of(PAIRS[:30])
+    alike = replace(plain, weights=[3.0] * 30)
+    trained = [Transducer.fit(pairs, validation=PAIRS[30:40], config=settings(steps=4)) for pairs in (plain, alike)]
+    np.testing.assert_allclose(*(model.score(PAIRS) for model in trained), rtol=1e-4)
+    copies = plain.chosen([*range(30), 0, 0])
+    weighted = replace(plain, weights=[3.0, *[1.0] * 29])
+    losses = []
+    for pairs in (copies, weighted):
+        model = untrained()
+        task = model._task(model.encoded(pairs), model.encoded(pairs), model.device)
+        rows = np.arange(len(pairs))
+        losses.append(float(task.loss(task.batch(torch.from_numpy(rows), task.widths(rows)))))
+    assert losses[0] == pytest.approx(losses[1], rel=1e-5)
+
+
+def test_a_student_whose_training_was_interrupted_hears_the_teachers_answers_of_then(tmp_path):
+    class Teacher:
+        def transduce(self, sources, *, nbest=1, on_batch=None):
+            asked.append(len(sources))
+            return [[Transduction(source.lower(), tuple(source.lower()), -0.1)] for source in sources]
+
+    asked = []
+    training = Pairs.of(PAIRS[:10])
+    taught = [kept_taught_pairs(tmp_path, Teacher(), training, ["CAB", *more]) for more in ((), (), ("BAC",))]
+    assert taught[0] == taught[1] != taught[2]
+    assert asked == [len({*training.sources, "CAB"}), len({*training.sources, "CAB", "BAC"})]
+    assert sum(taught[0].weights) == pytest.approx(asked[0])
+
+
+@pytest.mark.slow
+def test_a_mixture_is_trained_member_by_member_and_one_that_is_done_is_not_trained_again(tmp_path, monkeypatch):
+    config = settings(steps=4)
+    mixture = Mixture.fit(PAIRS, models=3, both_directions=True, config=config, folder=tmp_path)
+    assert [one.config.train.seed for one in mixture.members] == [0, 1, 2]
+    assert [one.config.direction for one in mixture.members] == ["forward", "backward", "forward"]
+    assert not RunFolder(tmp_path).is_unfinished
+    (tmp_path / "model.json").unlink()
+    (tmp_path / "members" / "1" / "model.json").unlink()
+    trained, fit = [], Transducer.fit
+    monkeypatch.setattr(Transducer, "fit", lambda *pairs, **options: trained.append(1) or fit(*pairs, **options))
+    again = Mixture.fit(PAIRS, models=3, both_directions=True, config=config, folder=tmp_path)
+    assert len(trained) == 1
+    assert (again.score(PAIRS) == mixture.score(PAIRS)).all()
+    assert (nsed.load(tmp_path).score(PAIRS) == mixture.score(PAIRS)).all()
+    Mixture.fit(PAIRS[:100], models=1, config=config, folder=tmp_path)
+    assert len(trained) == 2  # of other pairs nothing is done

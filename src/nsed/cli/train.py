@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -14,11 +15,13 @@ from nsed.cli.console import complain, err, warn
 from nsed.errors import ArgumentError, ModelFileError
 
 if TYPE_CHECKING:
-    from nsed.cli.recipes import TrainingRequest
+    from nsed.cli.recipes import Lesson, TrainingRequest
     from nsed.config import Config
     from nsed.text import Pairs, StringConfig
     from nsed.train.run_folder import RunFolder
 
+MEMBERS = "members"
+"""Folder of the members' trainings, in that of a mixture: `nsed.models.mixture.MEMBERS`."""
 INTERRUPTED = 130
 """SIGINT exit status, after Ctrl-C, as shells have it."""
 
@@ -31,8 +34,8 @@ ModelFolder = Annotated[Path | None, typer.Argument(help="Folder for the model."
 ModelKind = Annotated[
     str | None,
     typer.Option(
-        help="edit-distance (a table of operations), transducer, or for labelled pairs odds (a table of "
-        "log-odds, in a minute) or matcher (a network). To compare with: "
+        help="edit-distance (a table of operations), transducer (with --models a mixture of several), or for "
+        "labelled pairs odds (a table of log-odds, in a minute) or matcher (a network). To compare with: "
         "seq2seq, cross-encoder, stance; lookup, majority, levenshtein, jaro-winkler; sca, lexstat, phonetisaurus. "
         "By default what the settings say, or edit-distance.",
         show_default=False,
@@ -70,6 +73,41 @@ StartPath = Annotated[
         show_default=False,
     ),
 ]
+Models = Annotated[
+    int | None,
+    typer.Option(
+        "--models",
+        min=1,
+        max=100,
+        help="Transducers to train, one after the other, with seeds from train.seed on: a mixture, whose probability "
+        "is the mean of theirs. They stay in OUTPUT/members.",
+        show_default="1",
+    ),
+]
+BothDirections = Annotated[
+    bool,
+    typer.Option(
+        "--both-directions", help="For --models: every second one reads and writes strings from right to left."
+    ),
+]
+TeacherPath = Annotated[
+    Path | None,
+    typer.Option(
+        "--teacher",
+        help="Distillation: a model that transduces, say a mixture; the new transducer learns its most probable "
+        "targets, weighted by their probabilities, besides the targets of the pairs.",
+        show_default=False,
+    ),
+]
+WordsPath = Annotated[
+    Path | None,
+    typer.Option(
+        "--words",
+        help="For --teacher: file of more words, without targets, for the teacher to answer; one per line, or the "
+        "source column of a table.",
+        show_default=False,
+    ),
+]
 Resume = Annotated[bool, typer.Option("--resume", help="Continue the training in the folder.")]
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace the model in the folder.")]
 
@@ -86,6 +124,10 @@ def train(
     set_: Settings = None,
     print_config: PrintConfig = False,
     from_: StartPath = None,
+    models: Models = None,
+    both_directions: BothDirections = False,
+    teacher: TeacherPath = None,
+    words: WordsPath = None,
     resume: Resume = False,
     overwrite: Overwrite = False,
 ) -> None:
@@ -101,6 +143,10 @@ def train(
 
     With `--from` a trained model learns more, say corrected words. Without `--validation` networks then hold nothing
     out.
+
+    With `--models 5` five transducers are trained and answer together, a mixture: fewer errors, five times the work.
+    With `--teacher` one transducer learns from such a mixture. An interrupted training goes on with `--resume`, of a
+    mixture from the member that it was at.
     """
     from nsed.cli.recipes import TrainingRequest, config_of
     from nsed.config import from_mapping, parse_overrides, to_yaml
@@ -122,11 +168,14 @@ def train(
     data, checked = read_pairs(pairs, columns=names), read_pairs(validation, columns=names) if validation else None
     if tokens := _tokens_in(data, settings, values):
         settings = from_mapping(type(settings), {**values, **tokens}, where=str(config or "settings"))
-    request = TrainingRequest(data, checked, settings, output, resume, start)
+    several = _several(output, settings.model, models, both_directions=both_directions, resume=resume)
+    request = TrainingRequest(data, checked, settings, output, resume, start, *several, _lesson(teacher, words))
+    _check_alone(request)
     try:
         _carry_out(request, overwrite=overwrite)
     except KeyboardInterrupt:
-        again = f" --from {from_}" if from_ else ""
+        named = {"--from": from_, "--teacher": teacher, "--words": words}
+        again = "".join(f" {option} {path}" for option, path in named.items() if path)
         complain(f"interrupted; go on with: nsed train {pairs} {output} --resume{again}")
         raise typer.Exit(INTERRUPTED) from None
 
@@ -143,10 +192,60 @@ def _carry_out(request: TrainingRequest, *, overwrite: bool) -> None:
     with run.lock():
         if not request.resume:
             _prepare(run, request.settings, keep=not overwrite)
+            shutil.rmtree(run.path / MEMBERS, ignore_errors=True)  # of an earlier mixture
+            if request.models > 1:
+                (run.path / MEMBERS).mkdir()
         done = train_model(request)
         run.write_settings(request.settings)
     err.print(done, markup=False)
     err.print(f"saved to {request.output}", markup=False)
+
+
+def _several(output: Path, kind: str, models: int | None, *, both_directions: bool, resume: bool) -> tuple[int, bool]:
+    """How many models to train, and whether in both directions; of a training to resume, as it began."""
+    from nsed.train.run_folder import RunFolder
+
+    begun = RunFolder(output).facts if resume else {}
+    if resume and not begun and (output / MEMBERS).is_dir() and models is None:  # killed before it wrote how many
+        raise ArgumentError("--models", got="nothing", expected="as many as the mixture in this folder is to have")
+    if begun and models not in (None, begun.get("models", 1)):
+        expected = f"{begun.get('models', 1)}, as many as this training has, or nothing"
+        raise ArgumentError("--models", got=models, expected=expected)
+    count = begun.get("models", models or 1)
+    both = begun.get("both_directions", both_directions)
+    if kind == "mixture" or (count > 1 and kind != "transducer"):
+        raise ArgumentError(
+            "--model", got=kind, expected="transducer, with --models 5, say: a mixture is made of these"
+        )
+    if both and count == 1:
+        raise ArgumentError("--both-directions", got="a single model", expected="--models 2 or more beside it")
+    return count, both
+
+
+def _lesson(teacher: Path | None, words: Path | None) -> Lesson | None:
+    """Teacher, and the words that only it has answers for."""
+    from nsed.cli.recipes import Lesson
+    from nsed.text.readers import read_sources
+
+    if teacher is None:
+        if words is not None:
+            raise ArgumentError("--words", got=words, expected="nothing without --teacher, who answers for them")
+        return None
+    model = load_model(teacher)
+    if not can(model, Capability.TRANSDUCE):
+        raise ArgumentError("--teacher", got=f"{teacher}, which scores pairs only", expected="a model that transduces")
+    return Lesson(model, list(read_sources(words).texts) if words else [])
+
+
+def _check_alone(request: TrainingRequest) -> None:
+    """Raise `ArgumentError` where a mixture or a student is wanted together with what it cannot be."""
+    ways = {"--from": request.start, "--models": request.models > 1, "--teacher": request.lesson}
+    named = [option for option, wanted in ways.items() if wanted]
+    if len(named) > 1:
+        raise ArgumentError(named[1], got=f"it beside {named[0]}", expected="one of them at a time")
+    if request.lesson and request.settings.model != "transducer":
+        got = f"a student of kind {request.settings.model}"
+        raise ArgumentError("--teacher", got=got, expected="--model transducer beside it")
 
 
 def _start(path: Path) -> Model:

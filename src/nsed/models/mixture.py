@@ -1,6 +1,7 @@
 """The Mixture: several Transducers that answer as one, whose probability is the mean of theirs."""
 
 import math
+import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import asdict, dataclass, fields, replace
@@ -13,7 +14,8 @@ import torch
 
 from nsed.capabilities import Capability
 from nsed.config import bounded
-from nsed.errors import ArgumentError
+from nsed.errors import ArgumentError, CutOutputWarning
+from nsed.evaluate import transduction_score
 from nsed.explain.rule_table import RuleTable
 from nsed.models.base import Contents, Model, checked_scores
 from nsed.models.decoding import SearchModel
@@ -127,7 +129,8 @@ class Mixture(SearchModel, LatticeTransducer):
                 )
                 members.append(member)
                 on_step(done + first.train.steps)
-            model = cls(members, record={"wer": [one.record["wer"] for one in members]})
+            model = cls(members)
+            model.record = {"wer": _error_rate(model, data[1]), "member_wer": [one.record["wer"] for one in members]}
             if run:
                 model.save(run.path)
                 run.discard_checkpoint()
@@ -143,6 +146,10 @@ class Mixture(SearchModel, LatticeTransducer):
         for one in self.members:
             one.to(device)
         return self
+
+    def ranked_by(self, ranking: Literal["mean", "product"]) -> "Mixture":
+        """The same mixture, which ranks targets so: see `MixtureConfig.ranking`."""
+        return Mixture(self.members, replace(self.config, ranking=ranking), record=self.record)
 
     @property
     def backward(self) -> bool:
@@ -331,6 +338,18 @@ def _trained(settings: TransducerConfig, data: tuple[Pairs, Pairs], folder: Path
 def _after(done: int, on_step: OnStep) -> OnStep:
     """Step callback that counts on from steps that are done."""
     return lambda step: on_step(done + step)
+
+
+def _error_rate(model: Mixture, pairs: Pairs) -> float:
+    """WER of greedy outputs, as the members were validated."""
+    references: dict[str, list[tuple[str, ...]]] = {}
+    for source, target in pairs:
+        references.setdefault(source, []).append(model.tokenizers.target.split(target))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", CutOutputWarning)
+        found = model.transduce(list(references), beam=1)
+    outputs = [few[0].symbols if few else () for few in found]
+    return transduction_score(outputs, list(references.values())).wer
 
 
 def _hashes(data: tuple[Pairs, Pairs]) -> dict[str, str]:

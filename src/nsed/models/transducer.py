@@ -1,9 +1,10 @@
 """The Transducer: learns to turn strings into other strings, and says how."""
 
 from abc import abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import ClassVar, Literal, TypeAlias
+from pathlib import Path
+from typing import Any, ClassVar, Literal, TypeAlias
 
 import numpy as np
 import torch
@@ -22,19 +23,21 @@ from nsed.lattice.lattice import Weighting
 from nsed.models.base import checked_scores
 from nsed.models.decoding import DecodingModel, DecodingTask, SearchConfig
 from nsed.models.lattice_model import LATTICE_VERBS, LatticeModel
+from nsed.models.settings import ConfigLike
 from nsed.models.transduction import TransducingModel
 from nsed.networks.incoming import Incoming, next_symbol_distribution
 from nsed.networks.losses import Reduction, distortion_loss, em_loss, likelihood_loss, next_symbol_nll, real_cells
 from nsed.networks.operations import Normalisation
 from nsed.networks.outgoing import Outgoing
 from nsed.networks.transducer import LatticeDecoder, TransducerNetwork
-from nsed.progress import OnBatch, ignore
+from nsed.progress import OnBatch, OnStep, OnValidation, ignore
 from nsed.registry import Registry
 from nsed.text import PairBatch, Pairs, Tokenizers, Vocabulary
 from nsed.text.batch import EncodedPairs
 from nsed.text.columns import Column
 from nsed.text.pairs import PairsLike
 from nsed.train.config import TrainConfig
+from nsed.train.distillation import GOLD, NBEST, Teacher, kept_taught_pairs
 from nsed.types import REACHABLE, PerPair
 
 ScoredLattices: TypeAlias = tuple[PairBatch, EditLattice, np.ndarray]
@@ -196,6 +199,43 @@ class Transducer(DecodingModel, LatticeTransducer):
     capabilities = LATTICE_VERBS | {Capability.TRANSDUCE, Capability.SAMPLE, Capability.FINE_TUNE}
     network: TransducerNetwork
     config: TransducerConfig
+
+    @classmethod
+    def distill(
+        cls,
+        pairs: PairsLike,
+        *,
+        teacher: Teacher,
+        words: Iterable[str] = (),
+        nbest: int = NBEST,
+        gold: float = GOLD,
+        validation: PairsLike | None = None,
+        config: ConfigLike | None = None,
+        folder: str | Path | None = None,
+        on_step: OnStep = ignore,
+        on_validation: OnValidation = ignore,
+        on_batch: OnBatch = ignore,
+        **settings: Any,
+    ) -> "Transducer":
+        """Train a student on a teacher's n-best targets, weighted by their probabilities: see `taught_pairs`.
+
+        The teacher, say a mixture, answers for the words of the pairs and for `words`, whose targets nobody knows. It
+        is validated with known targets only, whose words are not learned. For the rest see `fit`; `on_batch` is told
+        how many words the teacher has answered.
+        """
+        resolved = cls._settings(config, settings, None)
+        training, checked = cls._split(Pairs.of(pairs), validation, seed=resolved.train.seed)
+        apart = {*checked.sources} - {*training.sources}
+        asked = [word for word in words if word not in apart]
+        options = {"nbest": nbest, "gold": gold, "on_batch": on_batch}
+        return cls.fit(
+            kept_taught_pairs(folder, teacher, training, asked, **options),
+            validation=checked,
+            config=resolved,
+            folder=folder,
+            on_step=on_step,
+            on_validation=on_validation,
+        )
 
     def own_rules(self) -> RuleTable:
         """See `LatticeModel.own_rules`."""
