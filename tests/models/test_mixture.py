@@ -243,15 +243,15 @@ def test_a_student_whose_training_was_interrupted_hears_the_teachers_answers_of_
 @pytest.mark.slow
 def test_a_mixture_is_trained_member_by_member_and_one_that_is_done_is_not_trained_again(tmp_path, monkeypatch):
     config = settings(steps=4)
-    mixture = Mixture.fit(PAIRS, models=3, both_directions=True, config=config, folder=tmp_path)
-    assert [one.config.train.seed for one in mixture.members] == [0, 1, 2]
-    assert [one.config.direction for one in mixture.members] == ["forward", "backward", "forward"]
+    mixture = Mixture.fit(PAIRS, models=2, both_directions=True, config=config, folder=tmp_path)
+    assert [one.config.train.seed for one in mixture.members] == [0, 1]
+    assert [one.config.direction for one in mixture.members] == ["forward", "backward"]
     assert not RunFolder(tmp_path).is_unfinished
     (tmp_path / "model.json").unlink()
     (tmp_path / "members" / "1" / "model.json").unlink()
     trained, fit = [], Transducer.fit
     monkeypatch.setattr(Transducer, "fit", lambda *pairs, **options: trained.append(1) or fit(*pairs, **options))
-    again = Mixture.fit(PAIRS, models=3, both_directions=True, config=config, folder=tmp_path)
+    again = Mixture.fit(PAIRS, models=2, both_directions=True, config=config, folder=tmp_path)
     assert len(trained) == 1
     assert (again.score(PAIRS) == mixture.score(PAIRS)).all()
     assert (nsed.load(tmp_path).score(PAIRS) == mixture.score(PAIRS)).all()
