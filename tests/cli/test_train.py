@@ -222,3 +222,33 @@ def test_mixtures_and_students_that_cannot_be_are_refused_before_a_folder_is_mad
     with pytest.raises(ArgumentError, match=message):
         run("train", pairs, tmp_path / "m", *(named.get(option, option) for option in options))
     assert not (tmp_path / "m").exists()
+
+
+@pytest.mark.slow
+def test_a_transducer_of_several_languages_is_trained_and_asked_by_language(tmp_path):
+    rows = [f"{'AB' * n}\t{'ab' * n if one == 'x' else 'k' * n}\t{one}\n" for n in range(1, 9) for one in "xy"]
+    (tmp_path / "both.tsv").write_text("word\tipa\tlanguage\n" + "".join(rows))
+    columns = ["--columns", "word,ipa,language,language"]
+    run(
+        "train",
+        tmp_path / "both.tsv",
+        tmp_path / "m",
+        "--model",
+        "transducer",
+        *TINY,
+        *with_settings("languages=true"),
+        *columns,
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", CutOutputWarning)  # after four steps anything may happen
+        assert run("transduce", tmp_path / "m", "--text", "AB", "--language", "x").startswith("source\ttarget")
+        assert "words       16" in run("evaluate", tmp_path / "m", tmp_path / "both.tsv", *columns)
+    with pytest.raises(ArgumentError, match="language: got none, expected pairs with languages, or one for all"):
+        run("transduce", tmp_path / "m", "--text", "AB")
+    with pytest.raises(ArgumentError, match="language: got 'z', expected one of x, y"):
+        run("transduce", tmp_path / "m", "--text", "AB", "--language", "z")
+
+
+def test_a_language_is_refused_by_a_model_without_languages(transducer):
+    with pytest.raises(ArgumentError, match="--language: got x, expected nothing: this model knows no languages"):
+        run("transduce", transducer, "--text", "AB", "--language", "x")

@@ -11,6 +11,7 @@ import nsed
 from nsed.config import from_mapping
 from nsed.datasets.rule_language import transduction_pairs
 from nsed.errors import ArgumentError
+from nsed.evaluate.report import NamedModel, evaluate
 from nsed.models.mixture import Mixture
 from nsed.models.transducer import Transducer, TransducerConfig
 from nsed.models.transduction import Transduction
@@ -18,8 +19,11 @@ from nsed.text import Pairs
 from nsed.train.distillation import kept_taught_pairs
 from nsed.train.run_folder import RunFolder
 from nsed.types import END, PAD, START, UNKNOWN
+from nsed.web import service
+from nsed.web.served_models import NO_OVERRIDES, ServedModel
 
 PAIRS = list(transduction_pairs(120, seed=3))
+WAYS = ("forward", "backward")
 ENCODER = {"kind": "rnn", "dim": 32, "layers": 1, "dropout": 0.0}
 
 
@@ -257,3 +261,72 @@ def test_a_mixture_is_trained_member_by_member_and_one_that_is_done_is_not_train
     assert (nsed.load(tmp_path).score(PAIRS) == mixture.score(PAIRS)).all()
     Mixture.fit(PAIRS[:100], models=1, config=config, folder=tmp_path)
     assert len(trained) == 2  # of other pairs nothing is done
+
+
+def spoken():
+    """The same words in two languages."""
+    pairs = list(dict.fromkeys(transduction_pairs(40, seed=3)))
+    return in_languages({"x": pairs, "y": [(source, target * 2) for source, target in pairs]})
+
+
+def test_a_transducer_of_two_languages_answers_by_language_and_says_which_it_knows():
+    pairs = spoken()
+    model = Transducer._untrained(pairs, settings(languages=True))
+    model.network.source_encoder.embedding.categories.weight.data.mul_(20.0)  # as after training
+    x, y = model.for_language("x"), model.for_language("y")
+    np.testing.assert_allclose(
+        model.score(pairs)[: len(pairs) // 2], x.score(list(pairs)[: len(pairs) // 2]), rtol=1e-5
+    )
+    assert not np.allclose(x.score(list(pairs)), y.score(list(pairs)), atol=1e-3)
+    assert len(list(model.explain_all(pairs.chosen([0, 60])))) == 2
+    for ask in (lambda: model.transduce(["AB"]), lambda: model.score([("AB", "ab")])):
+        with pytest.raises(ArgumentError, match=r"got none, expected pairs with languages, .* known: x, y"):
+            ask()
+    with pytest.raises(ArgumentError, match="language: got 'z', expected one of x, y"):
+        model.for_language("z")
+    with pytest.raises(ArgumentError, match="language: got 'x', expected none: this model was trained without"):
+        untrained().for_language("x")
+    with pytest.raises(ArgumentError, match="pairs: got no languages, expected pairs with source_languages"):
+        Transducer.fit(PAIRS, config=settings(languages=True))
+
+
+def test_a_mixture_of_transducers_of_two_languages_has_both(tmp_path):
+    pairs = spoken()
+    parts = [
+        Transducer._untrained(pairs, settings(seed, languages=True, direction=one)) for seed, one in enumerate(WAYS)
+    ]
+    mixture = Mixture(parts)
+    mixture.save(tmp_path)
+    again = nsed.load(tmp_path)
+    mean = np.mean([np.exp(one.score(pairs)) for one in parts], axis=0)
+    np.testing.assert_allclose(again.score(pairs), np.log(mean), rtol=1e-5, atol=1e-5)
+    np.testing.assert_allclose(again.for_language("y").score(list(pairs))[-9:], again.score(pairs)[-9:], rtol=1e-5)
+    with pytest.raises(ArgumentError, match="members: got other languages at place 1, expected those of the first"):
+        Mixture([parts[0], untrained()])
+
+
+@pytest.mark.slow
+def test_a_language_with_ten_words_is_learned_better_together_with_one_of_five_hundred():
+    words = list(dict.fromkeys(transduction_pairs(1500, seed=1)))
+    like_x = [(source, target.replace("c", "k")) for source, target in words]
+    test, few, many = like_x[:200], like_x[200:210], words[210:710]
+    train = {"steps": 120, "batch_pairs": 32, "validate_every": 40, "warmup": 10, "learning_rate": 5e-3}
+    small = settings(train={**train, "device": "cpu"}, encoder={**ENCODER, "kind": "cnn"})
+    alone = Transducer.fit(few, validation=test[:40], config=small)
+    both = in_languages({"y": few * 4, "x": many})
+    joint = Transducer.fit(both, validation=in_languages({"y": test[:40]}), config=replace(small, languages=True))
+    rates = [
+        evaluate(NamedModel("one", model), pairs, name="y").to_dict()["wer"]
+        for model, pairs in ((alone, Pairs.of(test)), (joint, in_languages({"y": test})))
+    ]
+    assert rates[1] < rates[0] - 0.1
+    served = ServedModel("both", joint).by_language()
+    assert [one.name for one in served] == ["both-x", "both-y"]
+    texts = [service.transduce(one, ["CAC"], NO_OVERRIDES, scripts=True)[0].answers[0].target for one in served]
+    assert texts == ["cac", "kak"]
+
+
+def in_languages(parts):
+    rows = [(*pair, language) for language, pairs in parts.items() for pair in pairs]
+    sources, targets, languages = zip(*rows, strict=True)
+    return Pairs(sources, targets, None, languages, languages)

@@ -272,8 +272,8 @@ def test_standard_input_is_utf8_and_may_have_a_byte_order_mark(write, monkeypatc
         read_pairs("-")
 
 
-@pytest.mark.parametrize("columns", [["a"], ["a", "b", "c", "d"]])
-def test_columns_are_two_three_or_five(write, columns):
+@pytest.mark.parametrize("columns", [["a"], ["a", "b", "c", "d", "a", "b"]])
+def test_columns_are_two_to_five(write, columns):
     with pytest.raises(ArgumentError, match=r"columns: got .* expected the names of 2, 3 or 5: source, target, label"):
         read_pairs(write("a.tsv", "a\tb\tc\td\n"), columns=columns)
 
@@ -325,3 +325,19 @@ def test_columns_beyond_the_usual_ones_are_left_alone_below_a_header(tmp_path, t
     (tmp_path / "pairs.tsv").write_text(text)
     pairs = read_pairs(tmp_path / "pairs.tsv")
     assert (list(pairs), pairs.labels) == (rows, labels)
+
+
+@pytest.mark.parametrize("ending", ["tsv", "csv", "parquet"])
+def test_languages_are_read_without_a_label_by_their_names_and_by_names_given(tmp_path, ending):
+    names = ["source", "target", "source_language", "target_language"]
+    for given in (names, ["word", "ipa", "from", "to"]):
+        path = tmp_path / f"{given[0]}.{ending}"
+        rows = [["Kuh", "k uː", "de", "de"], ["vache", "v a ʃ", "fr", "fr"]]
+        if ending == "parquet":
+            columns = dict(zip(given, map(list, zip(*rows, strict=True)), strict=True))
+            pyarrow.parquet.write_table(pa.table(columns), path)
+        else:
+            separator = "\t" if ending == "tsv" else ","
+            path.write_text("\n".join(separator.join(row) for row in [given, *rows]), encoding="utf-8")
+        pairs = read_pairs(path, columns=None if given is names else given)
+        assert (pairs.labels, pairs.languages) == (None, ["de", "fr"])

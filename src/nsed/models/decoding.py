@@ -58,7 +58,11 @@ class DecodingTask(PairTask):
 
     def validate(self) -> Mapping[str, float]:
         """See `error_rates`."""
-        return error_rates(self.decoder, self.config, self.validation)
+        return error_rates(self.parts(), self.config)
+
+    def parts(self) -> Iterable[tuple[AnyDecoder, EncodedPairs]]:
+        """Validation pairs, each part with the decoder that writes its targets."""
+        return [(self.decoder, self.validation)]
 
 
 class SearchModel(TransducingModel):
@@ -179,14 +183,18 @@ def longest_output(decoder: AnyDecoder, config: SearchConfig | Any) -> int:
     return min(config.longest_output, decoder.longest or config.longest_output)
 
 
-def error_rates(decoder: AnyDecoder, config: SearchConfig, pairs: EncodedPairs) -> dict[str, float]:
-    """WER and CER of greedy outputs; a word with several references may be right in any of them."""
-    references: dict[tuple[int, ...], list[list[int]]] = {}
-    for row in range(len(pairs)):
-        references.setdefault(tuple(pairs.source[row]), []).append(pairs.target[row])
-    words = sorted(references, key=len)
-    outputs = greedy_outputs(decoder, words, longest=longest_output(decoder, config))
-    score = transduction_score(outputs, [references[word] for word in words])
+def error_rates(parts: Iterable[tuple[AnyDecoder, EncodedPairs]], config: SearchConfig | Any) -> dict[str, float]:
+    """WER and CER of greedy outputs; a word with several references in a part may be right in any of them."""
+    outputs: list[list[int]] = []
+    accepted: list[list[list[int]]] = []
+    for decoder, pairs in parts:
+        references: dict[tuple[int, ...], list[list[int]]] = {}
+        for row in range(len(pairs)):
+            references.setdefault(tuple(pairs.source[row]), []).append(pairs.target[row])
+        words = sorted(references, key=len)
+        outputs += greedy_outputs(decoder, words, longest=longest_output(decoder, config))
+        accepted += [references[word] for word in words]
+    score = transduction_score(outputs, accepted)
     return {"wer": score.wer, "cer": score.cer}
 
 

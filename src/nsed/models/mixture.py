@@ -25,7 +25,7 @@ from nsed.models.transducer import LatticeTransducer, ScoredLattices, Transducer
 from nsed.models.transduction import WIDEST_BEAM, Transduction, checked_sources
 from nsed.networks.mixture import MixtureDecoder, MixtureMember, mixed_lattice
 from nsed.progress import OnBatch, OnStep, OnValidation, ignore
-from nsed.text import EncodedStrings, Pairs, StringConfig, Tokenizer, Tokenizers
+from nsed.text import EncodedStrings, Pairs, StringConfig, Tokenizer, Tokenizers, Vocabulary
 from nsed.text.batch import EncodedPairs
 from nsed.text.columns import Column
 from nsed.text.pairs import PairsLike
@@ -147,6 +147,16 @@ class Mixture(SearchModel, LatticeTransducer):
             one.to(device)
         return self
 
+    @property
+    def languages(self) -> Vocabulary | None:
+        """Languages that the members know, all the same; None where they know none."""
+        return self.members[0].languages
+
+    def for_language(self, language: str) -> "Mixture":
+        """See `Transducer.for_language`."""
+        members = [one.for_language(language) for one in self.members]
+        return Mixture(members, self.config, tokenizers=self.tokenizers, record=self.record)
+
     def ranked_by(self, ranking: Literal["mean", "product"]) -> "Mixture":
         """The same mixture, which ranks targets so: see `MixtureConfig.ranking`."""
         return Mixture(self.members, replace(self.config, ranking=ranking), record=self.record)
@@ -169,7 +179,7 @@ class Mixture(SearchModel, LatticeTransducer):
 
     def score(self, pairs: PairsLike, targets: Column | None = None, *, on_batch: OnBatch = ignore) -> np.ndarray:
         """Log p(target | source) of each pair, in the order given: of the mean of the members' probabilities."""
-        encoded = EncodedPairs(*self.tokenizers.encode(Pairs.given(pairs, targets)))
+        encoded = self._encoded(Pairs.given(pairs, targets))
         return checked_scores(_log_mean(self._member_scores(encoded, on_batch=on_batch)))
 
     def sample(
@@ -254,6 +264,7 @@ class Mixture(SearchModel, LatticeTransducer):
             EncodedPairs(
                 EncodedStrings(numbers[row] for row, _ in candidates),
                 EncodedStrings(target.vocabulary.encode(symbols) for _, symbols in candidates),
+                languages=self.members[0].language_numbers(None, len(candidates)),
             )
         )
         mean = checked_scores(_log_mean(scores))
@@ -265,7 +276,7 @@ class Mixture(SearchModel, LatticeTransducer):
         return answers
 
     def _scored(self, pairs: Pairs) -> Iterator[ScoredLattices]:
-        encoded = EncodedPairs(*self.tokenizers.encode(pairs))
+        encoded = self._encoded(pairs)
         lost = self._lost(encoded.target)
         for found in zip(*(one.scored(own) for one, own in self._own(encoded)), strict=True):
             (batch, *_), lattices = found[0], [lattice for _, lattice, _ in found]
@@ -276,6 +287,10 @@ class Mixture(SearchModel, LatticeTransducer):
                 ends = (torch.from_numpy(log_probs).to(totals) - totals).clamp(min=NEG)
                 lattice = mixed_lattice(lattices, ends, batch.lengths)
             yield batch, lattice, _log_mean(log_probs)
+
+    def _encoded(self, pairs: Pairs) -> EncodedPairs:
+        languages = self.members[0].language_numbers(pairs.languages, len(pairs))
+        return EncodedPairs(*self.tokenizers.encode(pairs), languages=languages)
 
     def _member_scores(self, pairs: EncodedPairs, *, on_batch: OnBatch = ignore) -> np.ndarray:
         """Log p(target | source) of each member, a row, and each pair."""
@@ -290,7 +305,8 @@ class Mixture(SearchModel, LatticeTransducer):
     def _own(self, pairs: EncodedPairs) -> Iterator[tuple[Transducer, EncodedPairs]]:
         """Members, each with the pairs under its own numbers and in its own direction."""
         for one, source, target in zip(self.members, self._source_numbers, self._target_numbers, strict=True):
-            own = EncodedPairs(pairs.source.renumbered(source), pairs.target.renumbered(target))
+            strings = pairs.source.renumbered(source), pairs.target.renumbered(target)
+            own = EncodedPairs(*strings, languages=pairs.languages)
             yield one, own.turned() if one.backward else own
 
     def _lost(self, targets: EncodedStrings) -> np.ndarray:
@@ -374,6 +390,8 @@ def _checked(members: list[Model]) -> list[Transducer]:
             if own != first:
                 got = f"{name} {own} at place {place}"
                 raise ArgumentError("members", got=got, expected=f"{first}, as the first has it: the same strings")
+        if one.languages != checked[0].languages:
+            raise ArgumentError("members", got=f"other languages at place {place}", expected="those of the first")
     return checked
 
 

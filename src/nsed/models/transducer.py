@@ -1,7 +1,8 @@
 """The Transducer: learns to turn strings into other strings, and says how."""
 
 from abc import abstractmethod
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Literal, TypeAlias
@@ -12,7 +13,7 @@ import torch
 from nsed.capabilities import Capability
 from nsed.config import bounded
 from nsed.encoders import EncoderConfig, attending_kinds
-from nsed.errors import ConfigError, NotExplainableError
+from nsed.errors import ArgumentError, ConfigError, NotExplainableError
 from nsed.explain.decision import Output
 from nsed.explain.explanation import Explanation
 from nsed.explain.rule_table import RuleTable
@@ -65,6 +66,8 @@ class TransducerConfig(SearchConfig):
     """Normalisation; outgoing: exact conditional probabilities; incoming: as in the paper."""
     direction: Literal["forward", "backward"] = "forward"
     """Direction; backward: strings are read and written from right to left. Answers are in the usual order."""
+    languages: bool = False
+    """Language embeddings: one Transducer for several languages, from pairs with language columns."""
     attention: bool = False
     """Cross-attention of cells to the whole source; without any attention, the lattice is the only way to targets."""
     target_attention: bool = False
@@ -125,10 +128,22 @@ class TransducerTask(DecodingTask):
         """See `DecodingTask.decoder`."""
         return LatticeDecoder(self.network, NORMALISATIONS[self.config.normalisation])
 
+    def parts(self) -> Iterable[tuple[LatticeDecoder, EncodedPairs]]:
+        """See `DecodingTask.parts`: a part for each language."""
+        normalisation, languages = NORMALISATIONS[self.config.normalisation], self.validation.languages
+        if not languages.shape[1]:
+            return [(self.decoder, self.validation)]
+        return [
+            (LatticeDecoder(self.network, normalisation, number), self.validation.chosen(rows))
+            for number in np.unique(languages).tolist()
+            if len(rows := np.flatnonzero(languages[:, 0] == number))
+        ]
+
 
 def transducer_loss(network: TransducerNetwork, config: TransducerConfig, batch: PairBatch) -> PerPair:
     """Transducer loss: the weighted terms, per pair."""
-    scores = network(network.encode(batch.source, batch.source_lengths), batch.target, batch.target_lengths)
+    encoded = network.encode(batch.source, batch.source_lengths, batch.category)
+    scores = network(encoded, batch.target, batch.target_lengths)
     arcs, end = NORMALISATIONS[config.normalisation].normalise(scores, batch.target, batch.lengths)
     lattice = EditLattice(*arcs, *batch.lengths, validate=False)
     cells, reduction = real_cells(*batch.lengths, arcs.delete), config.reduction
@@ -199,6 +214,57 @@ class Transducer(DecodingModel, LatticeTransducer):
     capabilities = LATTICE_VERBS | {Capability.TRANSDUCE, Capability.SAMPLE, Capability.FINE_TUNE}
     network: TransducerNetwork
     config: TransducerConfig
+    language: str | None = None
+    """Language of sources and pairs that do not say theirs: see `for_language`."""
+
+    def for_language(self, language: str) -> "Transducer":
+        """The same Transducer, of several languages, for one of them: what does not say its language is of this one.
+
+        A language is named as in `Pairs.languages`. Raises `ArgumentError` for one that it has not learned.
+        """
+        known = () if self.languages is None else self.languages.symbols
+        if language not in known:
+            expected = f"one of {', '.join(known)}" if known else "none: this model was trained without languages"
+            raise ArgumentError("language", got=repr(language), expected=expected)
+        chosen = copy(self)
+        chosen.language = language
+        return chosen
+
+    def encoded(self, pairs: Pairs) -> EncodedPairs:
+        """See `DecodingModel.encoded`: with languages, if the model knows some."""
+        encoded = super().encoded(pairs)
+        encoded.languages = self.language_numbers(pairs.languages, len(pairs))
+        return encoded
+
+    def language_numbers(self, languages: Sequence[str] | None, count: int) -> np.ndarray:
+        """Language ids of so many pairs, one column; no column where the model knows none.
+
+        Raises `ArgumentError` where languages are needed, and neither the pairs nor the model have them.
+        """
+        if self.languages is None:
+            return np.zeros((count, 0), dtype=np.int64)
+        if languages is None and self.language is None:
+            known = ", ".join(self.languages.symbols)
+            expected = f"pairs with languages, or one for all: model.for_language(...), --language; known: {known}"
+            raise ArgumentError("language", got="none", expected=expected)
+        named = [str(self.language)] * count if languages is None else languages
+        return np.array(self.languages.encode(named), dtype=np.int64).reshape(count, 1)
+
+    def _explained(self, pair: Pairs, scripts: int) -> Explanation:
+        named = self.languages and pair.languages
+        return super(Transducer, self.for_language(named[0]) if named else self)._explained(pair, scripts)
+
+    @classmethod
+    def _alphabets(cls, pairs: Pairs, config: Any) -> tuple[Tokenizers, Vocabulary | None]:
+        tokenizers, _ = super()._alphabets(pairs, config)
+        return tokenizers, Vocabulary.of(_languages_of(pairs)) if config.languages else None
+
+    def _more_alphabets(self, pairs: Pairs, config: Any) -> tuple[Tokenizers, Vocabulary | None]:
+        tokenizers, _ = super()._more_alphabets(pairs, config)
+        return tokenizers, self.languages and self.languages.extended(_languages_of(pairs))
+
+    def _identity(self) -> tuple[Vocabulary | None, ...]:
+        return (*super()._identity(), *([self.languages] if self.languages else []))
 
     @classmethod
     def distill(
@@ -224,6 +290,9 @@ class Transducer(DecodingModel, LatticeTransducer):
         how many words the teacher has answered.
         """
         resolved = cls._settings(config, settings, None)
+        if isinstance(resolved, TransducerConfig) and resolved.languages:
+            expected = "false: a teacher's answers are of one language"
+            raise ArgumentError("languages", got="true", expected=expected)
         training, checked = cls._split(Pairs.of(pairs), validation, seed=resolved.train.seed)
         apart = {*checked.sources} - {*training.sources}
         asked = [word for word in words if word not in apart]
@@ -239,12 +308,15 @@ class Transducer(DecodingModel, LatticeTransducer):
 
     def own_rules(self) -> RuleTable:
         """See `LatticeModel.own_rules`."""
+        if self.languages is not None:
+            self._refuse("rules that hold in all its languages")
         return weight_rules(self.network, self.tokenizers)
 
     @property
     def decoder(self) -> LatticeDecoder:
         """See `SearchModel.decoder`."""
-        return LatticeDecoder(self.network, NORMALISATIONS[self.config.normalisation])
+        category = None if self.languages is None else int(self.language_numbers(None, 1)[0, 0])
+        return LatticeDecoder(self.network, NORMALISATIONS[self.config.normalisation], category)
 
     @property
     def backward(self) -> bool:
@@ -260,7 +332,7 @@ class Transducer(DecodingModel, LatticeTransducer):
         for batch in pairs.batches():
             here = batch.to(self.device)
             with torch.no_grad():
-                encoded = self.network.encode(here.source, here.source_lengths)
+                encoded = self.network.encode(here.source, here.source_lengths, here.category)
                 scores = self.network(encoded, here.target, here.target_lengths)
                 arcs, end = normalisation.normalise(scores, here.target, here.lengths)
                 lattice = EditLattice(*(turned(arcs, *here.lengths) if self.backward else arcs), *here.lengths)
@@ -278,7 +350,16 @@ class Transducer(DecodingModel, LatticeTransducer):
             interaction=config.interaction,
             feature_dropout=config.feature_dropout,
             feature_width=config.feature_width,
+            categories=len(languages) if languages else 0,
         )
 
     def _task(self, training: EncodedPairs, validation: EncodedPairs, device: torch.device) -> TransducerTask:
         return TransducerTask(self.network, self.config, training, validation, device)
+
+
+def _languages_of(pairs: Pairs) -> list[str]:
+    """Languages of pairs. Raises `ArgumentError` if nothing is known of them."""
+    if pairs.languages is None:
+        expected = "pairs with source_languages or target_languages, for `languages: true`"
+        raise ArgumentError("pairs", got="no languages", expected=expected)
+    return pairs.languages

@@ -96,7 +96,12 @@ class PairBatch(NamedTuple):
     labels: Bool[Tensor, " batch"]
     """Match labels."""
     languages: Int[Tensor, "batch sides"]
-    """Language ids, a column for sources and one for targets; no column where the model knows none."""
+    """Language ids, a column for sources and one for targets, or one for pairs; none where the model knows none."""
+
+    @property
+    def category(self) -> Int[Tensor, " batch"] | None:
+        """Language of each pair, of a model that has one for both sides; None where it knows none."""
+        return self.languages[:, 0] if self.languages.shape[1] else None
 
     def to(self, device: torch.device) -> "PairBatch":
         """Batch on another device."""
@@ -133,12 +138,18 @@ class EncodedPairs:
         self.labels = np.ones(len(source), dtype=bool) if labels is None else labels
         """Whether each pair matches."""
         self.languages = np.zeros((len(source), 0), dtype=np.int64) if languages is None else languages
-        """The languages' numbers, a column for sources and one for targets, or no column."""
+        """The languages' numbers, a column for sources and one for targets, one for both, or no column."""
         self.weights = weights
         """Loss weight of each pair, see `Pairs.weights`; None where all count alike."""
 
     def __len__(self) -> int:
         return len(self.source)
+
+    def chosen(self, rows: np.ndarray) -> "EncodedPairs":
+        """Selected pairs."""
+        weights = None if self.weights is None else self.weights[rows]
+        sides = (EncodedStrings(map(side.__getitem__, rows.tolist())) for side in (self.source, self.target))
+        return EncodedPairs(*sides, labels=self.labels[rows], languages=self.languages[rows], weights=weights)
 
     def turned(self) -> "EncodedPairs":
         """Pairs of reversed strings."""

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import pyarrow as pa
 
 from nsed.errors import DataError
-from nsed.text.pairs import COLUMNS, LABELS, Pairs, parse_label, present
+from nsed.text.pairs import COLUMNS, LABELLED, LABELS, Pairs, parse_label, present
 from nsed.text.readers.lines import open_text
 
 
@@ -101,8 +101,8 @@ def parse_rows(path: Path, rows: Iterable[Row], options: ReadOptions, separator:
     chosen = _named(path, first, options.columns) if options.columns else _pair_columns(path, first, separator)
     layout = Layout(path, first, header, chosen, separator)
     texts, others = _columns(layout, rest if header else chain([first], rest), options)
-    labels = [bool(parse_label(text)) for text in texts[2]] if len(chosen) > 2 else None
-    one, other = texts[3:] or (None, None)
+    labels = [bool(parse_label(text)) for text in texts[2]] if len(chosen) in LABELLED else None
+    one, other = texts[-2:] if len(chosen) > 3 else (None, None)
     return Pairs(texts[0], texts[1], labels, one, other, others)
 
 
@@ -159,7 +159,7 @@ def _columns(layout: Layout, rows: Iterable[Row], options: ReadOptions) -> tuple
 
 def _usable(layout: Layout, rows: Iterable[Row], options: ReadOptions) -> Iterator[Row]:
     """Usable rows: as wide as the first, and with a label that is one; others are rejected, or raise `DataError`."""
-    width, label = len(layout.first.cells), layout.chosen[2:3]
+    width, label = len(layout.first.cells), layout.chosen[2:3] if len(layout.chosen) in LABELLED else []
     for row in rows:
         if len(row.cells) != width:
             options.reject(wrong_width(layout.path, row, f"{width}", layout.separator), row.cells)
