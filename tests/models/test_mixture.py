@@ -194,6 +194,12 @@ def test_models_of_which_there_is_no_mixture_are_named():
         Mixture([one, untrained(normalisation="incoming")])
     with pytest.raises(ArgumentError, match="members: got target_symbols tokens at place 1, expected graphemes, as"):
         Mixture([one, untrained(target_symbols="tokens")])
+    for wrong, message in (
+        ({"models": 0}, "models: got 0"),
+        ({"train__devices": 2}, "train.devices: got 2, expected 1"),
+    ):
+        with pytest.raises(ArgumentError, match=message):
+            Mixture.fit(PAIRS, **wrong)
 
 
 @pytest.mark.slow

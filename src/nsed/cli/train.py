@@ -141,19 +141,16 @@ def train(
     **Settings to begin with**: of cognates, in any family, those of `configs/cognates-ie/concepts-cnn.yaml`, which
     docs/cognate-sets.md shows with figures of two families; of other tasks the default settings of a model.
 
-    With `--from` a trained model learns more, say corrected words. Without `--validation` networks then hold nothing
-    out.
+    With `--from` a trained model learns more, say corrected words; without `--validation`, networks hold out nothing.
 
     With `--models 5` five transducers are trained and answer together, a mixture: fewer errors, five times the work.
-    With `--teacher` one transducer learns from such a mixture. An interrupted training goes on with `--resume`, of a
-    mixture from the member that it was at.
+    With `--teacher` one transducer learns from such a mixture.
     """
     from nsed.cli.recipes import TrainingRequest, config_of
-    from nsed.config import from_mapping, parse_overrides, to_yaml
+    from nsed.config import from_mapping, to_yaml
     from nsed.text import read_pairs
 
-    chosen = {"model": model, "source_symbols": source_symbols, "target_symbols": target_symbols}
-    given = parse_overrides(set_ or []) | {name: value for name, value in chosen.items() if value is not None}
+    given = _given(set_, {"model": model, "source_symbols": source_symbols, "target_symbols": target_symbols})
     before = _settings_of(output, model) if output and resume else None
     start = None if from_ is None else _start(from_)
     values = _values(before, _suggested(pairs, start), config, given)
@@ -170,14 +167,23 @@ def train(
         settings = from_mapping(type(settings), {**values, **tokens}, where=str(config or "settings"))
     several = _several(output, settings.model, models, both_directions=both_directions, resume=resume)
     request = TrainingRequest(data, checked, settings, output, resume, start, *several, _lesson(teacher, words))
-    _check_alone(request)
     try:
         _carry_out(request, overwrite=overwrite)
     except KeyboardInterrupt:
-        named = {"--from": from_, "--teacher": teacher, "--words": words}
-        again = "".join(f" {option} {path}" for option, path in named.items() if path)
-        complain(f"interrupted; go on with: nsed train {pairs} {output} --resume{again}")
+        complain(_how_to_go_on(pairs, output, {"--from": from_, "--teacher": teacher, "--words": words}))
         raise typer.Exit(INTERRUPTED) from None
+
+
+def _given(settings: list[str] | None, options: dict[str, str | None]) -> dict[str, Any]:
+    """Settings that the user gave one by one: options over `--set`."""
+    from nsed.config import parse_overrides
+
+    return parse_overrides(settings or []) | {name: value for name, value in options.items() if value is not None}
+
+
+def _how_to_go_on(pairs: Path, output: Path, named: dict[str, Path | None]) -> str:
+    again = "".join(f" {option} {path}" for option, path in named.items() if path)
+    return f"interrupted; go on with: nsed train {pairs} {output} --resume{again}"
 
 
 def _carry_out(request: TrainingRequest, *, overwrite: bool) -> None:
@@ -185,6 +191,7 @@ def _carry_out(request: TrainingRequest, *, overwrite: bool) -> None:
     from nsed.train.run_folder import RunFolder
     from nsed.train.strategy import is_first_process
 
+    _check_alone(request)
     if not is_first_process():
         train_model(request)
         return

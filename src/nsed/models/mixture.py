@@ -19,9 +19,9 @@ from nsed.evaluate import transduction_score
 from nsed.explain.rule_table import RuleTable
 from nsed.models.base import Contents, Model, checked_scores
 from nsed.models.decoding import SearchModel
-from nsed.models.lattice_model import LATTICE_VERBS
+from nsed.models.lattice_model import LATTICE_VERBS, LatticeTransducer, ScoredLattices
 from nsed.models.settings import ConfigLike, resolve_settings
-from nsed.models.transducer import LatticeTransducer, ScoredLattices, Transducer, TransducerConfig
+from nsed.models.transducer import Transducer, TransducerConfig
 from nsed.models.transduction import WIDEST_BEAM, Transduction, checked_sources
 from nsed.networks.mixture import MixtureDecoder, MixtureMember, mixed_lattice
 from nsed.progress import OnBatch, OnStep, OnValidation, ignore
@@ -331,6 +331,9 @@ def member_settings(first: TransducerConfig, models: int, *, both_directions: bo
     """Settings of the members: seeds from the first one's on; of both directions, every second one the other way."""
     if not 1 <= models <= MOST_MEMBERS:
         raise ArgumentError("models", got=models, expected=f"at least 1 and at most {MOST_MEMBERS}")
+    if first.train.devices > 1:
+        advice = "To train members side by side, start a training for each, and mix them: nsed mix."
+        raise ArgumentError("train.devices", got=first.train.devices, expected="1 for a mixture", advice=advice)
     other: Literal["forward", "backward"] = "forward" if first.direction == "backward" else "backward"
     return [
         replace(

@@ -1,11 +1,10 @@
 """The Transducer: learns to turn strings into other strings, and says how."""
 
-from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar, Literal, TypeAlias
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import torch
@@ -13,19 +12,16 @@ import torch
 from nsed.capabilities import Capability
 from nsed.config import bounded
 from nsed.encoders import EncoderConfig, attending_kinds
-from nsed.errors import ArgumentError, ConfigError, NotExplainableError
-from nsed.explain.decision import Output
+from nsed.errors import ArgumentError, ConfigError
 from nsed.explain.explanation import Explanation
 from nsed.explain.rule_table import RuleTable
 from nsed.explain.weight_rules import weight_rules
 from nsed.lattice import EditLattice
 from nsed.lattice.arcs import turned
 from nsed.lattice.lattice import Weighting
-from nsed.models.base import checked_scores
 from nsed.models.decoding import DecodingModel, DecodingTask, SearchConfig
-from nsed.models.lattice_model import LATTICE_VERBS, LatticeModel
+from nsed.models.lattice_model import LATTICE_VERBS, LatticeTransducer, ScoredLattices
 from nsed.models.settings import ConfigLike
-from nsed.models.transduction import TransducingModel
 from nsed.networks.incoming import Incoming, next_symbol_distribution
 from nsed.networks.losses import Reduction, distortion_loss, em_loss, likelihood_loss, next_symbol_nll, real_cells
 from nsed.networks.operations import Normalisation
@@ -35,16 +31,11 @@ from nsed.progress import OnBatch, OnStep, OnValidation, ignore
 from nsed.registry import Registry
 from nsed.text import PairBatch, Pairs, Tokenizers, Vocabulary
 from nsed.text.batch import EncodedPairs
-from nsed.text.columns import Column
 from nsed.text.pairs import PairsLike
 from nsed.train.config import TrainConfig
 from nsed.train.distillation import GOLD, NBEST, Teacher, kept_taught_pairs
 from nsed.types import REACHABLE, PerPair
 
-ScoredLattices: TypeAlias = tuple[PairBatch, EditLattice, np.ndarray]
-"""Scored lattices: a batch of pairs, their lattices, and their log-probabilities."""
-EXPLAINED_OUTPUTS = 5
-"""N-best size of an explanation: how many of its most probable targets it names."""
 NORMALISATIONS: Registry[Normalisation] = Registry("normalisation")
 NORMALISATIONS.register("outgoing", Outgoing())
 NORMALISATIONS.register("incoming", Incoming())
@@ -160,45 +151,6 @@ def transducer_loss(network: TransducerNetwork, config: TransducerConfig, batch:
     if config.distortion:
         total = total + config.distortion * distortion_loss(lattice, *batch.lengths, cells, reduction=reduction)
     return total
-
-
-class LatticeTransducer(TransducingModel, LatticeModel):
-    """A model that writes targets and has lattices of them. Abstract: it has its own scored lattices and its search."""
-
-    @abstractmethod
-    def _scored(self, pairs: Pairs) -> Iterator[ScoredLattices]:
-        """Scored lattices of pairs, in batches of similar lengths."""
-
-    def score(self, pairs: PairsLike, targets: Column | None = None, *, on_batch: OnBatch = ignore) -> np.ndarray:
-        """Log p(target | source) of each pair, in the order given; in paper mode log alpha."""
-        pairs = Pairs.given(pairs, targets)
-        scores = np.empty(len(pairs))
-        for batch, _, found in self._scored(pairs):
-            scores[batch.rows.cpu().numpy()] = found
-            on_batch(len(batch.rows))
-        return checked_scores(scores)
-
-    def explain(self, source: str, target: str | None = None, *, scripts: int = 3) -> Explanation:
-        """See `Model.explain`; without a target, why the model writes what it writes."""
-        return super().explain(source, self.best_target(source) if target is None else target, scripts=scripts)
-
-    def best_target(self, source: str) -> str:
-        """Best target: what the model writes for one source.
-
-        Raises `NotExplainableError` where nothing has a probability above zero.
-        """
-        (found,) = self.transduce([source])
-        if not found:
-            raise NotExplainableError(f"no target has a probability above zero for {source!r}")
-        return found[0].text
-
-    def lattices(self, pairs: Pairs) -> Iterator[tuple[PairBatch, EditLattice]]:
-        """See `LatticeModel.lattices`."""
-        return ((batch, lattice) for batch, lattice, _ in self._scored(pairs))
-
-    def _outputs(self, source: str) -> list[Output]:
-        (found,) = self.transduce([source], nbest=EXPLAINED_OUTPUTS)
-        return [Output(one.symbols, one.log_prob) for one in found]
 
 
 class Transducer(DecodingModel, LatticeTransducer):
