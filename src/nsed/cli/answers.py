@@ -58,9 +58,9 @@ def score(
 ) -> None:
     """Give each pair its log-probability: `source`, `target`, `score`.
 
-    Of an edit distance that is log p(source, target), of a transducer or seq2seq log p(target | source), of a matcher
-    log alpha, of a cross-encoder and of stance the log-probability that the pair matches. The other columns of the
-    input follow.
+    Of an edit distance that is log p(source, target), of a transducer, mixture or seq2seq log p(target | source), of a
+    matcher log alpha, of a cross-encoder and of stance the log-probability that the pair matches. The other columns of
+    the input follow.
     """
     written, rejected = TableOutput.of(output, format_, header), Rejects(on_error, rejects)
     scorer, data = load_model(model), _kept_pairs(pairs, columns, pair, rejected, written)

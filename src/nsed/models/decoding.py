@@ -10,7 +10,7 @@ import numpy as np
 import torch
 
 from nsed.config import bounded
-from nsed.errors import CutOutputWarning
+from nsed.errors import ArgumentError, CutOutputWarning
 from nsed.evaluate import transduction_score
 from nsed.models.base import NetworkModel, checked_scores
 from nsed.models.transduction import WIDEST_BEAM, TransducingModel, Transduction, checked_sources
@@ -166,9 +166,17 @@ class DecodingModel(NetworkModel, SearchModel):
 
     def encoded(self, pairs: Pairs) -> EncodedPairs:
         """See `NetworkModel.encoded`: in the model's direction, with the weights of the pairs."""
-        weights = None if pairs.weights is None else np.asarray(pairs.weights, dtype=float)
+        weights = None if pairs.weights is None else _checked_weights(pairs.weights)
         encoded = EncodedPairs(*self.tokenizers.encode(pairs), weights=weights)
         return encoded.turned() if self.backward else encoded
+
+
+def _checked_weights(weights: Sequence[float]) -> np.ndarray:
+    """Loss weights of pairs. Raises `ArgumentError` where they cannot weigh anything."""
+    checked = np.asarray(weights, dtype=float)
+    if not (np.isfinite(checked).all() and (checked >= 0).all() and checked.any()):
+        raise ArgumentError("weights", got=f"numbers from {checked.min()} on", expected="numbers from 0 on, some above")
+    return checked
 
 
 def _warn_of_cuts(results: Iterable[list[Transduction]], longest: int) -> None:

@@ -205,7 +205,10 @@ class Mixture(SearchModel, LatticeTransducer):
     def contents(self, *, half: bool = False) -> Contents:
         """See `Model.contents`: those of all members, under their numbers."""
         parts = [one.contents(half=half) for one in self.members]
-        told = [{"config": asdict(one.config), "record": dict(one.record)} for one in self.members]
+        told = [
+            {"config": asdict(one.config), "record": dict(part.record)}
+            for one, part in zip(self.members, parts, strict=True)
+        ]
         return Contents(
             {f"{k}.{name}": value for k, part in enumerate(parts) for name, value in part.vocabularies.items()},
             {f"{k}.{name}": value for k, part in enumerate(parts) for name, value in part.tensors.items()},

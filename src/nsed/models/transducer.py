@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 import torch
+from torch import nn
 
 from nsed.capabilities import Capability
 from nsed.config import bounded
@@ -19,6 +20,7 @@ from nsed.explain.weight_rules import weight_rules
 from nsed.lattice import EditLattice
 from nsed.lattice.arcs import turned
 from nsed.lattice.lattice import Weighting
+from nsed.models.base import Contents
 from nsed.models.decoding import DecodingModel, DecodingTask, SearchConfig
 from nsed.models.lattice_model import LATTICE_VERBS, LatticeTransducer, ScoredLattices
 from nsed.models.settings import ConfigLike
@@ -172,7 +174,8 @@ class Transducer(DecodingModel, LatticeTransducer):
     def for_language(self, language: str) -> "Transducer":
         """The same Transducer, of several languages, for one of them: what does not say its language is of this one.
 
-        A language is named as in `Pairs.languages`. Raises `ArgumentError` for one that it has not learned.
+        A language is named as in `Pairs.languages`. Saved, the model stays for it. Raises `ArgumentError` for one that
+        it has not learned.
         """
         known = () if self.languages is None else self.languages.symbols
         if language not in known:
@@ -201,6 +204,17 @@ class Transducer(DecodingModel, LatticeTransducer):
             raise ArgumentError("language", got="none", expected=expected)
         named = [str(self.language)] * count if languages is None else languages
         return np.array(self.languages.encode(named), dtype=np.int64).reshape(count, 1)
+
+    def contents(self, *, half: bool = False) -> Contents:
+        """See `Model.contents`."""
+        made = super().contents(half=half)
+        return made if self.language is None else made._replace(record={**made.record, "language": self.language})
+
+    @classmethod
+    def _restored(cls, network: nn.Module, tokenizers: Tokenizers, config: Any, **others: Any) -> "Transducer":
+        language = others["record"].pop("language", None)
+        model = super()._restored(network, tokenizers, config, **others)
+        return model if language is None else model.for_language(language)
 
     def _explained(self, pair: Pairs, scripts: int) -> Explanation:
         named = self.languages and pair.languages
