@@ -165,10 +165,15 @@ class DecodingModel(NetworkModel, SearchModel):
         return transduction_split(pairs, None if validation is None else Pairs.of(validation), seed=seed)
 
     def encoded(self, pairs: Pairs) -> EncodedPairs:
-        """See `NetworkModel.encoded`: in the model's direction, with the weights of the pairs."""
+        """See `NetworkModel.encoded`: in the model's direction, with the weights and languages of the pairs."""
         weights = None if pairs.weights is None else _checked_weights(pairs.weights)
-        encoded = EncodedPairs(*self.tokenizers.encode(pairs), weights=weights)
+        languages = self.language_numbers(pairs.languages, len(pairs)) if self.languages else None
+        encoded = EncodedPairs(*self.tokenizers.encode(pairs), languages=languages, weights=weights)
         return encoded.turned() if self.backward else encoded
+
+    def language_numbers(self, languages: Sequence[str] | None, count: int) -> np.ndarray | None:
+        """Language ids of so many pairs, one column; None where the model knows none."""
+        return None
 
 
 def _checked_weights(weights: Sequence[float]) -> np.ndarray:

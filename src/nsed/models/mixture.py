@@ -15,7 +15,7 @@ import torch
 from nsed.capabilities import Capability
 from nsed.config import bounded
 from nsed.errors import ArgumentError, CutOutputWarning
-from nsed.evaluate import transduction_score
+from nsed.evaluate.report.answers import answer
 from nsed.explain.rule_table import RuleTable
 from nsed.models.base import Contents, Model, checked_scores
 from nsed.models.decoding import SearchModel
@@ -188,11 +188,11 @@ class Mixture(SearchModel, LatticeTransducer):
         """See `SearchModel.sample`: each target is drawn from a member that is drawn before, all members alike."""
         texts = checked_sources(sources, count=count)
         drawn: list[list[Transduction]] = [[] for _ in texts]
-        members = np.random.default_rng(seed).integers(len(self.members), size=(count, len(texts)))
-        for turn, chosen in enumerate(members):
+        random = np.random.default_rng(seed)
+        for chosen in random.integers(len(self.members), size=(count, len(texts))):
             for number, one in enumerate(self.members):
-                rows = np.flatnonzero(chosen == number).tolist()
-                for row, found in zip(rows, one.sample([texts[row] for row in rows], seed=seed + turn), strict=True):
+                rows, own_seed = np.flatnonzero(chosen == number).tolist(), int(random.integers(2**31))
+                for row, found in zip(rows, one.sample([texts[row] for row in rows], seed=own_seed), strict=True):
                     drawn[row] += found
         scored = self._rescored(texts, [[one.symbols for one in few] for few in drawn])
         on_batch(len(texts))
@@ -364,14 +364,9 @@ def _after(done: int, on_step: OnStep) -> OnStep:
 
 def _error_rate(model: Mixture, pairs: Pairs) -> float:
     """WER of greedy outputs, as the members were validated."""
-    references: dict[str, list[tuple[str, ...]]] = {}
-    for source, target in pairs:
-        references.setdefault(source, []).append(model.tokenizers.target.split(target))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", CutOutputWarning)
-        found = model.transduce(list(references), beam=1)
-    outputs = [few[0].symbols if few else () for few in found]
-    return transduction_score(outputs, list(references.values())).wer
+        return answer(model, pairs, beam=1).errors.score().wer
 
 
 def _hashes(data: tuple[Pairs, Pairs]) -> dict[str, str]:

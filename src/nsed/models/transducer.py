@@ -185,19 +185,13 @@ class Transducer(DecodingModel, LatticeTransducer):
         chosen.language = language
         return chosen
 
-    def encoded(self, pairs: Pairs) -> EncodedPairs:
-        """See `DecodingModel.encoded`: with languages, if the model knows some."""
-        encoded = super().encoded(pairs)
-        encoded.languages = self.language_numbers(pairs.languages, len(pairs))
-        return encoded
-
-    def language_numbers(self, languages: Sequence[str] | None, count: int) -> np.ndarray:
-        """Language ids of so many pairs, one column; no column where the model knows none.
+    def language_numbers(self, languages: Sequence[str] | None, count: int) -> np.ndarray | None:
+        """See `DecodingModel.language_numbers`.
 
         Raises `ArgumentError` where languages are needed, and neither the pairs nor the model have them.
         """
         if self.languages is None:
-            return np.zeros((count, 0), dtype=np.int64)
+            return None
         if languages is None and self.language is None:
             known = ", ".join(self.languages.symbols)
             expected = f"pairs with languages, or one for all: model.for_language(...), --language; known: {known}"
@@ -281,7 +275,8 @@ class Transducer(DecodingModel, LatticeTransducer):
     @property
     def decoder(self) -> LatticeDecoder:
         """See `SearchModel.decoder`."""
-        category = None if self.languages is None else int(self.language_numbers(None, 1)[0, 0])
+        numbers = self.language_numbers(None, 1)
+        category = None if numbers is None else int(numbers[0, 0])
         return LatticeDecoder(self.network, NORMALISATIONS[self.config.normalisation], category)
 
     @property
