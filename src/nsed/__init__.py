@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from nsed.lattice import EditLattice
     from nsed.models.edit_distance import EditDistanceConfig, LearnableEditDistance
     from nsed.models.matcher import Matcher, MatcherConfig
+    from nsed.models.mixture import Mixture, MixtureConfig
     from nsed.models.odds import OddsConfig, OddsMatcher
     from nsed.models.persistence import load
     from nsed.models.transducer import Transducer, TransducerConfig
@@ -37,6 +38,8 @@ __all__ = [
     "LearnableEditDistance",
     "Matcher",
     "MatcherConfig",
+    "Mixture",
+    "MixtureConfig",
     "NsedError",
     "OddsConfig",
     "OddsMatcher",
@@ -67,6 +70,8 @@ _HOMES = {
     "LearnableEditDistance": "nsed.models.edit_distance",
     "Matcher": "nsed.models.matcher",
     "MatcherConfig": "nsed.models.matcher",
+    "Mixture": "nsed.models.mixture",
+    "MixtureConfig": "nsed.models.mixture",
     "NsedError": "nsed.errors",
     "OddsConfig": "nsed.models.odds",
     "OddsMatcher": "nsed.models.odds",

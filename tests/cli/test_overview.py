@@ -13,6 +13,7 @@ COMMANDS = [
     "train",
     "evaluate",
     "models",
+    "mix",
     "doctor",
     "bench",
     "transduce",

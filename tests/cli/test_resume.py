@@ -19,7 +19,7 @@ from typer.testing import CliRunner
 import nsed
 from nsed import config
 from nsed.__main__ import app
-from nsed.errors import ModelFileError, NsedError
+from nsed.errors import ArgumentError, ModelFileError, NsedError
 from nsed.train import run_folder
 from support.commands import nsed_process, run, with_settings
 
@@ -64,6 +64,26 @@ def test_killed_network_resumes_to_the_same_weights_with_other_threads_too(unfin
     run("train", pairs, tmp_path / "whole", "--config", tmp_path / "small.yaml")
     assert weights(unfinished) == weights(tmp_path / "whole")
     assert (unfinished / "curves.csv").read_text() == (tmp_path / "whole" / "curves.csv").read_text()
+
+
+def test_a_mixture_killed_in_its_second_member_goes_on_there_to_the_same_weights(tmp_path, pairs):
+    (tmp_path / "small.yaml").write_text(SMALL_NETWORK)
+    begin = ["--config", tmp_path / "small.yaml", "--set", "train.steps=50", "--models", 2]
+    process = nsed_process("train", pairs, tmp_path / "killed", *begin)
+    first, second = (tmp_path / "killed" / "members" / number for number in "01")
+    while not (second / "checkpoint" / "model.json").exists():
+        assert process.poll() is None
+        time.sleep(0.01)
+    process.kill()
+    process.wait()
+    before = (first / "model.json").stat().st_mtime_ns
+    with pytest.raises(ArgumentError, match="--models: got 5, expected 2, as many as this training has"):
+        run("train", pairs, tmp_path / "killed", "--resume", "--models", 5)
+    run("train", pairs, tmp_path / "killed", "--resume")
+    assert (first / "model.json").stat().st_mtime_ns == before
+    run("train", pairs, tmp_path / "whole", *begin)
+    scores = [nsed.load(tmp_path / name).score([("CAB", "cab"), ("BAA", "a")]).tolist() for name in ("killed", "whole")]
+    assert scores[0] == scores[1]
 
 
 def test_full_disk_leaves_the_last_checkpoint_intact(unfinished, pairs, tmp_path):

@@ -8,19 +8,20 @@ import sys
 import warnings
 from pathlib import Path
 from pkgutil import resolve_name
-from typing import get_args
+from typing import get_args, get_type_hints
 
 import pytest
 
 import nsed
 from nsed.__main__ import SERVE
-from nsed.cli import arguments, cluster, data, data_sets, review, train
+from nsed.cli import about, arguments, cluster, data, data_sets, review, train
 from nsed.cli.commands import COMMANDS, DATA_COMMANDS
 from nsed.cli.recipes import KINDS, config_of
 from nsed.datasets import protocols, word_list
 from nsed.evaluate.alignment import HEURISTICS
 from nsed.jobs import CLUSTERERS, similarity
 from nsed.jobs.review import Order
+from nsed.models import mixture
 from nsed.models.persistence import MODEL_KINDS, model_class
 from nsed.text import SymbolKind
 
@@ -142,6 +143,8 @@ def test_names_that_help_shows_are_those_of_the_registries():
     assert get_args(arguments.SymbolKind) == get_args(SymbolKind)
     assert [by.value for by in review.ReviewOrder] == [order.value for order in Order]
     assert data.HELD_OUT == protocols.HELD_OUT
+    assert train.MEMBERS == mixture.MEMBERS
+    assert get_args(about.Ranking) == get_args(get_type_hints(mixture.MixtureConfig)["ranking"])
     assert data.CLASSES == cluster.CLASSES == word_list.CLASSES
     assert cluster.PROBABLE == similarity.PROBABLE
     assert all(kind in get_args(train.ModelKind)[1].help for kind in KINDS)

@@ -2,13 +2,14 @@
 
 import json
 import re
+import warnings
 
 import pytest
 from typer.testing import CliRunner
 
 import nsed
 from nsed.__main__ import app
-from nsed.errors import ArgumentError, ModelFileError, TooLongError
+from nsed.errors import ArgumentError, CutOutputWarning, ModelFileError, TooLongError
 from support.commands import run, with_settings
 
 
@@ -218,3 +219,85 @@ def test_minutes_are_for_models_with_a_network(tmp_path, pairs):
     assert nsed.load(tmp_path / "m").config.train.minutes == 0.02
     with pytest.raises(ArgumentError, match=r"--minutes: got 3\.0, expected none with edit-distance, which has no"):
         run("train", pairs, tmp_path / "n", "--minutes", 3)
+
+
+@pytest.mark.slow
+def test_several_models_make_a_mixture_and_teach_one(pairs, tmp_path):
+    small = ["--model", "transducer", *TINY]
+    run("train", pairs, tmp_path / "mixture", "--models", 2, "--both-directions", *small)
+    mixture = nsed.load(tmp_path / "mixture")
+    assert [one.config.direction for one in mixture.members] == ["forward", "backward"]
+    again = nsed.load([tmp_path / "mixture" / "members" / number for number in "01"])
+    assert (again.score([("AB", "ab")]) == mixture.score([("AB", "ab")])).all()
+    (tmp_path / "words.txt").write_text("CAB\nBACA\n")
+    learned = ["--teacher", tmp_path / "mixture", "--words", tmp_path / "words.txt"]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", CutOutputWarning)  # after four steps anything may happen
+        run("train", pairs, tmp_path / "student", *learned, *small)
+    assert nsed.load(tmp_path / "student").kind == "transducer"
+    facts = json.loads((tmp_path / "student" / "run.json").read_text())
+    assert facts["pairs"]["training"] > 300
+
+
+def test_a_mixture_is_made_of_folders_and_refuses_to_overwrite(transducer, matcher, tmp_path):
+    run("mix", tmp_path / "m", transducer, transducer, "--ranking", "product")
+    assert nsed.load(tmp_path / "m").config.ranking == "product"
+    assert run("score", tmp_path / "m", "--pair", "AB", "b") == run("score", transducer, "--pair", "AB", "b")
+    with pytest.raises(ModelFileError, match="there is a model here already"):
+        run("mix", tmp_path / "m", transducer, transducer)
+    with pytest.raises(ArgumentError, match="a model of kind 'matcher' at place 1, expected transducers"):
+        run("mix", tmp_path / "n", transducer, matcher)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--models", 2], "--model: got edit-distance, expected transducer, with --models 5"),
+        (["--model", "mixture"], "--model: got mixture, expected transducer, with --models 5"),
+        (["--both-directions"], "--both-directions: got a single model, expected --models 2 or more"),
+        (["--words", "w.txt"], "--words: got w.txt, expected nothing without --teacher"),
+        (["--teacher", "TRANSDUCER"], "--teacher: got a student of kind edit-distance, expected --model transducer"),
+        (["--teacher", "MATCHER"], "which scores pairs only, expected a model that transduces"),
+        (
+            ["--model", "transducer", "--models", 2, "--teacher", "TRANSDUCER"],
+            "--teacher: got it beside --models, expected one of them at a time",
+        ),
+    ],
+)
+def test_mixtures_and_students_that_cannot_be_are_refused_before_a_folder_is_made(
+    options, message, pairs, transducer, matcher, tmp_path
+):
+    named = {"TRANSDUCER": transducer, "MATCHER": matcher}
+    with pytest.raises(ArgumentError, match=message):
+        run("train", pairs, tmp_path / "m", *(named.get(option, option) for option in options))
+    assert not (tmp_path / "m").exists()
+
+
+@pytest.mark.slow
+def test_a_transducer_of_several_languages_is_trained_and_asked_by_language(tmp_path):
+    rows = [f"{'AB' * n}\t{'ab' * n if one == 'x' else 'k' * n}\t{one}\n" for n in range(1, 9) for one in "xy"]
+    (tmp_path / "both.tsv").write_text("word\tipa\tlanguage\n" + "".join(rows))
+    columns = ["--columns", "word,ipa,language,language"]
+    run(
+        "train",
+        tmp_path / "both.tsv",
+        tmp_path / "m",
+        "--model",
+        "transducer",
+        *TINY,
+        *with_settings("languages=true"),
+        *columns,
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", CutOutputWarning)  # after four steps anything may happen
+        assert run("transduce", tmp_path / "m", "--text", "AB", "--language", "x").startswith("source\ttarget")
+        assert "words       16" in run("evaluate", tmp_path / "m", tmp_path / "both.tsv", *columns)
+    with pytest.raises(ArgumentError, match="language: got none, expected pairs with languages, or one for all"):
+        run("transduce", tmp_path / "m", "--text", "AB")
+    with pytest.raises(ArgumentError, match="language: got 'z', expected one of x, y"):
+        run("transduce", tmp_path / "m", "--text", "AB", "--language", "z")
+
+
+def test_a_language_is_refused_by_a_model_without_languages(transducer):
+    with pytest.raises(ArgumentError, match="--language: got x, expected nothing: this model knows no languages"):
+        run("transduce", transducer, "--text", "AB", "--language", "x")

@@ -35,7 +35,12 @@ def test_every_verb_is_asked():
     assert set(ASKED) == set(Capability)
 
 
-@pytest.mark.parametrize("folder", sorted(GOLDEN.iterdir()), ids=lambda folder: folder.name)
+MIXTURE = [GOLDEN / "transducer-exact"] * 2
+
+
+@pytest.mark.parametrize(
+    "folder", [*sorted(GOLDEN.iterdir()), MIXTURE], ids=lambda folder: getattr(folder, "name", "mixture")
+)
 def test_a_model_does_what_it_says_and_nothing_else(folder):
     model = nsed.load(folder)
     assert isinstance(model, Model)
@@ -75,7 +80,9 @@ def told(answer):
     return answer.tolist() if isinstance(answer, np.ndarray) else str(answer)
 
 
-@pytest.mark.parametrize("folder", sorted(GOLDEN.iterdir()), ids=lambda folder: folder.name)
+@pytest.mark.parametrize(
+    "folder", [*sorted(GOLDEN.iterdir()), MIXTURE], ids=lambda folder: getattr(folder, "name", "mixture")
+)
 @pytest.mark.filterwarnings("ignore::UserWarning")  # golden pairs have unknown symbols and cut outputs
 def test_verbs_answer_by_the_same_kernels_and_keep_no_graph_whether_autograd_is_on_or_off(folder, monkeypatch):
     found = []

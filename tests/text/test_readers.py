@@ -281,8 +281,8 @@ def test_standard_input_is_utf8_and_may_have_a_byte_order_mark(write, monkeypatc
         read_pairs("-")
 
 
-@pytest.mark.parametrize("columns", [["a"], ["a", "b", "c", "d"]])
-def test_columns_are_two_three_or_five(write, columns):
+@pytest.mark.parametrize("columns", [["a"], ["a", "b", "c", "d", "a", "b"]])
+def test_columns_are_two_to_five(write, columns):
     with pytest.raises(ArgumentError, match=r"columns: got .* expected the names of 2, 3 or 5: source, target, label"):
         read_pairs(write("a.tsv", "a\tb\tc\td\n"), columns=columns)
 
@@ -382,3 +382,19 @@ def test_no_row_of_the_papers_data_would_look_like_a_header(data_folder):
     words = [word.tokens for path in data_folder.glob("cognates/*.tsv") for word in read_word_list(path)]
     pairs = chain(*map(read_pairs, files), pairwise(words))
     assert not any(looks_like_header(pair, ()) for pair in pairs)
+
+
+@pytest.mark.parametrize("ending", ["tsv", "csv", "parquet"])
+def test_languages_are_read_without_a_label_by_their_names_and_by_names_given(tmp_path, ending):
+    names = ["source", "target", "source_language", "target_language"]
+    for given in (names, ["word", "ipa", "from", "to"]):
+        path = tmp_path / f"{given[0]}.{ending}"
+        rows = [["Kuh", "k uː", "de", "de"], ["vache", "v a ʃ", "fr", "fr"]]
+        if ending == "parquet":
+            columns = dict(zip(given, map(list, zip(*rows, strict=True)), strict=True))
+            pyarrow.parquet.write_table(pa.table(columns), path)
+        else:
+            separator = "\t" if ending == "tsv" else ","
+            path.write_text("\n".join(separator.join(row) for row in [given, *rows]), encoding="utf-8")
+        pairs = read_pairs(path, columns=None if given is names else given)
+        assert (pairs.labels, pairs.languages) == (None, ["de", "fr"])

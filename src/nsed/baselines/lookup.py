@@ -219,5 +219,5 @@ def _counted(pairs: Pairs) -> tuple[Pairs, np.ndarray]:
 
 
 def _pairs(columns: Mapping[str, Texts]) -> Pairs:
-    languages = (columns.get(name) for name in ("source_languages", "target_languages"))
-    return Pairs(columns["sources"], columns["targets"], None, *languages)
+    of_source, of_target = (columns.get(name) for name in ("source_languages", "target_languages"))
+    return Pairs(columns["sources"], columns["targets"], None, of_source, of_target)

@@ -1,17 +1,20 @@
-"""`nsed demo`, `models` and `doctor`: what nsed is, what comes with it, and what runs here."""
+"""`nsed demo`, `models`, `mix` and `doctor`: what nsed is, the models at hand as they are or as one, what runs here."""
 
 import os
 import platform
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
-from typing import Annotated
+from pathlib import Path
+from typing import Annotated, Literal
 
 import typer
 from rich.table import Table
 
 from nsed import __version__
 from nsed.cli.console import out
-from nsed.errors import ArgumentError
+from nsed.errors import ArgumentError, ModelFileError
+
+Ranking = Literal["mean", "product"]
 
 
 def demo(
@@ -41,6 +44,33 @@ def models(
         expected = f"one of {', '.join(known)}"
         raise ArgumentError("NAME", got=name, expected=expected, advice=did_you_mean(name, known))
     out.print(known[name].card, markup=False, end="")
+
+
+def mix(
+    output: Annotated[Path, typer.Argument(help="Folder for the mixture.", show_default=False)],
+    models: Annotated[
+        list[Path], typer.Argument(help="Folders or names of transducers, two or more.", show_default=False)
+    ],
+    ranking: Annotated[
+        Ranking,
+        typer.Option(
+            help="mean: by the mixture's own probability; product: by the product of the members', which is "
+            "no model's probability. Scores are the mixture's in either case."
+        ),
+    ] = "mean",
+) -> None:
+    """Make one model of several transducers, a mixture: its probability is the mean of theirs.
+
+    It answers as a transducer does. Members may read in different directions, see `direction` in
+    `nsed train --model transducer --print-config`. `nsed train --models 5` trains and mixes at once.
+    """
+    from nsed.models.persistence import load
+    from nsed.train.run_folder import RunFolder
+
+    if RunFolder(output).has_model or RunFolder(output).is_unfinished:
+        raise ModelFileError(output, "there is a model here already: choose another folder")
+    load(models).ranked_by(ranking).save(output)
+    out.print(f"saved to {output}", markup=False)
 
 
 EXTRAS = {

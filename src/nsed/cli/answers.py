@@ -58,9 +58,9 @@ def score(
 ) -> None:
     """Give each pair its log-probability: `source`, `target`, `score`.
 
-    Of an edit distance that is log p(source, target), of a transducer or seq2seq log p(target | source), of a matcher
-    log alpha, of a cross-encoder and of stance the log-probability that the pair matches. The other columns of the
-    input follow.
+    Of an edit distance that is log p(source, target), of a transducer, mixture or seq2seq log p(target | source), of a
+    matcher log alpha, of a cross-encoder and of stance the log-probability that the pair matches. The other columns of
+    the input follow.
     """
     written, rejected = TableOutput.of(output, format_, header), Rejects(on_error, rejects)
     scorer, data = load_model(model), _kept_pairs(pairs, columns, pair, rejected, written)
@@ -143,6 +143,10 @@ Sample = Annotated[
     int | None, typer.Option(min=1, help="Draw so many targets per source by their probability instead.")
 ]
 Seed = Annotated[int, typer.Option(help="For --sample: another number draws other targets.")]
+Language = Annotated[
+    str | None,
+    typer.Option(help="Language of the sources, for a transducer of several languages.", show_default=False),
+]
 OverridesPath = Annotated[
     Path | None,
     typer.Option(
@@ -162,6 +166,7 @@ def transduce(
     beam: Beam = None,
     sample: Sample = None,
     seed: Seed = 0,
+    language: Language = None,
     overrides: OverridesPath = None,
     on_error: OnErrorOption = OnError.STOP,
     rejects: RejectsFile = None,
@@ -175,7 +180,7 @@ def transduce(
     own. The model's targets follow, with `--nbest`. The other columns of a table are kept, in each row of a source.
     """
     written, rejected = TableOutput.of(output, format_, header), Rejects(on_error, rejects)
-    transducer = _transducer(model, sample)
+    transducer = _transducer(model, sample, language)
     if overrides is not None and sample is not None:
         raise ArgumentError("--overrides", got=overrides, expected="none beside --sample, which draws from the model")
     given = _sources(sources, text, column, rejected)
@@ -218,13 +223,17 @@ def _answered_sources(given: Sources, found: list[list[Transduction]], *, marked
     return answered({"source": [given.texts[row] for row in rows.tolist()]}, named, others)
 
 
-def _transducer(path: Path, sample: int | None) -> Model:
+def _transducer(path: Path, sample: int | None, language: str | None) -> Model:
     model = load_model(path)
     if not can(model, Capability.TRANSDUCE):
         raise ArgumentError("MODEL", got=f"{path}, which scores pairs only", expected="a transducer")
     if sample is not None and not can(model, Capability.SAMPLE):
         raise ArgumentError("--sample", got=sample, expected="nothing: this model does not draw")
-    return model
+    if language is None:
+        return model
+    if getattr(model, "languages", None) is None:
+        raise ArgumentError("--language", got=language, expected="nothing: this model knows no languages")
+    return model.for_language(language)
 
 
 class ScriptFormat(StrEnum):

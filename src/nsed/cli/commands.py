@@ -67,6 +67,10 @@ COMMANDS: Commands = {
         "nsed.cli.about:models",
         "List the models that come with nsed; every command takes their names instead of a folder.",
     ),
+    "mix": (
+        "nsed.cli.about:mix",
+        "Make one model of several transducers, a mixture: its probability is the mean of theirs.",
+    ),
     "doctor": (
         "nsed.cli.about:doctor",
         "Say which versions and devices are here, which implementation of each kernel runs, why, and what extras add.",

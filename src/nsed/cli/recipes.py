@@ -14,7 +14,9 @@ from nsed.datasets.word_list import read_word_list
 from nsed.errors import ArgumentError
 from nsed.models.base import NetworkModel
 from nsed.models.edit_distance import EditDistanceConfig, LearnableEditDistance, training_parts
+from nsed.models.mixture import Mixture
 from nsed.models.persistence import MODEL_KINDS, model_class
+from nsed.models.transducer import Transducer
 from nsed.registry import Registry
 from nsed.text import Pairs, StringConfig, choose_symbols
 from nsed.train.run_folder import RunFolder
@@ -23,6 +25,13 @@ KINDS: Registry[str] = Registry("--model")
 """Model kinds by the name that users choose them by."""
 for _kind in MODEL_KINDS:
     KINDS.register(_kind, _kind)
+
+
+class Lesson(NamedTuple):
+    """Lesson of a student: the teacher, and words that only it has answers for."""
+
+    teacher: Any
+    words: list[str]
 
 
 class TrainingRequest(NamedTuple):
@@ -35,6 +44,12 @@ class TrainingRequest(NamedTuple):
     resume: bool
     start: Any = None
     """Starting model for fine-tuning, of the kind that the settings are for; None for a new one."""
+    models: int = 1
+    """Members of a mixture, or 1 for a model of its own."""
+    both_directions: bool = False
+    """Whether every second member of a mixture reads from right to left."""
+    lesson: Lesson | None = None
+    """Distillation: from whom a student learns."""
 
 
 def config_of(kind: str) -> type[StringConfig]:
@@ -60,6 +75,8 @@ def notes_of(settings: Any) -> list[str]:
 def train_model(request: TrainingRequest) -> str:
     """Train and save a model as its kind is trained; what was done, in a line."""
     model = model_class(request.settings.model)
+    if request.models > 1:
+        return train_mixture(request)
     if issubclass(model, NetworkModel):
         return _summary_of(_train_network(request, model.fit, model.validation_metric).record, model.validation_metric)
     if model is LearnableEditDistance:
@@ -125,6 +142,8 @@ def _train_network(request: TrainingRequest, fit: Callable[..., NetworkModel], m
     if request.resume:
         _check_resumed(RunFolder(request.output), request.settings.train.threads or torch.get_num_threads())
     fit = partial(fit, start=request.start) if request.start else fit
+    if request.lesson is not None:
+        return _train_student(request, request.lesson, metric)
     with progress_bar("training", request.settings.train.steps, unit="steps") as bar:
         return fit(
             request.pairs,
@@ -134,6 +153,44 @@ def _train_network(request: TrainingRequest, fit: Callable[..., NetworkModel], m
             on_step=bar.reach,
             on_validation=lambda v: bar.comment(f"loss {v.loss:.3f}, validation {metric} {v.metrics[metric]:.1%}"),
         )
+
+
+def _train_student(request: TrainingRequest, lesson: Lesson, metric: str) -> Transducer:
+    """Train a student under two progress bars, of the teacher's answers and of its own steps."""
+    steps = request.settings.train.steps
+    words = len({*request.pairs.sources, *lesson.words})
+    with progress_bar("teaching", words, unit="words") as told, progress_bar("training", steps, unit="steps") as bar:
+        return Transducer.distill(
+            request.pairs,
+            teacher=lesson.teacher,
+            words=lesson.words,
+            validation=request.validation,
+            config=request.settings,
+            folder=request.output,
+            on_batch=told.advance,
+            on_step=bar.reach,
+            on_validation=lambda v: bar.comment(f"loss {v.loss:.3f}, validation {metric} {v.metrics[metric]:.1%}"),
+        )
+
+
+def train_mixture(request: TrainingRequest) -> str:
+    """Train the members of a mixture one after the other, and say how good each of them and all of them are."""
+    run = RunFolder(request.output)
+    if request.resume and not run.is_unfinished:
+        raise run.nothing_to_resume()
+    with progress_bar("training", request.settings.train.steps * request.models, unit="steps") as bar:
+        model = Mixture.fit(
+            request.pairs,
+            models=request.models,
+            both_directions=request.both_directions,
+            validation=request.validation,
+            config=request.settings,
+            folder=request.output,
+            on_step=bar.reach,
+            on_validation=lambda v: bar.comment(f"loss {v.loss:.3f}, validation wer {v.metrics['wer']:.1%}"),
+        )
+    rates = ", ".join(f"{rate:.1%}" for rate in model.record["member_wer"])
+    return f"trained {_many(request.models, 'model')}; validation wer {model.record['wer']:.1%}, of each alone {rates}"
 
 
 def _check_resumed(run: RunFolder, now: int) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
@@ -17,11 +18,13 @@ from nsed.errors import ArgumentError, ModelFileError
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from nsed.cli.recipes import TrainingRequest
+    from nsed.cli.recipes import Lesson, TrainingRequest
     from nsed.config import Config
     from nsed.text import StringConfig
     from nsed.train.run_folder import RunFolder
 
+MEMBERS = "members"
+"""Folder of the members' trainings, in that of a mixture: `nsed.models.mixture.MEMBERS`."""
 INTERRUPTED = 130
 """SIGINT exit status, after Ctrl-C, as shells have it."""
 
@@ -34,8 +37,8 @@ ModelFolder = Annotated[Path | None, typer.Argument(help="Folder for the model."
 ModelKind = Annotated[
     str | None,
     typer.Option(
-        help="edit-distance (a table of operations), transducer, or for labelled pairs odds (a table of "
-        "log-odds, in a minute) or matcher (a network). To compare with: "
+        help="edit-distance (a table of operations), transducer (with --models a mixture of several), or for "
+        "labelled pairs odds (a table of log-odds, in a minute) or matcher (a network). To compare with: "
         "seq2seq, cross-encoder, stance; lookup, majority, levenshtein, jaro-winkler; sca, lexstat, phonetisaurus. "
         "By default what the settings say, or edit-distance.",
         show_default=False,
@@ -84,6 +87,41 @@ StartPath = Annotated[
         show_default=False,
     ),
 ]
+Models = Annotated[
+    int | None,
+    typer.Option(
+        "--models",
+        min=1,
+        max=100,
+        help="Transducers to train, one after the other, with seeds from train.seed on: a mixture, whose probability "
+        "is the mean of theirs. They stay in OUTPUT/members.",
+        show_default="1",
+    ),
+]
+BothDirections = Annotated[
+    bool,
+    typer.Option(
+        "--both-directions", help="For --models: every second one reads and writes strings from right to left."
+    ),
+]
+TeacherPath = Annotated[
+    Path | None,
+    typer.Option(
+        "--teacher",
+        help="Distillation: a model that transduces, say a mixture; the new transducer learns its most probable "
+        "targets, weighted by their probabilities, besides the targets of the pairs.",
+        show_default=False,
+    ),
+]
+WordsPath = Annotated[
+    Path | None,
+    typer.Option(
+        "--words",
+        help="For --teacher: file of more words, without targets, for the teacher to answer; one per line, or the "
+        "source column of a table.",
+        show_default=False,
+    ),
+]
 Resume = Annotated[bool, typer.Option("--resume", help="Continue the training in the folder.")]
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace the model in the folder.")]
 
@@ -101,6 +139,10 @@ def train(
     set_: Settings = None,
     print_config: PrintConfig = False,
     from_: StartPath = None,
+    models: Models = None,
+    both_directions: BothDirections = False,
+    teacher: TeacherPath = None,
+    words: WordsPath = None,
     resume: Resume = False,
     overwrite: Overwrite = False,
 ) -> None:
@@ -116,16 +158,18 @@ def train(
     follow from the pairs and the device, as is said; options and `--set` go over them one by one, and a file of
     `--config` with settings of `encoder` or `train` is taken as it is.
 
-    With `--from` a trained model learns more, say corrected words. Without `--validation` networks then hold nothing
-    out.
+    With `--from` a trained model learns more, say corrected words; without `--validation`, networks hold out nothing.
+
+    With `--models 5` five transducers are trained and answer together, a mixture: fewer errors, five times the work.
+    With `--teacher` one transducer learns from such a mixture.
     """
     from nsed.cli.recipes import TrainingRequest, config_of, plan_training
-    from nsed.config import from_mapping, parse_overrides, to_yaml
+    from nsed.config import from_mapping, to_yaml
     from nsed.models.settings import named_settings
     from nsed.text import read_pairs
 
-    symbols = {"source_symbols": source_symbols, "target_symbols": target_symbols}
-    given = parse_overrides(set_ or []) | _chosen({"model": model, "train.minutes": minutes, **symbols})
+    options = {"model": model, "source_symbols": source_symbols, "target_symbols": target_symbols}
+    given = _given(set_, {**options, "train.minutes": minutes})
     before = _settings_of(output, model) if output and resume else None
     start = None if from_ is None else _start(from_)
     values = _values(before, _suggested(pairs, start), config, given)
@@ -145,24 +189,32 @@ def train(
     if output is None or print_config:
         typer.echo(to_yaml(settings), nl=False)
         return
-    again = f"nsed train {pairs} {output} --resume" + (f" --from {from_}" if from_ else "")
-    with _interruptible(again):
-        _carry_out(TrainingRequest(data, checked, settings, output, resume, start), overwrite=overwrite)
-
-
-def _chosen(options: dict[str, object]) -> dict[str, object]:
-    """Options that were given."""
-    return {name: value for name, value in options.items() if value is not None}
+    several = _several(output, settings.model, models, both_directions=both_directions, resume=resume)
+    request = TrainingRequest(data, checked, settings, output, resume, start, *several, _lesson(teacher, words))
+    with _interruptible(_how_to_go_on(pairs, output, {"--from": from_, "--teacher": teacher, "--words": words})):
+        _carry_out(request, overwrite=overwrite)
 
 
 @contextmanager
-def _interruptible(again: str) -> Iterator[None]:
+def _interruptible(advice: str) -> Iterator[None]:
     """What to say after Ctrl-C: how to go on."""
     try:
         yield
     except KeyboardInterrupt:
-        complain(f"interrupted; go on with: {again}")
+        complain(advice)
         raise typer.Exit(INTERRUPTED) from None
+
+
+def _given(settings: list[str] | None, options: dict[str, Any]) -> dict[str, Any]:
+    """Settings that the user gave one by one: options over `--set`."""
+    from nsed.config import parse_overrides
+
+    return parse_overrides(settings or []) | {name: value for name, value in options.items() if value is not None}
+
+
+def _how_to_go_on(pairs: Path, output: Path, named: dict[str, Path | None]) -> str:
+    again = "".join(f" {option} {path}" for option, path in named.items() if path)
+    return f"interrupted; go on with: nsed train {pairs} {output} --resume{again}"
 
 
 def _carry_out(request: TrainingRequest, *, overwrite: bool) -> None:
@@ -170,6 +222,7 @@ def _carry_out(request: TrainingRequest, *, overwrite: bool) -> None:
     from nsed.train.run_folder import RunFolder
     from nsed.train.strategy import is_first_process
 
+    _check_alone(request)
     if not is_first_process():
         train_model(request)
         return
@@ -179,6 +232,9 @@ def _carry_out(request: TrainingRequest, *, overwrite: bool) -> None:
     with run.lock():
         if not request.resume:
             _prepare(run, request.settings, keep=not overwrite)
+            shutil.rmtree(run.path / MEMBERS, ignore_errors=True)  # of an earlier mixture
+            if request.models > 1:
+                (run.path / MEMBERS).mkdir()
         done = train_model(request)
         run.write_settings(request.settings)
     err.print(done, markup=False)
@@ -189,6 +245,53 @@ def _check_minutes(minutes: float | None, kind: type[StringConfig]) -> None:
     """Raise `ArgumentError` for minutes where nothing is trained by steps."""
     if minutes is not None and "train" not in kind.__dataclass_fields__:
         raise ArgumentError("--minutes", got=minutes, expected=f"none with {kind.model}, which has no network to train")
+
+
+def _several(output: Path, kind: str, models: int | None, *, both_directions: bool, resume: bool) -> tuple[int, bool]:
+    """How many models to train, and whether in both directions; of a training to resume, as it began."""
+    from nsed.train.run_folder import RunFolder
+
+    begun = RunFolder(output).facts if resume else {}
+    if resume and not begun and (output / MEMBERS).is_dir() and models is None:  # killed before it wrote how many
+        raise ArgumentError("--models", got="nothing", expected="as many as the mixture in this folder is to have")
+    if begun and models not in (None, begun.get("models", 1)):
+        expected = f"{begun.get('models', 1)}, as many as this training has, or nothing"
+        raise ArgumentError("--models", got=models, expected=expected)
+    count = begun.get("models", models or 1)
+    both = begun.get("both_directions", both_directions)
+    if kind == "mixture" or (count > 1 and kind != "transducer"):
+        raise ArgumentError(
+            "--model", got=kind, expected="transducer, with --models 5, say: a mixture is made of these"
+        )
+    if both and count == 1:
+        raise ArgumentError("--both-directions", got="a single model", expected="--models 2 or more beside it")
+    return count, both
+
+
+def _lesson(teacher: Path | None, words: Path | None) -> Lesson | None:
+    """Teacher, and the words that only it has answers for."""
+    from nsed.cli.recipes import Lesson
+    from nsed.text.readers import read_sources
+
+    if teacher is None:
+        if words is not None:
+            raise ArgumentError("--words", got=words, expected="nothing without --teacher, who answers for them")
+        return None
+    model = load_model(teacher)
+    if not can(model, Capability.TRANSDUCE):
+        raise ArgumentError("--teacher", got=f"{teacher}, which scores pairs only", expected="a model that transduces")
+    return Lesson(model, list(read_sources(words).texts) if words else [])
+
+
+def _check_alone(request: TrainingRequest) -> None:
+    """Raise `ArgumentError` where a mixture or a student is wanted together with what it cannot be."""
+    ways = {"--from": request.start, "--models": request.models > 1, "--teacher": request.lesson}
+    named = [option for option, wanted in ways.items() if wanted]
+    if len(named) > 1:
+        raise ArgumentError(named[1], got=f"it beside {named[0]}", expected="one of them at a time")
+    if request.lesson and request.settings.model != "transducer":
+        got = f"a student of kind {request.settings.model}"
+        raise ArgumentError("--teacher", got=got, expected="--model transducer beside it")
 
 
 def _start(path: Path) -> Model:

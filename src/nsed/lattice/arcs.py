@@ -68,6 +68,22 @@ class _Usable(torch.autograd.Function):
         return *unstacked(gradient), None, None
 
 
+def turned(arcs: Arcs, source_lengths: Lengths, target_lengths: Lengths) -> Arcs:
+    """Arcs of the reversed strings: cell (i, j) becomes (n - i, m - j), and every arc the one that goes the other way.
+
+    A derivation of the reversed pair, from its end, is one of the pair: the sum over all of them is the same.
+    """
+    rows, columns = (torch.arange(size, device=arcs.delete.device) for size in arcs.delete.shape[1:])
+    pairs = torch.arange(len(source_lengths), device=rows.device)[:, None, None]
+
+    def table(weights: Table, reads: int, writes: int) -> Table:
+        i = (source_lengths[:, None] + reads - rows).clamp(0, len(rows) - 1)
+        j = (target_lengths[:, None] + writes - columns).clamp(0, len(columns) - 1)
+        return weights[pairs, i[:, :, None], j[:, None]]
+
+    return Arcs(table(arcs.delete, 1, 0), table(arcs.insert, 0, 1), table(arcs.substitute, 1, 1))
+
+
 def final_cell(cells: Cells, source_lengths: Lengths, target_lengths: Lengths) -> PerPair:
     """The value at each pair's own (n, m)."""
     places = source_lengths * cells.shape[1] + target_lengths

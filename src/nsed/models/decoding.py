@@ -10,7 +10,7 @@ import numpy as np
 import torch
 
 from nsed.config import bounded
-from nsed.errors import CutOutputWarning, UnknownSymbolWarning
+from nsed.errors import ArgumentError, CutOutputWarning, UnknownSymbolWarning
 from nsed.evaluate import transduction_score
 from nsed.models.base import NetworkModel, checked_scores
 from nsed.models.transduction import WIDEST_BEAM, TransducingModel, Transduction, checked_sources
@@ -59,20 +59,33 @@ class DecodingTask(PairTask):
 
     def validate(self) -> Mapping[str, float]:
         """See `error_rates`."""
-        return error_rates(self.decoder, self.config, self.validation)
+        return error_rates(self.parts(), self.config)
+
+    def parts(self) -> Iterable[tuple[AnyDecoder, EncodedPairs]]:
+        """Validation pairs, each part with the decoder that writes its targets."""
+        return [(self.decoder, self.validation)]
 
 
-class DecodingModel(NetworkModel, TransducingModel):
-    """A network that writes targets symbol by symbol. Abstract: a model adds its network, its task and its scores."""
+class SearchModel(TransducingModel):
+    """A model that finds targets by searching, symbol by symbol. Abstract: it has its own decoder and its scores."""
 
-    config: SearchConfig
-    validation_metric = "wer"
-    usable_early = True
+    config: SearchConfig | Any
+    """Settings, those of `SearchConfig` among them."""
 
     @property
     @abstractmethod
     def decoder(self) -> AnyDecoder:
         """Incremental decoder: the network, as search needs it."""
+
+    @property
+    @abstractmethod
+    def device(self) -> torch.device:
+        """Device where targets are found."""
+
+    @property
+    def backward(self) -> bool:
+        """Direction of reading and writing: whether from right to left."""
+        return False
 
     @property
     def beam(self) -> int:
@@ -94,17 +107,6 @@ class DecodingModel(NetworkModel, TransducingModel):
                     drawn[row] += answers
             on_batch(len(rows))
         return drawn
-
-    @classmethod
-    def _split(cls, pairs: Pairs, validation: PairsLike | None, *, seed: int) -> tuple[Pairs, Pairs]:
-        return transduction_split(pairs, None if validation is None else Pairs.of(validation), seed=seed)
-
-    def _validated(self, pairs: Pairs, given: Pairs, name: str) -> EncodedPairs:
-        """See `NetworkModel._validated`; one warning names the target symbols that the model cannot write."""
-        _warn_of_unwritable(self.tokenizers.target, pairs.targets)
-        with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", r"\d+ target symbols? ", UnknownSymbolWarning)  # just said, with more
-            return super()._validated(pairs, given, name)
 
     @torch.no_grad()
     def _transduce(
@@ -129,6 +131,7 @@ class DecodingModel(NetworkModel, TransducingModel):
     ) -> Iterator[tuple[np.ndarray, Any]]:
         """Source batches of similar length, with their places; as many as there is room for beams of this width."""
         encoded, device = self.tokenizers.source.encode(sources), self.device
+        encoded = encoded.turned() if self.backward else encoded
         prefixes = CPU_PREFIXES if device.type == "cpu" else BATCH_PREFIXES
         room = max(1, min(prefixes, BATCH_SYMBOLS // (encoded.longest + 1)) // beam)
         words = min(BATCH_WORDS, room) if device.type == "cpu" else room
@@ -142,13 +145,52 @@ class DecodingModel(NetworkModel, TransducingModel):
         longest = int(found.lengths.amax()) if found.lengths.numel() else 0
         columns = (found.symbols[..., :longest].tolist(), found.lengths.tolist(), found.log_prob.tolist())
         name, join = self.tokenizers.target.vocabulary.names.__getitem__, self.tokenizers.target.splitter.join
+        order = reversed if self.backward else iter
         for answers in zip(*columns, strict=True):
             read = [
-                (tuple(map(name, numbers[:length])), log_prob)
+                (tuple(map(name, order(numbers[:length]))), log_prob)
                 for numbers, length, log_prob in zip(*answers, strict=True)
                 if log_prob > REACHABLE
             ]
             yield [Transduction(join(symbols), symbols, log_prob) for symbols, log_prob in read]
+
+
+class DecodingModel(NetworkModel, SearchModel):
+    """A network that writes targets symbol by symbol. Abstract: a model adds its network, its task and its scores."""
+
+    config: SearchConfig
+    validation_metric = "wer"
+    usable_early = True
+
+    @classmethod
+    def _split(cls, pairs: Pairs, validation: PairsLike | None, *, seed: int) -> tuple[Pairs, Pairs]:
+        return transduction_split(pairs, None if validation is None else Pairs.of(validation), seed=seed)
+
+    def encoded(self, pairs: Pairs) -> EncodedPairs:
+        """See `NetworkModel.encoded`: in the model's direction, with the weights and languages of the pairs."""
+        weights = None if pairs.weights is None else _checked_weights(pairs.weights)
+        languages = self.language_numbers(pairs.languages, len(pairs)) if self.languages else None
+        encoded = EncodedPairs(*self.tokenizers.encode(pairs), languages=languages, weights=weights)
+        return encoded.turned() if self.backward else encoded
+
+    def language_numbers(self, languages: Sequence[str] | None, count: int) -> np.ndarray | None:
+        """Language ids of so many pairs, one column; None where the model knows none."""
+        return None
+
+    def _validated(self, pairs: Pairs, given: Pairs, name: str) -> EncodedPairs:
+        """See `NetworkModel._validated`; one warning names the target symbols that the model cannot write."""
+        _warn_of_unwritable(self.tokenizers.target, pairs.targets)
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", r"\d+ target symbols? ", UnknownSymbolWarning)  # just said, with more
+            return super()._validated(pairs, given, name)
+
+
+def _checked_weights(weights: Sequence[float]) -> np.ndarray:
+    """Loss weights of pairs. Raises `ArgumentError` where they cannot weigh anything."""
+    checked = np.asarray(weights, dtype=float)
+    if not (np.isfinite(checked).all() and (checked >= 0).all() and checked.any()):
+        raise ArgumentError("weights", got=f"numbers from {checked.min()} on", expected="numbers from 0 on, some above")
+    return checked
 
 
 def _warn_of_unwritable(tokenizer: Tokenizer, targets: Sequence[str]) -> None:
@@ -173,19 +215,23 @@ def _warn_of_cuts(results: Iterable[list[Transduction]], longest: int) -> None:
         warnings.warn(f"{message} (longest_output, max_length)", CutOutputWarning, stacklevel=4)
 
 
-def longest_output(decoder: AnyDecoder, config: SearchConfig) -> int:
+def longest_output(decoder: AnyDecoder, config: SearchConfig | Any) -> int:
     """Maximum output length: what the settings say, and what the target's encoder has positions for."""
     return min(config.longest_output, decoder.longest or config.longest_output)
 
 
-def error_rates(decoder: AnyDecoder, config: SearchConfig, pairs: EncodedPairs) -> dict[str, float]:
-    """WER and CER of greedy outputs; a word with several references may be right in any of them."""
-    references: dict[tuple[int, ...], list[list[int]]] = {}
-    for row in range(len(pairs)):
-        references.setdefault(tuple(pairs.source[row]), []).append(pairs.target[row])
-    words = sorted(references, key=len)
-    outputs = greedy_outputs(decoder, words, longest=longest_output(decoder, config))
-    score = transduction_score(outputs, [references[word] for word in words])
+def error_rates(parts: Iterable[tuple[AnyDecoder, EncodedPairs]], config: SearchConfig | Any) -> dict[str, float]:
+    """WER and CER of greedy outputs; a word with several references in a part may be right in any of them."""
+    outputs: list[list[int]] = []
+    accepted: list[list[list[int]]] = []
+    for decoder, pairs in parts:
+        references: dict[tuple[int, ...], list[list[int]]] = {}
+        for row in range(len(pairs)):
+            references.setdefault(tuple(pairs.source[row]), []).append(pairs.target[row])
+        words = sorted(references, key=len)
+        outputs += greedy_outputs(decoder, words, longest=longest_output(decoder, config))
+        accepted += [references[word] for word in words]
+    score = transduction_score(outputs, accepted)
     return {"wer": score.wer, "cer": score.cer}
 
 

@@ -3,17 +3,19 @@
 import warnings
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator
+from typing import TypeAlias
 
 import numpy as np
 
 from nsed.capabilities import Capability
-from nsed.errors import ArgumentError
+from nsed.errors import ArgumentError, NotExplainableError
 from nsed.explain.decision import Decision, Output
 from nsed.explain.explanation import Explanation, ExplanationSummary
 from nsed.explain.reading import read_explanation, read_scripts
 from nsed.explain.rule_table import RuleTable
 from nsed.lattice import EditLattice
-from nsed.models.base import Model
+from nsed.models.base import Model, checked_scores
+from nsed.models.transduction import TransducingModel
 from nsed.progress import OnBatch, ignore
 from nsed.text import EditScript, Links, PairBatch, Pairs
 from nsed.text.columns import Column
@@ -21,6 +23,10 @@ from nsed.text.pairs import PairsLike
 
 LATTICE_VERBS = frozenset({Capability.SCORE, Capability.ALIGN, Capability.LINKS, Capability.EXPLAIN, Capability.RULES})
 """Capabilities: what every such model answers."""
+ScoredLattices: TypeAlias = tuple[PairBatch, EditLattice, np.ndarray]
+"""Scored lattices: a batch of pairs, their lattices, and their log-probabilities."""
+EXPLAINED_OUTPUTS = 5
+"""N-best size of an explanation: how many of its most probable targets it names."""
 
 
 class LatticeModel(Model):
@@ -74,7 +80,7 @@ class LatticeModel(Model):
         targets = [self.tokenizers.target.split(pairs.targets[row]) for row in rows]
         return zip(rows, read_scripts(lattice, sources, targets), strict=True)
 
-    def _scored(self, pairs: Pairs) -> Iterator[tuple[PairBatch, EditLattice, np.ndarray]]:
+    def _scored(self, pairs: Pairs) -> Iterator[ScoredLattices]:
         """Lattices of pairs with their log-probabilities; models that make both at once say so here."""
         scores = self._log_probs(pairs)
         return ((batch, lattice, scores[batch.rows.cpu().numpy()]) for batch, lattice in self.lattices(pairs))
@@ -114,3 +120,42 @@ class LatticeModel(Model):
     def _outputs(self, source: str) -> Iterable[Output]:
         """N-best outputs that the model would write for a source, best first, if it writes."""
         return ()
+
+
+class LatticeTransducer(TransducingModel, LatticeModel):
+    """A model that writes targets and has lattices of them. Abstract: it has its own scored lattices and its search."""
+
+    @abstractmethod
+    def _scored(self, pairs: Pairs) -> Iterator[ScoredLattices]:
+        """Scored lattices of pairs, in batches of similar lengths."""
+
+    def score(self, pairs: PairsLike, targets: Column | None = None, *, on_batch: OnBatch = ignore) -> np.ndarray:
+        """Log p(target | source) of each pair, in the order given; in paper mode log alpha."""
+        pairs = Pairs.given(pairs, targets)
+        scores = np.empty(len(pairs))
+        for batch, _, found in self._scored(pairs):
+            scores[batch.rows.cpu().numpy()] = found
+            on_batch(len(batch.rows))
+        return checked_scores(scores)
+
+    def explain(self, source: str, target: str | None = None, *, scripts: int = 3) -> Explanation:
+        """See `Model.explain`; without a target, why the model writes what it writes."""
+        return super().explain(source, self.best_target(source) if target is None else target, scripts=scripts)
+
+    def best_target(self, source: str) -> str:
+        """Best target: what the model writes for one source.
+
+        Raises `NotExplainableError` where nothing has a probability above zero.
+        """
+        (found,) = self.transduce([source])
+        if not found:
+            raise NotExplainableError(f"no target has a probability above zero for {source!r}")
+        return found[0].text
+
+    def lattices(self, pairs: Pairs) -> Iterator[tuple[PairBatch, EditLattice]]:
+        """See `LatticeModel.lattices`."""
+        return ((batch, lattice) for batch, lattice, _ in self._scored(pairs))
+
+    def _outputs(self, source: str) -> list[Output]:
+        (found,) = self.transduce([source], nbest=EXPLAINED_OUTPUTS)
+        return [Output(one.symbols, one.log_prob) for one in found]

@@ -2,6 +2,7 @@
 
 import errno
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from pkgutil import resolve_name
 from typing import Any, NamedTuple
@@ -20,6 +21,7 @@ MODEL_KINDS = {
     "lookup": "nsed.baselines.lookup:Lookup",
     "majority": "nsed.baselines.majority:Majority",
     "matcher": "nsed.models.matcher:Matcher",
+    "mixture": "nsed.models.mixture:Mixture",
     "odds": "nsed.models.odds:OddsMatcher",
     "phonetisaurus": "nsed.baselines.phonetisaurus:Phonetisaurus",
     "sca": "nsed.baselines.lingpy:Sca",
@@ -35,11 +37,15 @@ def model_class(kind: str) -> Any:
     return resolve_name(MODEL_KINDS[kind])
 
 
-def load(path: str | Path) -> Any:
+def load(path: str | Path | Sequence[str | Path]) -> Any:
     """Load the model saved in a folder, or the shipped model of that name, whatever its kind.
+
+    Of several folders or names, `load(["a", "b"])`, the mixture of their models: see `nsed.Mixture`.
 
     Raises `ModelFileError` if something is missing or truncated, is no number, or does not fit together.
     """
+    if not isinstance(path, str | Path):
+        return model_class("mixture")(load(one) for one in path)
     saved = read_model(resolved(path))
     if saved.kind not in MODEL_KINDS:
         known = ", ".join(MODEL_KINDS)

@@ -1,42 +1,43 @@
 """The Transducer: learns to turn strings into other strings, and says how."""
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from pathlib import Path
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import torch
+from torch import nn
 
 from nsed.capabilities import Capability
 from nsed.config import bounded
 from nsed.encoders import EncoderConfig, attending_kinds
-from nsed.errors import ConfigError, NotExplainableError
-from nsed.explain.decision import Output
+from nsed.errors import ArgumentError, ConfigError
 from nsed.explain.explanation import Explanation
 from nsed.explain.rule_table import RuleTable
 from nsed.explain.weight_rules import weight_rules
 from nsed.lattice import EditLattice
+from nsed.lattice.arcs import turned
 from nsed.lattice.lattice import Weighting
-from nsed.models.base import checked_scores
+from nsed.models.base import Contents
 from nsed.models.decoding import DecodingModel, DecodingTask, SearchConfig
-from nsed.models.lattice_model import LATTICE_VERBS, LatticeModel
-from nsed.models.settings import SomeConfig, with_recipe
+from nsed.models.lattice_model import LATTICE_VERBS, LatticeTransducer, ScoredLattices
+from nsed.models.settings import ConfigLike, SomeConfig, named_settings, with_recipe
 from nsed.networks.incoming import Incoming, next_symbol_distribution
 from nsed.networks.losses import Reduction, distortion_loss, em_loss, likelihood_loss, next_symbol_nll, real_cells
 from nsed.networks.operations import Normalisation
 from nsed.networks.outgoing import Outgoing
 from nsed.networks.transducer import LatticeDecoder, TransducerNetwork
-from nsed.progress import OnBatch, ignore
+from nsed.progress import OnBatch, OnStep, OnValidation, ignore
 from nsed.registry import Registry
 from nsed.text import PairBatch, Pairs, Tokenizers, Vocabulary
 from nsed.text.batch import EncodedPairs
-from nsed.text.columns import Column
 from nsed.text.pairs import PairsLike
 from nsed.train.config import TrainConfig
+from nsed.train.distillation import GOLD, NBEST, Teacher, kept_taught_pairs
 from nsed.types import REACHABLE, PerPair
 
-EXPLAINED_OUTPUTS = 5
-"""N-best size of an explanation: how many of its most probable targets it names."""
 NORMALISATIONS: Registry[Normalisation] = Registry("normalisation")
 NORMALISATIONS.register("outgoing", Outgoing())
 NORMALISATIONS.register("incoming", Incoming())
@@ -56,6 +57,10 @@ class TransducerConfig(SearchConfig):
     """Encoder hyperparameters: how much of its string a symbol knows."""
     normalisation: Literal["outgoing", "incoming"] = "outgoing"
     """Normalisation; outgoing: exact conditional probabilities; incoming: as in the paper."""
+    direction: Literal["forward", "backward"] = "forward"
+    """Direction; backward: strings are read and written from right to left. Answers are in the usual order."""
+    languages: bool = False
+    """Language embeddings: one Transducer for several languages, from pairs with language columns."""
     attention: bool = False
     """Cross-attention of cells to the whole source; without any attention, the lattice is the only way to targets."""
     target_attention: bool = False
@@ -116,10 +121,22 @@ class TransducerTask(DecodingTask):
         """See `DecodingTask.decoder`."""
         return LatticeDecoder(self.network, NORMALISATIONS[self.config.normalisation])
 
+    def parts(self) -> Iterable[tuple[LatticeDecoder, EncodedPairs]]:
+        """See `DecodingTask.parts`: a part for each language."""
+        normalisation, languages = NORMALISATIONS[self.config.normalisation], self.validation.languages
+        if not languages.shape[1]:
+            return [(self.decoder, self.validation)]
+        return [
+            (LatticeDecoder(self.network, normalisation, number), self.validation.chosen(rows))
+            for number in np.unique(languages).tolist()
+            if len(rows := np.flatnonzero(languages[:, 0] == number))
+        ]
+
 
 def transducer_loss(network: TransducerNetwork, config: TransducerConfig, batch: PairBatch) -> PerPair:
     """Transducer loss: the weighted terms, per pair."""
-    scores = network(network.encode(batch.source, batch.source_lengths), batch.target, batch.target_lengths)
+    encoded = network.encode(batch.source, batch.source_lengths, batch.category)
+    scores = network(encoded, batch.target, batch.target_lengths)
     arcs, end = NORMALISATIONS[config.normalisation].normalise(scores, batch.target, batch.lengths)
     lattice = EditLattice(*arcs, *batch.lengths, validate=False)
     cells, reduction = real_cells(*batch.lengths, arcs.delete), config.reduction
@@ -138,7 +155,7 @@ def transducer_loss(network: TransducerNetwork, config: TransducerConfig, batch:
     return total
 
 
-class Transducer(DecodingModel, LatticeModel):
+class Transducer(DecodingModel, LatticeTransducer):
     """Transducer: a trained network with its vocabularies.
 
     In exact mode scores are exact: over all targets of a source, their probabilities sum to one. Validation sources
@@ -151,6 +168,8 @@ class Transducer(DecodingModel, LatticeModel):
     capabilities = LATTICE_VERBS | {Capability.TRANSDUCE, Capability.SAMPLE, Capability.FINE_TUNE}
     network: TransducerNetwork
     config: TransducerConfig
+    language: str | None = None
+    """Language of sources and pairs that do not say theirs: see `for_language`."""
 
     @classmethod
     def plan(
@@ -159,55 +178,134 @@ class Transducer(DecodingModel, LatticeModel):
         """See `NetworkModel.plan`: symbols, and a recipe for what is not named."""
         return with_recipe(super().plan(config, named, pairs, validation), named, pairs.positives(), validation)
 
-    def score(self, pairs: PairsLike, targets: Column | None = None, *, on_batch: OnBatch = ignore) -> np.ndarray:
-        """Log p(target | source) of each pair, in the order given; in paper mode log alpha."""
-        pairs = Pairs.given(pairs, targets)
-        scores = np.empty(len(pairs))
-        for batch, _, found in self._scored(pairs):
-            scores[batch.rows.cpu().numpy()] = found
-            on_batch(len(batch.rows))
-        return checked_scores(scores)
+    def for_language(self, language: str) -> "Transducer":
+        """The same Transducer, of several languages, for one of them: what does not say its language is of this one.
 
-    def explain(self, source: str, target: str | None = None, *, scripts: int = 3) -> Explanation:
-        """See `Model.explain`; without a target, why the model writes what it writes."""
-        return super().explain(source, self.best_target(source) if target is None else target, scripts=scripts)
-
-    def best_target(self, source: str) -> str:
-        """Best target: what the model writes for one source.
-
-        Raises `NotExplainableError` where nothing has a probability above zero.
+        A language is named as in `Pairs.languages`. Saved, the model stays for it. Raises `ArgumentError` for one that
+        it has not learned.
         """
-        (found,) = self.transduce([source])
-        if not found:
-            raise NotExplainableError(f"no target has a probability above zero for {source!r}")
-        return found[0].text
+        known = () if self.languages is None else self.languages.symbols
+        if language not in known:
+            expected = f"one of {', '.join(known)}" if known else "none: this model was trained without languages"
+            raise ArgumentError("language", got=repr(language), expected=expected)
+        chosen = copy(self)
+        chosen.language = language
+        return chosen
+
+    def language_numbers(self, languages: Sequence[str] | None, count: int) -> np.ndarray | None:
+        """See `DecodingModel.language_numbers`.
+
+        Raises `ArgumentError` where languages are needed, and neither the pairs nor the model have them.
+        """
+        if self.languages is None:
+            return None
+        if languages is None and self.language is None:
+            known = ", ".join(self.languages.symbols)
+            expected = f"pairs with languages, or one for all: model.for_language(...), --language; known: {known}"
+            raise ArgumentError("language", got="none", expected=expected)
+        named = [str(self.language)] * count if languages is None else languages
+        return np.array(self.languages.encode(named), dtype=np.int64).reshape(count, 1)
+
+    def contents(self, *, half: bool = False) -> Contents:
+        """See `Model.contents`."""
+        made = super().contents(half=half)
+        return made if self.language is None else made._replace(record={**made.record, "language": self.language})
+
+    @classmethod
+    def _restored(cls, network: nn.Module, tokenizers: Tokenizers, config: Any, **others: Any) -> "Transducer":
+        language = others["record"].pop("language", None)
+        model = super()._restored(network, tokenizers, config, **others)
+        return model if language is None else model.for_language(language)
+
+    def _explained(self, pair: Pairs, scripts: int) -> Explanation:
+        named = self.languages and pair.languages
+        return super(Transducer, self.for_language(named[0]) if named else self)._explained(pair, scripts)
+
+    @classmethod
+    def _alphabets(cls, pairs: Pairs, config: Any) -> tuple[Tokenizers, Vocabulary | None]:
+        tokenizers, _ = super()._alphabets(pairs, config)
+        return tokenizers, Vocabulary.of(_languages_of(pairs)) if config.languages else None
+
+    def _more_alphabets(self, pairs: Pairs, config: Any) -> tuple[Tokenizers, Vocabulary | None]:
+        tokenizers, _ = super()._more_alphabets(pairs, config)
+        return tokenizers, self.languages and self.languages.extended(_languages_of(pairs))
+
+    def _identity(self) -> tuple[Vocabulary | None, ...]:
+        return (*super()._identity(), *([self.languages] if self.languages else []))
+
+    @classmethod
+    def distill(
+        cls,
+        pairs: PairsLike,
+        *,
+        teacher: Teacher,
+        words: Iterable[str] = (),
+        nbest: int = NBEST,
+        gold: float = GOLD,
+        validation: PairsLike | None = None,
+        config: ConfigLike | None = None,
+        folder: str | Path | None = None,
+        on_step: OnStep = ignore,
+        on_validation: OnValidation = ignore,
+        on_batch: OnBatch = ignore,
+        **settings: Any,
+    ) -> "Transducer":
+        """Train a student on a teacher's n-best targets, weighted by their probabilities: see `taught_pairs`.
+
+        The teacher, say a mixture, answers for the words of the pairs and for `words`, whose targets nobody knows. It
+        is validated with known targets only, whose words are not learned. For the rest see `fit`; `on_batch` is told
+        how many words the teacher has answered.
+        """
+        resolved = cls._settings(config, settings, None)
+        if isinstance(resolved, TransducerConfig) and resolved.languages:
+            expected = "false: a teacher's answers are of one language"
+            raise ArgumentError("languages", got="true", expected=expected)
+        known, given = Pairs.of(pairs), None if validation is None else Pairs.of(validation)
+        resolved = cls.plan(resolved, named_settings(config, settings), known, given)
+        training, checked = cls._split(known, given, seed=resolved.train.seed)
+        apart = {*checked.sources} - {*training.sources}
+        asked = [word for word in words if word not in apart]
+        options = {"nbest": nbest, "gold": gold, "on_batch": on_batch}
+        return cls.fit(
+            kept_taught_pairs(folder, teacher, training, asked, **options),
+            validation=checked,
+            config=resolved,
+            folder=folder,
+            on_step=on_step,
+            on_validation=on_validation,
+        )
 
     def own_rules(self) -> RuleTable:
         """See `LatticeModel.own_rules`."""
+        if self.languages is not None:
+            self._refuse("rules that hold in all its languages")
         return weight_rules(self.network, self.tokenizers)
-
-    def lattices(self, pairs: Pairs) -> Iterator[tuple[PairBatch, EditLattice]]:
-        """See `LatticeModel.lattices`."""
-        return ((batch, lattice) for batch, lattice, _ in self._scored(pairs))
 
     @property
     def decoder(self) -> LatticeDecoder:
-        """See `DecodingModel.decoder`."""
-        return LatticeDecoder(self.network, NORMALISATIONS[self.config.normalisation])
+        """See `SearchModel.decoder`."""
+        numbers = self.language_numbers(None, 1)
+        category = None if numbers is None else int(numbers[0, 0])
+        return LatticeDecoder(self.network, NORMALISATIONS[self.config.normalisation], category)
 
-    def _outputs(self, source: str) -> list[Output]:
-        (found,) = self.transduce([source], nbest=EXPLAINED_OUTPUTS)
-        return [Output(one.symbols, one.log_prob) for one in found]
+    @property
+    def backward(self) -> bool:
+        """See `SearchModel.backward`."""
+        return self.config.direction == "backward"
 
-    def _scored(self, pairs: Pairs) -> Iterator[tuple[PairBatch, EditLattice, np.ndarray]]:
+    def _scored(self, pairs: Pairs) -> Iterator[ScoredLattices]:
+        return self.scored(self.encoded(pairs))
+
+    def scored(self, pairs: EncodedPairs) -> Iterator[ScoredLattices]:
+        """Scored lattices of encoded pairs, which are in the model's direction; the lattices are in the usual one."""
         normalisation = NORMALISATIONS[self.config.normalisation]
-        for batch in self.encoded(pairs).batches():
+        for batch in pairs.batches():
             here = batch.to(self.device)
             with torch.no_grad():
-                encoded = self.network.encode(here.source, here.source_lengths)
+                encoded = self.network.encode(here.source, here.source_lengths, here.category)
                 scores = self.network(encoded, here.target, here.target_lengths)
                 arcs, end = normalisation.normalise(scores, here.target, here.lengths)
-                lattice = EditLattice(*arcs, *here.lengths)
+                lattice = EditLattice(*(turned(arcs, *here.lengths) if self.backward else arcs), *here.lengths)
                 found = (lattice.log_prob + end).double().cpu().numpy()
             yield here, lattice, np.where(found <= REACHABLE, -np.inf, found)
 
@@ -222,7 +320,16 @@ class Transducer(DecodingModel, LatticeModel):
             interaction=config.interaction,
             feature_dropout=config.feature_dropout,
             feature_width=config.feature_width,
+            categories=len(languages) if languages else 0,
         )
 
     def _task(self, training: EncodedPairs, validation: EncodedPairs, device: torch.device) -> TransducerTask:
         return TransducerTask(self.network, self.config, training, validation, device)
+
+
+def _languages_of(pairs: Pairs) -> list[str]:
+    """Languages of pairs. Raises `ArgumentError` if nothing is known of them."""
+    if pairs.languages is None:
+        expected = "pairs with source_languages or target_languages, for `languages: true`"
+        raise ArgumentError("pairs", got="no languages", expected=expected)
+    return pairs.languages

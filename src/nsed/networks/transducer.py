@@ -1,5 +1,6 @@
 """Transducer network: scores of every operation in every cell, and incremental decoding of targets."""
 
+from functools import partial
 from typing import NamedTuple
 
 import torch
@@ -50,9 +51,10 @@ class TransducerNetwork(nn.Module):
         interaction: int = 0,
         feature_dropout: float = 0.0,
         feature_width: int = 1,
+        categories: int = 0,
     ) -> None:
         super().__init__()
-        self.source_encoder = StringEncoder(encoder, source_symbols, causal=False)
+        self.source_encoder = StringEncoder(encoder, source_symbols, causal=False, categories=categories)
         self.target_encoder = StringEncoder(encoder, target_symbols, causal=True, attends=target_attention)
         self.features = PairFeatures(
             encoder.dim, attention=attention, heads=encoder.heads, interaction=interaction, width=feature_width
@@ -60,9 +62,12 @@ class TransducerNetwork(nn.Module):
         self.projection = NormedProjection(encoder.dim, 1 + 2 * target_symbols, attends=attention, width=feature_width)
         self.dropout = nn.Dropout(feature_dropout)
 
-    def encode(self, source: Int[Tensor, "batch n"], lengths: Lengths) -> EncodedSource:
-        """Encoded source: the positions of `s_1 .. s_n </s>`."""
-        vectors = self.source_encoder(with_end(source, lengths), lengths + 1)
+    def encode(
+        self, source: Int[Tensor, "batch n"], lengths: Lengths, category: Int[Tensor, " batch"] | int | None = None
+    ) -> EncodedSource:
+        """Encoded source: the positions of `s_1 .. s_n </s>`, with the category (language) of each, or of all."""
+        of_each = torch.full_like(lengths, category) if isinstance(category, int) else category
+        vectors = self.source_encoder(with_end(source, lengths), lengths + 1, of_each)
         factors = self.features.of_source(vectors, inside(lengths + 1, vectors.shape[1]))
         if self.target_encoder.attends:
             factors = factors._replace(attended=vectors)
@@ -104,10 +109,10 @@ class LatticeExpanded(NamedTuple):
 class LatticeDecoder:
     """Incremental decoder over the lattice: a network and its normalisation, as an `IncrementalDecoder`."""
 
-    def __init__(self, network: TransducerNetwork, normalisation: Normalisation) -> None:
+    def __init__(self, network: TransducerNetwork, normalisation: Normalisation, category: int | None = None) -> None:
         self.network, self.normalisation = network, normalisation
-        self.encode = network.encode
-        """See `IncrementalDecoder.encode`."""
+        self.encode = network.encode if category is None else partial(network.encode, category=category)
+        """See `IncrementalDecoder.encode`: all sources are of this category."""
 
     @property
     def device(self) -> torch.device:

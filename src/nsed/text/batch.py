@@ -2,6 +2,7 @@
 
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from copy import copy
 from typing import NamedTuple
 
 import numpy as np
@@ -36,6 +37,20 @@ class EncodedStrings:
 
     def __len__(self) -> int:
         return len(self.starts) - 1
+
+    def turned(self) -> "EncodedStrings":
+        """Reversed strings: the symbols of each from right to left."""
+        last_and_first = np.repeat(self.starts[1:] + self.starts[:-1] - 1, self.lengths)
+        return self._with(self.flat[last_and_first - np.arange(len(self.flat))])
+
+    def renumbered(self, numbers: np.ndarray) -> "EncodedStrings":
+        """The same strings under the numbers of another vocabulary: `numbers` has its number of each of ours."""
+        return self._with(numbers[self.flat])
+
+    def _with(self, flat: np.ndarray) -> "EncodedStrings":
+        other = copy(self)
+        other.flat = np.asarray(flat, dtype=np.int32)
+        return other
 
     def __getitem__(self, row: int) -> list[int]:
         numbers: list[int] = self.flat[self.starts[row] : self.starts[row + 1]].tolist()
@@ -81,7 +96,12 @@ class PairBatch(NamedTuple):
     labels: Bool[Tensor, " batch"]
     """Match labels."""
     languages: Int[Tensor, "batch sides"]
-    """Language ids, a column for sources and one for targets; no column where the model knows none."""
+    """Language ids, a column for sources and one for targets, or one for pairs; none where the model knows none."""
+
+    @property
+    def category(self) -> Int[Tensor, " batch"] | None:
+        """Language of each pair, of a model that has one for both sides; None where it knows none."""
+        return self.languages[:, 0] if self.languages.shape[1] else None
 
     def to(self, device: torch.device) -> "PairBatch":
         """Batch on another device."""
@@ -112,15 +132,29 @@ class EncodedPairs:
         *,
         labels: np.ndarray | None = None,
         languages: np.ndarray | None = None,
+        weights: np.ndarray | None = None,
     ) -> None:
         self.source, self.target = source, target
         self.labels = np.ones(len(source), dtype=bool) if labels is None else labels
         """Whether each pair matches."""
         self.languages = np.zeros((len(source), 0), dtype=np.int64) if languages is None else languages
-        """The languages' numbers, a column for sources and one for targets, or no column."""
+        """The languages' numbers, a column for sources and one for targets, one for both, or no column."""
+        self.weights = weights
+        """Loss weight of each pair, see `Pairs.weights`; None where all count alike."""
 
     def __len__(self) -> int:
         return len(self.source)
+
+    def chosen(self, rows: np.ndarray) -> "EncodedPairs":
+        """Selected pairs."""
+        weights = None if self.weights is None else self.weights[rows]
+        sides = (EncodedStrings(map(side.__getitem__, rows.tolist())) for side in (self.source, self.target))
+        return EncodedPairs(*sides, labels=self.labels[rows], languages=self.languages[rows], weights=weights)
+
+    def turned(self) -> "EncodedPairs":
+        """Pairs of reversed strings."""
+        known = {"labels": self.labels, "languages": self.languages, "weights": self.weights}
+        return EncodedPairs(self.source.turned(), self.target.turned(), **known)
 
     @property
     def sizes(self) -> np.ndarray:

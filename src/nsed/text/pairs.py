@@ -26,7 +26,9 @@ from nsed.text.columns import (
 from nsed.text.texts import Texts
 
 COLUMNS = ("source", "target", "label", "source_language", "target_language")
-"""Column names of a file of pairs: the first two, the first three, or all."""
+"""Column names of a file of pairs: the first two, the first three, all, or all but the label."""
+LABELLED = (3, 5)
+"""Numbers of columns of a file of pairs whose third one is the label."""
 TEXTS = tuple(name for name in COLUMNS if name != "label")
 
 
@@ -47,6 +49,8 @@ class Pairs:
     target_languages: Sequence[str] | None = None
     others: pa.Table | None = None
     """Further columns of the table that the pairs are from, say ids and glosses; no model looks at them."""
+    weights: Sequence[float] | None = None
+    """Loss weights: how much each pair counts in the training of a network that writes targets; None for all alike."""
 
     def __post_init__(self) -> None:
         for name, column in vars(self).items():
@@ -135,8 +139,19 @@ class Pairs:
 
     @property
     def columns(self) -> "dict[str, Sequence[Any] | None]":
-        """Columns that models learn from, by their names here; None for one that there is not."""
-        return {name: column for name, column in vars(self).items() if name != "others"}
+        """Columns that models learn from, by their names here; None for one that there is not, no weights for none."""
+        left_out = {"others"} if self.weights is not None else {"others", "weights"}
+        return {name: column for name, column in vars(self).items() if name not in left_out}
+
+    @property
+    def languages(self) -> list[str] | None:
+        """Language of each pair, both sides together: `de`, or `ar-en` where they differ; None where none is known.
+
+        >>> Pairs(["Kuh", "قط"], ["k uː", "qitt"], None, ["de", "ar"], ["de", "en"]).languages
+        ['de', 'ar-en']
+        """
+        sides = [side for side in (self.source_languages, self.target_languages) if side is not None]
+        return ["-".join(dict.fromkeys(both)) for both in zip(*sides, strict=True)] if sides else None
 
     def positives(self) -> "Pairs":
         """Positive pairs, those that match; all of them where there are no labels."""
@@ -168,9 +183,9 @@ PairsLike: TypeAlias = Pairs | TableLike | Iterable[Iterable[str]] | Iterable[Ma
 
 
 def present(names: Sequence[str]) -> Sequence[str]:
-    """Present columns: as many of the usual ones as there are: two, three or five."""
-    width = next(width for width in (5, 3, 2) if width == 2 or set(COLUMNS[:width]) <= set(names))
-    return COLUMNS[:width]
+    """Present columns: as many of the usual ones as there are: two, three or five, or the four without a label."""
+    layouts = (COLUMNS, TEXTS, COLUMNS[:3])
+    return next((layout for layout in layouts if set(layout) <= set(names)), COLUMNS[:2])
 
 
 def _rows(pairs: object) -> list[object]:

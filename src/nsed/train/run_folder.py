@@ -117,6 +117,15 @@ class RunFolder:
         threads = read_description(self.checkpoint)["record"].get("threads")
         return threads if isinstance(threads, int) else None
 
+    @property
+    def facts(self) -> dict[str, Any]:
+        """Provenance of the training, as `begin` wrote it; empty where none was begun, or the file is damaged."""
+        try:
+            found = json.loads((self.path / FACTS).read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            return {}
+        return found if isinstance(found, dict) else {}
+
     def nothing_to_resume(self) -> ModelFileError:
         """Error for a folder whose training cannot go on, with what can be done instead."""
         instead = "the same command without --resume begins one"
@@ -157,13 +166,9 @@ class RunFolder:
 
     def check_data(self, hashes: Mapping[str, str]) -> None:
         """Check that an unfinished training without a checkpoint was begun with these data. Raises `ModelFileError`."""
-        if not self.is_unfinished or (self.checkpoint / DESCRIPTION).exists() or not (self.path / FACTS).exists():
+        if not self.is_unfinished or (self.checkpoint / DESCRIPTION).exists():
             return
-        try:
-            begun = json.loads((self.path / FACTS).read_text(encoding="utf-8"))["sha256"]
-        except (ValueError, KeyError, TypeError):  # a damaged file tells nothing
-            return
-        if begun != dict(hashes):
+        if self.facts.get("sha256", dict(hashes)) != dict(hashes):
             message = "the unfinished training here was begun with other pairs: name those, or --overwrite it"
             raise ModelFileError(self.path, message)
 

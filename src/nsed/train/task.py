@@ -75,6 +75,8 @@ class PairTask(Task):
         self.training, self.validation = training, validation
         self.most_cells = SLICE_CELLS[device.type] if self.in_slices else MOST_CELLS
         self._pairs = PairTable(training, device)
+        weights = training.weights
+        self._weights = None if weights is None else torch.from_numpy(weights / weights.mean()).float().to(device)
 
     @property
     def sizes(self) -> np.ndarray:
@@ -91,7 +93,9 @@ class PairTask(Task):
 
     def loss(self, batch: Batch) -> Tensor:
         """See `Task.loss`."""
-        return self.pair_losses(PairBatch(*batch)).mean()
+        made = PairBatch(*batch)
+        losses = self.pair_losses(made)
+        return losses.mean() if self._weights is None else (losses * self._weights[made.rows]).mean()
 
     @abstractmethod
     def pair_losses(self, batch: PairBatch) -> PerPair:

@@ -89,7 +89,8 @@ def serve(
     for category in (UnknownSymbolWarning, CutOutputWarning):
         warnings.simplefilter("ignore", category)  # who asks is told
     torch.set_num_threads(1)  # words are short: more threads only wait for each other
-    served = _with_rules([ServedModel.read(path) for path in models or shipped_models()], rules_data or [])
+    read = [one for path in models or shipped_models() for one in ServedModel.read(path).by_language()]
+    served = _with_rules(read, rules_data or [])
     known = NO_OVERRIDES if overrides is None else Overrides.read(overrides)
     limits = Limits(
         items=max_items,

@@ -46,6 +46,16 @@ class ServedModel:
         examples = tuple((source, None) for source in EXAMPLES.get(name, ()))
         return cls(name, model, shipped.title if shipped else name, _own_rules(model), examples)
 
+    def by_language(self) -> "list[ServedModel]":
+        """The model once for each language that it has learned to write; itself where it has none."""
+        known = getattr(self.model, "languages", None) if can(self.model, Capability.TRANSDUCE) else None
+        if known is None:
+            return [self]
+        return [
+            replace(self, name=f"{self.name}-{one}", title=f"{self.title}, {one}", model=self.model.for_language(one))
+            for one in known.symbols
+        ]
+
     def with_rules(self, pairs: Pairs, *, on_batch: OnBatch = ignore) -> "ServedModel":
         """Copy with the rules in these pairs; some of which become examples, if there are none."""
         shown = tuple(pairs.positives())[:SHOWN_PAIRS]

@@ -1,6 +1,6 @@
 """Transduction metrics of a model's answers to sources: figures, curves and groups."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -32,6 +32,8 @@ class AnsweredWord:
     targets: tuple[str, ...]
     references: tuple[Symbols, ...]
     languages: frozenset[str]
+    speaker: Any
+    """The model that answers it: of a model of several languages, that for its language."""
 
 
 @dataclass(frozen=True)
@@ -57,12 +59,30 @@ class AnsweredWords:
 def answer(
     model: Any, pairs: Pairs, *, nbest: int = 1, beam: int | None = None, progress: Progress = silent
 ) -> AnsweredWords:
-    """Transduce each different source once; any target that it has in the pairs is a right reference."""
-    words = _words(model, pairs)
-    with progress("transducing", len(words)) as on_batch:
-        given = model.transduce([word.source for word in words], nbest=nbest, beam=beam, on_batch=on_batch)
+    """Transduce each different source once; any target that it has in the pairs is a right reference.
+
+    Of a model of several languages, once in each language that it has in the pairs.
+    """
+    words: list[AnsweredWord] = []
+    given: list[Sequence[Any]] = []
+    with progress("transducing", len(pairs)) as on_batch:
+        for speaker, some in _by_language(model, pairs):
+            own = _words(speaker, some)
+            sources = [word.source for word in own]
+            given += speaker.transduce(sources, nbest=nbest, beam=beam, on_batch=on_batch)
+            words += own
     best = [answers[0].symbols if answers else () for answers in given]
     return AnsweredWords(words, given, word_errors(best, [word.references for word in words]), nbest)
+
+
+def _by_language(model: Any, pairs: Pairs) -> Iterator[tuple[Any, Pairs]]:
+    """Pairs of each language, with the model for it; all at once where either knows no languages."""
+    named = pairs.languages if getattr(model, "languages", None) is not None else None
+    if named is None:
+        yield model, pairs
+        return
+    for language in dict.fromkeys(named):
+        yield model.for_language(language), pairs.chosen([row for row, own in enumerate(named) if own == language])
 
 
 def _words(model: Any, pairs: Pairs) -> list[AnsweredWord]:
@@ -74,7 +94,9 @@ def _words(model: Any, pairs: Pairs) -> list[AnsweredWord]:
         languages.setdefault(source, set()).update(column[row] for column in columns)
     split, cut = model.tokenizers.source.split, model.tokenizers.target.split
     return [
-        AnsweredWord(source, len(split(source)), tuple(right), tuple(map(cut, right)), frozenset(languages[source]))
+        AnsweredWord(
+            source, len(split(source)), tuple(right), tuple(map(cut, right)), frozenset(languages[source]), model
+        )
         for source, right in targets.items()
     ]
 

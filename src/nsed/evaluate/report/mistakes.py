@@ -1,6 +1,7 @@
 """Error analysis: the worst errors, with the operations that led there."""
 
 import warnings
+from itertools import groupby
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -49,11 +50,11 @@ def _false_decision(model: Any, done: Decisions, row: int) -> Mistake:
 def wrong_answers(model: Any, done: AnsweredWords, count: int) -> tuple[Mistake, ...]:
     """Wrong outputs: words whose reference is the least probable; of a model without scores, with the most edits."""
     wrong = [_Wrong.of(done, int(row)) for row in np.flatnonzero(done.errors.wrong)] if count else []
-    if can(model, Capability.SCORE) and wrong:
-        scores = model.score(Pairs([one.source for one in wrong], [one.right for one in wrong])).tolist()
-        wrong = [one._replace(log_prob=score) for one, score in zip(wrong, scores, strict=True)]
+    if can(model, Capability.SCORE):
+        by_speaker = groupby(wrong, key=lambda one: id(one.speaker))  # words of a language stand together
+        wrong = [one for _, some in by_speaker for one in _scored(list(some))]
     worst = sorted(wrong, key=lambda one: (one.log_prob or 0.0, -one.edits))
-    return tuple(_wrong_answer(model, one) for one in worst[:count])
+    return tuple(map(_wrong_answer, worst[:count]))
 
 
 class _Wrong(NamedTuple):
@@ -66,6 +67,8 @@ class _Wrong(NamedTuple):
     right_symbols: Symbols
     edits: int
     languages: str
+    speaker: Any
+    """See `AnsweredWord.speaker`."""
     log_prob: float | None = None
 
     @classmethod
@@ -75,16 +78,23 @@ class _Wrong(NamedTuple):
         rates = [Levenshtein.distance(said[1], one) / max(len(one), 1) for one in word.references]
         nearest = rates.index(min(rates))
         right = word.targets[nearest], word.references[nearest]
-        return cls(word.source, *said, *right, int(done.errors.edits[row]), ", ".join(sorted(word.languages)))
+        languages = ", ".join(sorted(word.languages))
+        return cls(word.source, *said, *right, int(done.errors.edits[row]), languages, word.speaker)
 
 
-def _wrong_answer(model: Any, wrong: _Wrong) -> Mistake:
+def _scored(wrong: list[_Wrong]) -> list[_Wrong]:
+    """Words that one model answered, each with the log-probability of what is right."""
+    scores = wrong[0].speaker.score(Pairs([one.source for one in wrong], [one.right for one in wrong]))
+    return [one._replace(log_prob=score) for one, score in zip(wrong, scores.tolist(), strict=True)]
+
+
+def _wrong_answer(wrong: _Wrong) -> Mistake:
     figures = [Figure("edits", wrong.edits, "count")]
     if wrong.log_prob is not None:
         figures.append(Figure("log_prob_of_the_right_one", wrong.log_prob, "number"))
     scripts = (
-        *_script(model, "source to said", wrong.source, wrong.said),
-        *_script(model, "source to right", wrong.source, wrong.right),
+        *_script(wrong.speaker, "source to said", wrong.source, wrong.said),
+        *_script(wrong.speaker, "source to right", wrong.source, wrong.right),
         NamedScript("right to said", plain_script(wrong.right_symbols, wrong.said_symbols)),
     )
     kind = "wrong" if wrong.said_symbols else "no answer"

@@ -59,16 +59,17 @@ def read_pairs(
 ) -> Pairs:
     """Read pairs of strings from a file: TSV, CSV, CMUdict `.dict`, Parquet or Arrow; `-` is TSV on standard input.
 
-    `columns` names the source, the target, optionally the label, and with it optionally the two language columns of a
-    file with a header. Without it, text files have source, target and perhaps label in this order; a header and Parquet
-    columns may have the names source, target, label, source_language and target_language. Further columns become
-    `Pairs.others` with `keep_others`.
+    `columns` names the source, the target, optionally the label, and optionally the two language columns of a file
+    with a header: 2, 3, 4 or 5 names. Without it, text files have source, target and perhaps label in this order; a
+    header and Parquet columns may have the names source, target, label, source_language and target_language. Further
+    columns become `Pairs.others` with `keep_others`.
 
     Raises `DataError`, with file and line, at the first row that cannot be used: too few or too many columns, a null, a
     label that is none. With `on_reject` such rows are left out, and it is told of each.
     """
-    if columns is not None and len(columns) not in (2, 3, 5):
-        expected = "the names of 2, 3 or 5: source, target, label, the language of the source and of the target"
+    if columns is not None and not 2 <= len(columns) <= 5:
+        expected = "the names of 2, 3 or 5: source, target, label, the language of the source and of the target; of 4: "
+        expected += "those without the label"
         raise ArgumentError("columns", got=", ".join(columns), expected=expected)
     return reader_for(path).read(Path(path), ReadOptions(columns, keep_others, on_reject))
 

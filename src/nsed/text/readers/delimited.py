@@ -11,7 +11,7 @@ from typing import NamedTuple
 import pyarrow as pa
 
 from nsed.errors import DataError, HeaderWarning
-from nsed.text.pairs import COLUMNS, LABELS, Pairs, parse_label, present
+from nsed.text.pairs import COLUMNS, LABELLED, LABELS, Pairs, parse_label, present
 from nsed.text.readers.lines import open_text
 
 
@@ -108,8 +108,8 @@ def parse_rows(path: Path, rows: Iterable[Row], options: ReadOptions, separator:
     if not header and len(chosen) == 2 and looks_like_header(first.cells, texts):
         names = first.cells[:2]
         _warn_of_header(path, first, "pair", f"--columns {','.join(names)} (in Python, columns={names})")
-    labels = [bool(parse_label(text)) for text in texts[2]] if len(chosen) > 2 else None
-    one, other = texts[3:] or (None, None)
+    labels = [bool(parse_label(text)) for text in texts[2]] if len(chosen) in LABELLED else None
+    one, other = texts[-2:] if len(chosen) > 3 else (None, None)
     return Pairs(texts[0], texts[1], labels, one, other, others)
 
 
@@ -174,7 +174,7 @@ def _columns(layout: Layout, rows: Iterable[Row], options: ReadOptions) -> tuple
 
 def _usable(layout: Layout, rows: Iterable[Row], options: ReadOptions) -> Iterator[Row]:
     """Usable rows: as wide as the first, and with a label that is one; others are rejected, or raise `DataError`."""
-    width, label = len(layout.first.cells), layout.chosen[2:3]
+    width, label = len(layout.first.cells), layout.chosen[2:3] if len(layout.chosen) in LABELLED else []
     for row in rows:
         if len(row.cells) != width:
             options.reject(wrong_width(layout.path, row, f"{width}", layout.separator), row.cells)

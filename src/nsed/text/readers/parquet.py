@@ -9,7 +9,7 @@ import pyarrow.parquet
 
 from nsed.errors import DataError
 from nsed.text.columns import rows_named
-from nsed.text.pairs import COLUMNS, LABELS, Pairs, parse_label, present
+from nsed.text.pairs import COLUMNS, LABELLED, LABELS, Pairs, parse_label, present
 from nsed.text.readers.delimited import ReadOptions, Sources, distinct_names, named_twice
 from nsed.text.texts import Texts
 
@@ -53,8 +53,10 @@ def _pairs(path: Path, read_table: ReadTable, options: ReadOptions) -> Pairs:
     table = _table(path, read_table)
     wanted = list(options.columns or present(table.column_names))
     table = _usable(path, table, wanted, options)
-    source, target, *languages = (Texts.of_arrow(table.column(name)) for name in wanted[:2] + wanted[3:])
-    labels = [bool(parse_label(value)) for _, value in _rows(table.column(wanted[2]))] if len(wanted) > 2 else None
+    label = wanted[2] if len(wanted) in LABELLED else None
+    texts = (name for place, name in enumerate(wanted) if place != 2 or label is None)
+    source, target, *languages = (Texts.of_arrow(table.column(name)) for name in texts)
+    labels = None if label is None else [bool(parse_label(value)) for _, value in _rows(table.column(label))]
     one, other = languages or (None, None)
     return Pairs(source, target, labels, one, other, _others(table, wanted) if options.keep_others else None)
 
@@ -92,15 +94,17 @@ def _usable(path: Path, table: pa.Table, wanted: list[str], options: ReadOptions
             raise named_twice(path, name, table.column_names)
     if not len(table):
         raise DataError(path, f"there are columns but no row below them: {', '.join(table.column_names)}")
-    for name in wanted[:2] + wanted[3:]:
+    labelled = len(wanted) in LABELLED
+    for name in wanted[:2] + wanted[3 if labelled else 2 :]:
         _check_text(path, table.column(name), name)  # before anything as long as the table, which may be all nulls
     good = np.ones(len(table), dtype=bool)
     for place, name in enumerate(wanted):
-        bad = _without_label(table.column(name)) if place == 2 else _without_string(table.column(name))
+        is_label = labelled and place == 2
+        bad = _without_label(table.column(name)) if is_label else _without_string(table.column(name))
         if bad.any() and options.on_reject is None:
-            raise _unusable(path, table.column(name), name, np.flatnonzero(bad), is_label=place == 2)
+            raise _unusable(path, table.column(name), name, np.flatnonzero(bad), is_label=is_label)
         for row in np.flatnonzero(bad & good).tolist():
-            error = _unusable(path, table.column(name), name, np.array([row]), is_label=place == 2)
+            error = _unusable(path, table.column(name), name, np.array([row]), is_label=is_label)
             options.reject(error, [str(value) for value in table.slice(row, 1).to_pylist()[0].values()])
         good &= ~bad
     if not good.any():
