@@ -35,7 +35,7 @@ class Row(NamedTuple):
 
 ON_CPU = (
     Row(100, 128, 16, 300, rate=5e-3, dropout=0.5, features=0.1, hidden=0, average=0, minutes=0),
-    Row(800, 128, 32, 1200, rate=1e-3, dropout=0.3, features=0.3, hidden=0, average=0, minutes=0),
+    Row(800, 128, 32, 1200, rate=3e-3, dropout=0.3, features=0.3, hidden=0, average=0, minutes=0),
     Row(2_500, 128, 64, 1200, rate=1e-3, dropout=0.3, features=0.1, hidden=0, average=0, minutes=2.7),
     Row(8_000, 128, 64, 3000, rate=1e-3, dropout=0.25, features=0.1, hidden=0, average=0.99, minutes=10),
     Row(30_000, 192, 128, 5000, rate=1e-3, dropout=0.2, features=0.2, hidden=0.05, average=0.995, minutes=40),
@@ -43,7 +43,7 @@ ON_CPU = (
 )
 ON_GPU = (
     Row(100, 128, 16, 300, rate=5e-3, dropout=0.5, features=0.1, hidden=0, average=0, minutes=0),
-    Row(800, 256, 32, 1200, rate=1e-3, dropout=0.3, features=0.3, hidden=0, average=0, minutes=0),
+    Row(800, 256, 32, 1200, rate=2e-3, dropout=0.3, features=0.3, hidden=0, average=0, minutes=0),
     Row(2_500, 256, 64, 1200, rate=1e-3, dropout=0.3, features=0.3, hidden=0.05, average=0, minutes=2.7),
     Row(12_000, 256, 256, 3000, rate=1e-3, dropout=0.3, features=0.3, hidden=0.1, average=0.995, minutes=10),
     Row(100_000, 256, 512, 16_000, rate=1e-3, dropout=0.1, features=0.2, hidden=0.05, average=0.9995, minutes=60),
@@ -86,7 +86,7 @@ def recipe_for(
     filled with more steps than the table has.
 
     >>> recipe_for(800, (8, 7), validated=40, gpu=False, named={"encoder.dim"}).reason
-    '800 pairs of 8.0 and 7.0 symbols on a CPU: 1,200 steps, 32 pairs at a time, learning rate 0.001, dropout 0.3'
+    '800 pairs of 8.0 and 7.0 symbols on a CPU: 1,200 steps, 32 pairs at a time, learning rate 0.003, dropout 0.3'
     """
     row = _between(ON_GPU if gpu else ON_CPU, pairs)
     row = row._replace(steps=steps or row.steps)
