@@ -201,7 +201,7 @@ def test_a_transducer_without_settings_says_what_follows_from_its_pairs(tmp_path
     trained = CliRunner().invoke(app, ["train", str(pairs), str(tmp_path / "m"), "--model", "transducer", *small])
     said = " ".join(trained.stderr.split())
     assert "sources as graphemes (every character is one code point)" in said
-    assert "on a CPU: 32 pairs at a time, dropout 0." in said
+    assert "on a CPU: 32 pairs at a time, learning rate 0.0" in said
     kept = nsed.load(tmp_path / "m").config
     assert (kept.encoder.dim, kept.train.steps, kept.train.batch_pairs) == (8, 2, 32)
     assert kept.train.recipe in " ".join((tmp_path / "m" / "settings.yaml").read_text().split())

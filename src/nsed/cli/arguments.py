@@ -54,10 +54,14 @@ SymbolKind = Literal["graphemes", "codepoints", "tokens", "letters"]
 
 
 def load_model(path: Path) -> Model:
-    """Load the model in a folder, of whatever kind."""
+    """Load the model in a folder, of whatever kind; of an unfinished training, that is said."""
+    from nsed.cli.console import warn
     from nsed.models.persistence import load
 
-    return load(path)
+    model = load(path)
+    if getattr(model, "record", {}).get("unfinished"):
+        warn(f"{path}: the training here is not finished: go on with nsed train --resume")
+    return model
 
 
 def pairs_from(

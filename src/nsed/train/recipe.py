@@ -19,6 +19,8 @@ class Row(NamedTuple):
     """Encoder dimension."""
     batch_pairs: int
     steps: int
+    rate: float
+    """Learning rate, at its highest: few steps need a higher one."""
     dropout: float
     """Dropout rate of encoders."""
     features: float
@@ -32,19 +34,19 @@ class Row(NamedTuple):
 
 
 ON_CPU = (
-    Row(100, dim=128, batch_pairs=16, steps=300, dropout=0.5, features=0.1, hidden=0, average=0, minutes=0),
-    Row(800, dim=128, batch_pairs=32, steps=1200, dropout=0.3, features=0.3, hidden=0, average=0, minutes=0),
-    Row(2_500, 128, 64, 1200, dropout=0.3, features=0.2, hidden=0, average=0, minutes=2.7),
-    Row(8_000, 128, 64, 3000, dropout=0.25, features=0.2, hidden=0, average=0.99, minutes=10),
-    Row(30_000, 192, 128, 5000, dropout=0.2, features=0.2, hidden=0.05, average=0.995, minutes=40),
-    Row(100_000, 256, 256, 8000, dropout=0.1, features=0.2, hidden=0.05, average=0.999, minutes=120),
+    Row(100, 128, 16, 300, rate=5e-3, dropout=0.5, features=0.1, hidden=0, average=0, minutes=0),
+    Row(800, 128, 32, 1200, rate=3e-3, dropout=0.3, features=0.3, hidden=0, average=0, minutes=0),
+    Row(2_500, 128, 64, 1200, rate=1e-3, dropout=0.3, features=0.1, hidden=0, average=0, minutes=2.7),
+    Row(8_000, 128, 64, 3000, rate=1e-3, dropout=0.25, features=0.1, hidden=0, average=0.99, minutes=10),
+    Row(30_000, 192, 128, 5000, rate=1e-3, dropout=0.2, features=0.2, hidden=0.05, average=0.995, minutes=40),
+    Row(100_000, 256, 256, 8000, rate=1e-3, dropout=0.1, features=0.2, hidden=0.05, average=0.999, minutes=120),
 )
 ON_GPU = (
-    Row(100, dim=128, batch_pairs=16, steps=300, dropout=0.5, features=0.1, hidden=0, average=0, minutes=0),
-    Row(800, dim=256, batch_pairs=32, steps=1200, dropout=0.3, features=0.3, hidden=0, average=0, minutes=0),
-    Row(2_500, 256, 64, 1200, dropout=0.3, features=0.3, hidden=0.05, average=0, minutes=2.7),
-    Row(12_000, 256, 256, 3000, dropout=0.3, features=0.3, hidden=0.1, average=0.995, minutes=10),
-    Row(100_000, 256, 512, 16_000, dropout=0.1, features=0.2, hidden=0.05, average=0.9995, minutes=60),
+    Row(100, 128, 16, 300, rate=5e-3, dropout=0.5, features=0.1, hidden=0, average=0, minutes=0),
+    Row(800, 256, 32, 1200, rate=2e-3, dropout=0.3, features=0.3, hidden=0, average=0, minutes=0),
+    Row(2_500, 256, 64, 1200, rate=1e-3, dropout=0.3, features=0.3, hidden=0.05, average=0, minutes=2.7),
+    Row(12_000, 256, 256, 3000, rate=1e-3, dropout=0.3, features=0.3, hidden=0.1, average=0.995, minutes=10),
+    Row(100_000, 256, 512, 16_000, rate=1e-3, dropout=0.1, features=0.2, hidden=0.05, average=0.9995, minutes=60),
 )
 """Above 8,000 pairs, and on a GPU, nothing was tried for this: `configs/g2p-cmudict` and `configs/translit-ar2en` are
 where these rows come from."""
@@ -84,7 +86,7 @@ def recipe_for(
     filled with more steps than the table has.
 
     >>> recipe_for(800, (8, 7), validated=40, gpu=False, named={"encoder.dim"}).reason
-    '800 pairs of 8.0 and 7.0 symbols on a CPU: 1,200 steps, 32 pairs at a time, dropout 0.3, the last weights kept'
+    '800 pairs of 8.0 and 7.0 symbols on a CPU: 1,200 steps, 32 pairs at a time, learning rate 0.003, dropout 0.3'
     """
     row = _between(ON_GPU if gpu else ON_CPU, pairs)
     row = row._replace(steps=steps or row.steps)
@@ -111,7 +113,7 @@ def _sizes(row: Row, lengths: tuple[float, float]) -> dict[str, Any]:
         "train.steps": row.steps,
         "train.batch_pairs": max(4, row.batch_pairs // shorter),
         "train.minutes": row.minutes,
-        "train.learning_rate": 1e-3,
+        "train.learning_rate": row.rate,
         "train.warmup": min(400, max(1, row.steps // 10)),
         "train.average": row.average,
     }
@@ -136,8 +138,8 @@ def _between(rows: tuple[Row, ...], pairs: int) -> Row:
     share = math.log(pairs / low.pairs) / math.log(high.pairs / low.pairs)
     nearer = high if share > 0.5 else low
     between = {
-        name: round(getattr(low, name) + share * (getattr(high, name) - getattr(low, name)), 2)
-        for name in ("dropout", "features", "hidden")
+        name: round(getattr(low, name) + share * (getattr(high, name) - getattr(low, name)), 4)
+        for name in ("rate", "dropout", "features", "hidden")
     }
     return nearer._replace(steps=round(low.steps + share * (high.steps - low.steps)), **between)
 
@@ -148,8 +150,8 @@ def _said(settings: dict[str, Any]) -> str:
         "encoder.dim": "{} dimensions",
         "train.steps": "{:,} steps",
         "train.batch_pairs": "{} pairs at a time",
-        "encoder.dropout": "dropout {}",
+        "train.learning_rate": "learning rate {:g}",
+        "encoder.dropout": "dropout {:.2g}",
         "train.minutes": "at most {} minutes",
-        "train.keep": "the {} weights kept",
     }
     return ", ".join(word.format(settings[name]) for name, word in words.items() if settings.get(name))
