@@ -105,7 +105,7 @@ def test_what_is_wrong_is_said(arguments, kind, message, tmp_path, monkeypatch):
 
 
 def test_cognates_of_a_named_list(tmp_path, monkeypatch):
-    rows = [f"{language}\t{concept}\tx {concept} {language}\t{concept}" for concept in range(10) for language in "XYZ"]
+    rows = [f"{one}\t{concept}\tx {concept} {one}\t{concept + 1}" for concept in range(10) for one in "XYZ"]
     path = tmp_path / "mine" / "toy" / "words.tsv"
     path.write_text("\n".join(["DOCULECT\tCONCEPT\tTOKENS\tCOGID", *rows]))
     file = DataFile("toy/words.tsv", "", hashlib.sha256(path.read_bytes()).hexdigest(), 0)

@@ -192,7 +192,7 @@ def test_models_of_which_there_is_no_mixture_are_named():
         Mixture([one, Mixture([one])])
     with pytest.raises(ArgumentError, match="normalisation incoming at place 1, expected outgoing: only exact"):
         Mixture([one, untrained(normalisation="incoming")])
-    with pytest.raises(ArgumentError, match="members: got target_symbols tokens at place 1, expected graphemes, as"):
+    with pytest.raises(ArgumentError, match="members: got target_symbols tokens at place 1, expected auto, as"):
         Mixture([one, untrained(target_symbols="tokens")])
     for wrong, message in (
         ({"models": 0}, "models: got 0"),
