@@ -18,6 +18,12 @@ LENGTHS = ("n + m", "|n - m|", "log(n + m)")
 """Length features of a pair, in the bias."""
 LANGUAGE_SIZE = 8
 """Size of the vectors of languages."""
+KINSHIP = ("other", "kin", "identical")
+"""Classes of substitutions, by how the two symbols are akin."""
+
+
+FREE = 1.0
+"""Spread of what all pairs have in common."""
 
 
 class Odds(NamedTuple):
@@ -82,6 +88,7 @@ class OddsNetwork(nn.Module):
     start_insert: Tensor
     start_substitute: Tensor
     start_bias: Tensor
+    kinship: Tensor
 
     def __init__(
         self, *, sources: int, targets: int, symmetric: bool, place: bool, length: bool, languages: int
@@ -91,6 +98,9 @@ class OddsNetwork(nn.Module):
         for name, size in Odds((sources,), (targets,), (sources, targets), ())._asdict().items():  # type: ignore[arg-type]  # sizes
             self.register_buffer(f"start_{name}", torch.zeros(size))
             self.register_parameter(name, nn.Parameter(torch.zeros(size)))
+        self.register_buffer("kinship", torch.zeros(sources, targets))
+        self.gaps = nn.Parameter(torch.zeros(1 if symmetric else 2))
+        self.kin = nn.Parameter(torch.zeros(len(KINSHIP)))
         self.scale = nn.Parameter(torch.zeros(()))
         self.place = PlaceFactors(1 if symmetric else 2) if place else None
         self.length = nn.Parameter(torch.zeros(len(LENGTHS))) if length else None
@@ -99,8 +109,9 @@ class OddsNetwork(nn.Module):
             nn.init.normal_(self.languages.weight, std=0.1)  # of zeros, an inner product has no gradient
             nn.init.zeros_(self.languages.weight[UNKNOWN])
 
-    def begin(self, odds: Odds) -> None:
-        """Set the log-odds to start from."""
+    def begin(self, odds: Odds, kinship: Float[Tensor, "sources targets"]) -> None:
+        """Set the log-odds to start from, and the classes of substitutions, see `KINSHIP`."""
+        self.kinship.copy_(kinship)
         for name, part in odds._asdict().items():
             getattr(self, f"start_{name}").copy_(part)
 
@@ -109,6 +120,9 @@ class OddsNetwork(nn.Module):
         dtype = torch.float32 if self.training else torch.float64
         own = {name: getattr(self, name).to(dtype) for name in Odds._fields}
         odds = Odds(**{name: part + getattr(self, f"start_{name}").to(dtype) for name, part in own.items()})
+        gaps, kin = self.gaps.to(dtype), self.kin.to(dtype)
+        shared = _chosen(kin, self.kinship.long())
+        odds = Odds(odds.delete + gaps[0], odds.insert + gaps[-1], odds.substitute + shared, odds.bias)
         if not self.symmetric:
             return odds
         gap, substitute = (odds.delete + odds.insert) / 2, (odds.substitute + odds.substitute.T) / 2
@@ -120,6 +134,18 @@ class OddsNetwork(nn.Module):
         lattice = EditLattice(*self._arcs(odds, batch), *batch.lengths, validate=False)
         bias = odds.bias + self._of_lengths(batch, odds.bias) + self._of_languages(batch, odds.bias)
         return lattice, bias
+
+    def prior(self, spread: float) -> Float[Tensor, ""]:
+        """Gaussian prior, its negative logarithm: each single operation's log-odds deviate by about `spread`.
+
+        What all pairs have in common, factors, biases, gaps and kinship, is much freer.
+        """
+        single = sum((getattr(self, name) ** 2).sum() for name in ("delete", "insert", "substitute"))
+        others = [self.scale, self.bias, self.gaps, self.kin, self.length, self.languages and self.languages.weight]
+        others += [] if self.place is None else [self.place.factor * 3, self.place.gap, self.place.substitute]
+        common = sum((part**2).sum() for part in others if part is not None)
+        total: Tensor = single / (2 * spread**2) + common / (2 * FREE**2)
+        return total
 
     def _arcs(self, odds: Odds, batch: PairBatch) -> Arcs:
         numbers = batch.source[:, :, None] * odds.substitute.shape[1] + batch.target[:, None, :]
