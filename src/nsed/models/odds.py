@@ -1,18 +1,15 @@
 """Matcher in `odds` form: log-odds of edit operations, begun by EM and trained on by cross-entropy."""
 
 import math
-import unicodedata
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
-from functools import lru_cache, partial
+from functools import partial
 from itertools import chain
 from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 import torch
-from jaxtyping import Float
-from torch import Tensor
 from torch.nn import functional
 
 from nsed.capabilities import Capability
@@ -31,10 +28,11 @@ from nsed.models.lattice_model import LATTICE_VERBS, LatticeModel
 from nsed.models.pair_model import LabelledConfig, LabelledTask, PairModel
 from nsed.models.settings import resolve_settings
 from nsed.networks.expectation_maximization import iterate
-from nsed.networks.odds import KINSHIP, Odds, OddsNetwork, odds_of
+from nsed.networks.kinship import Kinship, kinship_of, prior_table, pseudo_counts, shares_of
+from nsed.networks.odds import Odds, OddsNetwork, odds_of
 from nsed.networks.operation_table import OperationTable
 from nsed.progress import OnBatch, ignore
-from nsed.text import AlphabetConfig, EncodedStrings, PairBatch, Pairs, Tokenizers, Vocabulary
+from nsed.text import AlphabetConfig, PairBatch, Pairs, Tokenizers, Vocabulary
 from nsed.text.batch import EncodedPairs
 from nsed.text.columns import Column
 from nsed.text.edit_script import EditKind
@@ -42,19 +40,22 @@ from nsed.text.pairs import PairsLike
 from nsed.text.tokenizer import SPECIALS
 from nsed.train.config import TrainConfig
 from nsed.train.trainer import Trainer
-from nsed.types import UNKNOWN, PerPair
+from nsed.types import PerPair
 
 CALIBRATED_FROM, FOLDS = 100, 5
 """Validation pairs of each label from which on threshold and calibration are tuned on these; of fewer pairs, all are
 scored by models that have not seen them, in so many folds."""
 ONE_ALPHABET = 0.8
 """Share of a side's symbols that the other side has too, from which on both are written in one alphabet."""
-IDENTICAL = KINSHIP.index("identical")
-PRIOR_SHARES, PRIOR_GAPS = (0.1, 0.15, 0.5), 0.25
-"""Prior shares of operations: of substitutions by `KINSHIP`, and of gaps."""
+MOST_EXTENDED = 2**24
+"""Substitutions at most for which a table is made that new symbols are in too."""
+BATCH_CELLS, LEAST_PAIRS, SAMPLED = 2**17, 32, 1000
+"""Batch size in lattice cells, at most and about, as so many pairs have them; the least in pairs."""
 SLICE_CELLS = 2**16
 """Cells of lattices that are computed at once."""
-TOLERANCE = 1e-5
+ROUNDS = 2
+"""Rounds of EM: the shares of kinds of operations that the first one finds are what the second expects."""
+TOLERANCE = 1e-4
 """Share of the log-likelihood that an iteration of EM must improve, to go on."""
 SCORE: Form = "score"
 """Form of calibrations: scores are log-odds already."""
@@ -91,14 +92,13 @@ class OddsConfig(LabelledConfig):
     side are symbols of the other side too."""
     languages: Literal[False, True, "auto"] = "auto"  # type: ignore[assignment]
     """Language vectors, whose inner product is added to the log-odds; auto: where the pairs have languages."""
-    prior: float = bounded(100.0, low=0, most=1e9)
-    """Prior of EM: so many operations, mostly of symbols with themselves or their kin, are counted in advance."""
-    spread: float = bounded(0.5, low=1e-6, most=1e6)
+    prior: float = bounded(10.0, low=0, most=1e9)
+    """Prior of EM: so many operations on each symbol, mostly with itself or its kin, are counted in advance; more where
+    the same strings come in many pairs, which say less than as many strings would."""
+    spread: float = bounded(0.3, low=1e-6, most=1e6)
     """Spread of the log-odds of single operations about what EM says, before training (Gaussian prior)."""
-    identity: float = bounded(2.0, low=0, most=100)
-    """Identity prior: log-odds at least of a symbol with itself, before training; 0 for what EM says."""
-    iterations: int = bounded(30, low=1, most=10**6)
-    """EM iterations at most, before training."""
+    iterations: int = bounded(15, low=1, most=10**6)
+    """EM iterations at most, in either of two rounds before training."""
     smoothing: float = bounded(1e-3, low=1e-9, high=1)
     """Smoothing of EM: share of the probability spread evenly over all operations."""
     train: OddsTrainConfig = OddsTrainConfig()
@@ -115,7 +115,10 @@ class OddsOperation(NamedTuple):
 
 
 class OddsTask(LabelledTask):
-    """Odds task: binary cross-entropy of the log-odds, validated by average precision."""
+    """Odds task: binary cross-entropy of the log-odds with a Gaussian prior, validated by average precision.
+
+    Pairs that share a word say much the same: the prior weighs as one of as many pairs as there are different words.
+    """
 
     metric, in_slices = "average_precision", False
     network: OddsNetwork
@@ -124,14 +127,15 @@ class OddsTask(LabelledTask):
     def __init__(self, *given: Any, begun: Callable[[EncodedPairs], OddsNetwork]) -> None:
         super().__init__(*given)
         self.begun, self.most_cells = begun, SLICE_CELLS
-        self.judged = self.validation if has_enough(self.validation) else joined(self.training, self.validation)
+        self.independent = independent(self.training)
+        self.judged = self.validation if has_enough(self.validation) else self.training.joined(self.validation)
 
     def pair_losses(self, batch: PairBatch) -> PerPair:
         """See `PairTask.pair_losses`."""
         lattice, bias = self.network(batch)
         log_odds = self.network.scale.exp() * lattice.log_prob + bias
         loss = functional.binary_cross_entropy_with_logits(log_odds, batch.labels.to(log_odds), reduction="none")
-        return loss + self.network.prior(self.config.spread) / len(self.training)
+        return loss + self.network.prior(self.config.spread) / self.independent
 
     def validation_scores(self) -> np.ndarray:
         """See `LabelledTask.validation_scores`."""
@@ -158,22 +162,30 @@ class PairOdds(NamedTuple):
 
 
 def odds_lattices(
-    network: OddsNetwork, pairs: EncodedPairs, device: torch.device
+    network: OddsNetwork, pairs: EncodedPairs, device: torch.device, odds: Odds | None = None
 ) -> Iterator[tuple[PairBatch, EditLattice, PerPair]]:
     """Lattices of all pairs, in batches, with the bias of each pair."""
+    if odds is None:
+        with torch.no_grad():
+            odds = network.odds()
     for batch in pairs.batches():
         here = batch.to(device)
         with torch.no_grad():
-            lattice, bias = network(here)
+            lattice, bias = network(here, odds)
         yield here, lattice, bias
 
 
 def pair_odds(
-    network: OddsNetwork, pairs: EncodedPairs, device: torch.device, *, on_batch: OnBatch = ignore
+    network: OddsNetwork,
+    pairs: EncodedPairs,
+    device: torch.device,
+    odds: Odds | None = None,
+    *,
+    on_batch: OnBatch = ignore,
 ) -> PairOdds:
     """Log-odds of each pair, in order."""
     log_probs, biases = np.empty(len(pairs)), np.empty(len(pairs))
-    for batch, lattice, bias in odds_lattices(network, pairs, device):
+    for batch, lattice, bias in odds_lattices(network, pairs, device, odds):
         rows = batch.rows.cpu().numpy()
         log_probs[rows], biases[rows] = lattice.log_prob.cpu().numpy(), bias.cpu().numpy()
         on_batch(len(rows))
@@ -232,7 +244,7 @@ class OddsMatcher(PairModel, LatticeModel):
 
     def lattices(self, pairs: Pairs) -> Iterator[tuple[PairBatch, EditLattice]]:
         """See `LatticeModel.lattices`."""
-        for batch, lattice, _ in odds_lattices(self.network, self.encoded(pairs), self.device):
+        for batch, lattice, _ in odds_lattices(self.network, *self._read(pairs)):
             yield batch, lattice
 
     def summarize_all(self, pairs: PairsLike, *, on_batch: OnBatch = ignore) -> list[ExplanationSummary]:
@@ -263,7 +275,19 @@ class OddsMatcher(PairModel, LatticeModel):
         ]
 
     def _odds(self, pairs: Pairs, *, on_batch: OnBatch = ignore) -> PairOdds:
-        return pair_odds(self.network, self.encoded(pairs), self.device, on_batch=on_batch)
+        return pair_odds(self.network, *self._read(pairs), on_batch=on_batch)
+
+    def _read(self, pairs: Pairs) -> tuple[EncodedPairs, torch.device, Odds | None]:
+        """Encoded pairs, where to compute, and the log-odds of operations if some symbols are new: by their kinship."""
+        encoded = self.encoded(pairs)
+        if not (encoded.source.has_unknown or encoded.target.has_unknown):
+            return encoded, self.device, None
+        tokenizers = self.tokenizers.extended(pairs, shared=bool(self.config.shared_alphabet))
+        if math.prod(len(vocabulary) for vocabulary in tokenizers.vocabularies.values()) > MOST_EXTENDED:
+            return encoded, self.device, None
+        again = EncodedPairs(*tokenizers.encode(pairs), languages=encoded.languages)
+        with torch.no_grad():
+            return again, self.device, self.network.extended_odds(kinship_of(tokenizers).to(self.device))
 
     @classmethod
     def _split(cls, pairs: Pairs, validation: PairsLike | None, *, seed: int) -> tuple[Pairs, Pairs]:
@@ -274,8 +298,11 @@ class OddsMatcher(PairModel, LatticeModel):
         return super()._split(pairs, validation, seed=seed)
 
     @classmethod
+    def _decided(cls, config: Any, pairs: Pairs) -> OddsConfig:
+        return decided(config, pairs)
+
+    @classmethod
     def _untrained(cls, pairs: Pairs, config: Any) -> "OddsMatcher":
-        config = decided(config, pairs)
         tokenizers, languages = cls._alphabets(pairs, config)
         with quiet_about_symbols():  # rare ones, which the training itself tells of
             encoded = cls(cls._network(config, tokenizers, languages), tokenizers, config, languages=languages).encoded(
@@ -322,15 +349,27 @@ def decided(config: OddsConfig, pairs: Pairs) -> OddsConfig:
         shared = have_one_alphabet(pairs, config)
     if languages == "auto":
         languages = pairs.source_languages is not None and pairs.target_languages is not None
-    return replace(config, shared_alphabet=shared, languages=languages)
+    train = replace(config.train, batch_pairs=min(config.train.batch_pairs, _batch_pairs(pairs, config)))
+    return replace(config, shared_alphabet=shared, languages=languages, train=train)
+
+
+def _batch_pairs(pairs: Pairs, config: AlphabetConfig) -> int:
+    """Pairs in a batch of about `BATCH_CELLS` cells."""
+    source, target = (
+        np.array([len(split(text)) for text in texts[:SAMPLED]]) for split, texts in _columns(pairs, config)
+    )
+    return max(LEAST_PAIRS, int(BATCH_CELLS / max(1.0, float(((source + 1) * (target + 1)).mean()))))
+
+
+def _columns(pairs: Pairs, config: AlphabetConfig) -> list[tuple[Callable[[str], tuple[str, ...]], Sequence[str]]]:
+    tokenizers = Tokenizers.of(config, dict.fromkeys(("source", "target"), Vocabulary(())))
+    return [(tokenizers.source.split, pairs.sources), (tokenizers.target.split, pairs.targets)]
 
 
 def have_one_alphabet(pairs: Pairs, config: AlphabetConfig) -> bool:
-    """Whether most symbols of either side, as often as they occur, are symbols of the other side too."""
-    tokenizers = Tokenizers.learned(config, pairs)
+    """Whether most symbols of either side, as often as its strings have them, are symbols of the other side too."""
     counts = [
-        Counter(chain.from_iterable(map(side.split, texts)))
-        for side, texts in ((tokenizers.source, pairs.sources), (tokenizers.target, pairs.targets))
+        Counter(chain.from_iterable(map(split, dict.fromkeys(texts)))) for split, texts in _columns(pairs, config)
     ]
     both = counts[0].keys() & counts[1].keys()
     return all(sum(side[symbol] for symbol in both) >= ONE_ALPHABET * side.total() for side in counts)
@@ -343,7 +382,7 @@ def tuned_criterion(task: OddsTask) -> Criterion:
     """
     if has_enough(task.validation):
         return Criterion.tuned(task.validation_scores(), task.validation.labels, form=SCORE)
-    pairs = joined(task.training, task.validation)
+    pairs = task.training.joined(task.validation)
     return Criterion.tuned(cross_validated_scores(task, pairs), pairs.labels, form=SCORE)
 
 
@@ -351,7 +390,7 @@ def cross_validated_scores(task: OddsTask, pairs: EncodedPairs) -> np.ndarray:
     """Scores of all pairs, each by a model that was trained without its fold; the folds share no source."""
     scores, folds = np.empty(len(pairs)), folds_of(pairs, seed=task.config.train.seed)
     for fold in range(FOLDS):
-        seen, apart = (chosen(pairs, np.flatnonzero((folds == fold) == side)) for side in (False, True))
+        seen, apart = (pairs.chosen(np.flatnonzero((folds == fold) == side)) for side in (False, True))
         if not len(apart):
             continue
         network = task.begun(seen).to(task.device)
@@ -369,21 +408,9 @@ def folds_of(pairs: EncodedPairs, *, seed: int) -> np.ndarray:
     return folds
 
 
-def chosen(pairs: EncodedPairs, rows: np.ndarray) -> EncodedPairs:
-    """Some of the pairs."""
-    source, target = (EncodedStrings(side[row] for row in rows) for side in (pairs.source, pairs.target))
-    return EncodedPairs(source, target, labels=pairs.labels[rows], languages=pairs.languages[rows])
-
-
-def joined(one: EncodedPairs, other: EncodedPairs) -> EncodedPairs:
-    """Pairs of both."""
-    source, target = (
-        EncodedStrings(side[row] for side in sides for row in range(len(side)))
-        for sides in ((one.source, other.source), (one.target, other.target))
-    )
-    known = (np.concatenate([getattr(one, name), getattr(other, name)]) for name in ("labels", "languages"))
-    labels, languages = known
-    return EncodedPairs(source, target, labels=labels, languages=languages)
+def independent(pairs: EncodedPairs) -> float:
+    """Number of pairs that would say as much if no two of them shared a string: that of their different strings."""
+    return max(1.0, min(len(pairs), (pairs.source.different + pairs.target.different) / 2))
 
 
 def has_enough(pairs: EncodedPairs) -> bool:
@@ -391,97 +418,31 @@ def has_enough(pairs: EncodedPairs) -> bool:
     return bool(min(pairs.labels.sum(), (~pairs.labels).sum()) >= CALIBRATED_FROM)
 
 
-def odds_by_em(
-    pairs: EncodedPairs, tokenizers: Tokenizers, kinship: Float[Tensor, "sources targets"], config: OddsConfig
-) -> Odds:
-    """Log-odds by EM over positive pairs, with pseudo-counts of what is akin, and the prior of identity."""
+def odds_by_em(pairs: EncodedPairs, tokenizers: Tokenizers, kinship: Kinship, config: OddsConfig) -> Odds:
+    """Log-odds by EM over positive pairs, with pseudo-counts of symbols with themselves and with their kin."""
     small = (pairs.source.lengths + 1) * (pairs.target.lengths + 1) <= config.train.max_cells  # `fit` names the others
-    positive = chosen(pairs, np.flatnonzero(pairs.labels & small))
+    positive = pairs.chosen(np.flatnonzero(pairs.labels & small))
     if config.shared_alphabet:
-        positive = joined(
-            positive, EncodedPairs(positive.target, positive.source, languages=positive.languages[:, ::-1])
-        )
-    prior = prior_table(pairs, tokenizers, kinship)
-    table, before = prior, -math.inf
-    if len(positive):
-        batches = positive.batches(max_cells=config.train.max_cells)
-        for step in iterate(
-            prior,
-            batches,
-            pairs=len(positive),
-            first=1,
-            last=config.iterations,
-            backend="auto",
-            on_batch=ignore,
-            prior=prior.times(config.prior),
-        ):
-            table = step.table
-            if step.log_likelihood - before < TOLERANCE * abs(step.log_likelihood):
-                break
-            before = step.log_likelihood
-    odds = odds_of(table.mixed(prior, config.smoothing))
-    odds.substitute[kinship == IDENTICAL] = odds.substitute[kinship == IDENTICAL].clamp(min=config.identity)
-    return odds
+        positive = positive.joined(positive.reversed())
+    prior = table = prior_table(pairs, tokenizers, kinship)
+    strength = config.prior * len(positive) / independent(positive)
+    for _ in range(ROUNDS if len(positive) else 0):
+        table = _table_by_em(table, positive, pseudo_counts(prior, strength), config)
+        prior = prior_table(pairs, tokenizers, kinship, shares_of(table, kinship))
+    return odds_of(table.mixed(prior, config.smoothing))
 
 
-def prior_table(
-    pairs: EncodedPairs, tokenizers: Tokenizers, kinship: Float[Tensor, "sources targets"]
+def _table_by_em(
+    table: OperationTable, positive: EncodedPairs, prior: OperationTable, config: OddsConfig
 ) -> OperationTable:
-    """Table of what is expected before any pair: identical symbols, then those that are akin, as often as they occur."""
-    source, target = (
-        _frequencies(side, len(one.vocabulary))
-        for side, one in ((pairs.source, tokenizers.source), (pairs.target, tokenizers.target))
-    )
-    cells, substitute = source[:, None] * target, torch.zeros_like(kinship, dtype=source.dtype)
-    for number, share in enumerate(PRIOR_SHARES):
-        of_kind = torch.where(kinship == number, cells.sqrt() if number == IDENTICAL else cells, 0.0)
-        if of_kind.sum() > 0:
-            substitute += share * of_kind / of_kind.sum()
-    end = torch.tensor(1 / max(1.0, float(pairs.sizes.mean()) / 2), dtype=source.dtype)
-    return OperationTable(PRIOR_GAPS * source / 2, PRIOR_GAPS * target / 2, substitute, end).normalised()
-
-
-def _frequencies(strings: EncodedStrings, symbols: int) -> Float[Tensor, " symbols"]:
-    counts = np.bincount(strings.flat, minlength=symbols) + 1.0
-    counts[[number for number in range(len(SPECIALS)) if number != UNKNOWN]] = 0
-    return torch.from_numpy(counts / counts.sum())
-
-
-def kinship_of(tokenizers: Tokenizers) -> Float[Tensor, "sources targets"]:
-    """Classes of substitutions, see `KINSHIP`: the symbols are identical, or have the same letter in them."""
-    source, target = (vocabulary.names for vocabulary in tokenizers.vocabularies.values())
-    letters = [
-        [frozenset() if n < len(SPECIALS) else letters_of(s) for n, s in enumerate(side)] for side in (source, target)
-    ]
-    numbers = {symbol: number for number, symbol in enumerate(target) if number >= len(SPECIALS)}
-    found = torch.tensor([[float(bool(one & other)) for other in letters[1]] for one in letters[0]])
-    for s, symbol in enumerate(source):
-        if symbol in numbers and s >= len(SPECIALS):
-            found[s, numbers[symbol]] = IDENTICAL
-    return found.reshape(len(source), len(target))
-
-
-@lru_cache(maxsize=2**16)
-def letters_of(symbol: str) -> frozenset[str]:
-    """Latin letters that the names of a symbol's characters begin with: those of b, B, be and beta are all B.
-
-    >>> [*letters_of("b")], [*letters_of("б")], [*letters_of("é")], [*letters_of("م")]
-    (['B'], ['B'], ['E'], ['M'])
-    """
-    names = (unicodedata.name(character, "") for character in unicodedata.normalize("NFD", symbol))
-    found = (_letter(name.partition(" LETTER ")[2].split(" WITH ")[0].split()) for name in names)
-    return frozenset(letter for letter in found if letter)
-
-
-def _letter(words: list[str]) -> str:
-    """Letter that a letter's name stands for: that of OPEN O is O, of EM (Cyrillic) M, of BEH (Arabic) B."""
-    single = [word for word in words if len(word) == 1]
-    words = single or [
-        word for word in words if word not in ("SHORT", "FINAL", "SMALL", "CAPITAL", "FARSI", "UKRAINIAN")
-    ]
-    if not words:
-        return ""
-    return words[0][-1] if len(words[0]) == 2 and words[0][0] in "EI" else words[0][0]
+    """Operation table by EM, from a table on, with pseudo-counts."""
+    before, batches = -math.inf, positive.batches(max_cells=config.train.max_cells)
+    steps = {"pairs": len(positive), "first": 1, "last": config.iterations}
+    for step in iterate(table, batches, **steps, backend="auto", on_batch=ignore, prior=prior):
+        if step.log_likelihood - before < TOLERANCE * abs(step.log_likelihood):
+            break
+        table, before = step.table, step.log_likelihood
+    return table
 
 
 def _alphabet_settings(config: AlphabetConfig) -> dict[str, Any]:

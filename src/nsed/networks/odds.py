@@ -8,6 +8,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from nsed.lattice import Arcs, EditLattice
+from nsed.networks.kinship import KINSHIP, Kinship
 from nsed.networks.operation_table import OperationTable
 from nsed.text import PairBatch
 from nsed.types import UNKNOWN, Lengths, PerPair
@@ -18,11 +19,9 @@ LENGTHS = ("n + m", "|n - m|", "log(n + m)")
 """Length features of a pair, in the bias."""
 LANGUAGE_SIZE = 8
 """Size of the vectors of languages."""
-KINSHIP = ("other", "kin", "identical")
-"""Classes of substitutions, by how the two symbols are akin."""
 
 
-FREE = 1.0
+FREE = 0.5
 """Spread of what all pairs have in common."""
 
 
@@ -109,7 +108,7 @@ class OddsNetwork(nn.Module):
             nn.init.normal_(self.languages.weight, std=0.1)  # of zeros, an inner product has no gradient
             nn.init.zeros_(self.languages.weight[UNKNOWN])
 
-    def begin(self, odds: Odds, kinship: Float[Tensor, "sources targets"]) -> None:
+    def begin(self, odds: Odds, kinship: Kinship) -> None:
         """Set the log-odds to start from, and the classes of substitutions, see `KINSHIP`."""
         self.kinship.copy_(kinship)
         for name, part in odds._asdict().items():
@@ -128,9 +127,31 @@ class OddsNetwork(nn.Module):
         gap, substitute = (odds.delete + odds.insert) / 2, (odds.substitute + odds.substitute.T) / 2
         return Odds(gap, gap, substitute, odds.bias)
 
-    def forward(self, batch: PairBatch) -> tuple[EditLattice, PerPair]:
-        """Lattices of pairs and the bias of each; its log-odds are `scale.exp() * log_prob + bias`."""
+    def extended_odds(self, kinship: Kinship) -> Odds:
+        """Log-odds for more symbols, by the classes of their substitutions: the new ones are `<unk>` but among kin.
+
+        A new symbol with itself, or with its kin, has the mean of what is known of such symbols.
+        """
         odds = self.odds()
+        known = self.kinship.shape
+        rows, columns = (
+            torch.tensor([*range(old), *[UNKNOWN] * (new - old)], device=kinship.device)
+            for old, new in zip(known, kinship.shape, strict=True)
+        )
+        substitute, new = odds.substitute[rows][:, columns], torch.ones_like(kinship, dtype=torch.bool)
+        new[: known[0], : known[1]] = False
+        for number in range(1, len(KINSHIP)):
+            found = odds.substitute[self.kinship == number]
+            if len(found):
+                substitute = torch.where(new & (kinship == number), found.mean(), substitute)
+        return Odds(odds.delete[rows], odds.insert[columns], substitute, odds.bias)
+
+    def forward(self, batch: PairBatch, odds: Odds | None = None) -> tuple[EditLattice, PerPair]:
+        """Lattices of pairs and the bias of each; its log-odds are `scale.exp() * log_prob + bias`.
+
+        The log-odds of operations are the network's, unless others are given.
+        """
+        odds = self.odds() if odds is None else odds
         lattice = EditLattice(*self._arcs(odds, batch), *batch.lengths, validate=False)
         bias = odds.bias + self._of_lengths(batch, odds.bias) + self._of_languages(batch, odds.bias)
         return lattice, bias

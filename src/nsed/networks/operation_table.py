@@ -112,10 +112,6 @@ class OperationTable:
             *(own + more for own, more in zip(vars(self).values(), vars(other).values(), strict=True))
         )
 
-    def times(self, factor: float) -> "OperationTable":
-        """Counts, so many times as many."""
-        return OperationTable(*(part * factor for part in vars(self).values()))
-
     def mixed(self, other: "OperationTable", share: float) -> "OperationTable":
         """Interpolation (smoothing): `share` of the other table's operations in this one; the end stays as it is."""
         scale = (1 - self.end) / (1 - other.end)
