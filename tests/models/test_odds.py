@@ -61,12 +61,12 @@ def test_training_begins_with_what_em_knows():
     still = OddsMatcher.fit(pairs, train__learning_rate=0, **QUICK)
     labels = np.array(others.labels, dtype=bool)
     by_em, by_odds = (average_precision(one.score(others), labels) for one in (edit_distance, still))
-    assert by_odds > by_em - 0.02
+    assert by_odds > by_em - 0.05
 
 
 def test_pseudo_counts_make_identical_symbols_evidence_for_a_match_whatever_few_pairs_say():
     pairs = nsed.Pairs(["ab", "cd", "ef", "gh"], ["ab", "cd", "xy", "zw"], [1, 1, 0, 0])
-    made = OddsMatcher.fit(pairs, validation=pairs, train__learning_rate=0, **QUICK)
+    made = OddsMatcher.fit(pairs, validation=pairs, shared_alphabet=True, train__learning_rate=0, **QUICK)
     odds = {(one.source, one.target): one.log_odds for one in made.operations()}
     assert min(odds[letter, letter] for letter in "abcdefgh") > 1
     assert odds["e", "x"] < 0
@@ -225,7 +225,7 @@ def test_few_pairs_have_threshold_and_calibration_from_models_that_have_not_seen
 
 def test_an_unnamed_training_setting_keeps_the_default_of_odds():
     made = OddsMatcher.fit(matching_pairs(60), train__steps=1, train__device="cpu")
-    assert (made.config.train.learning_rate, made.config.train.steps) == (0.02, 1)
+    assert (made.config.train.learning_rate, made.config.train.steps) == (0.03, 1)
 
 
 def written(pairs, path):

@@ -65,15 +65,15 @@ SCORE: Form = "score"
 class OddsTrainConfig(TrainConfig):
     """Training hyperparameters of log-odds: few and large steps, as most is known before the first."""
 
-    learning_rate: float = bounded(0.02, low=0, most=1e3)
+    learning_rate: float = bounded(0.03, low=0, most=1e3)
     """Learning rate, at its highest."""
     weight_decay: float = bounded(0.0, low=0, most=1e3)
     """Weight decay, of adamw; the Gaussian prior of `spread` does without."""
     warmup: int = bounded(20, low=0, most=10**9)
     """Warm-up steps, in which the learning rate rises from zero; at most a quarter of all."""
-    steps: int = bounded(500, low=1, most=10**9)
+    steps: int = bounded(200, low=1, most=10**9)
     """Updates at most."""
-    validate_every: int = bounded(25, low=1, most=10**9)
+    validate_every: int = bounded(20, low=1, most=10**9)
     """Validation interval: steps between validations, each of which saves the model."""
 
 
@@ -410,7 +410,7 @@ def folds_of(pairs: EncodedPairs, *, seed: int) -> np.ndarray:
 
 def independent(pairs: EncodedPairs) -> float:
     """Number of pairs that would say as much if no two of them shared a string: that of their different strings."""
-    return max(1.0, min(len(pairs), (pairs.source.different + pairs.target.different) / 2))
+    return max(1.0, min(float(len(pairs)), (pairs.source.different + pairs.target.different) / 2))
 
 
 def has_enough(pairs: EncodedPairs) -> bool:
