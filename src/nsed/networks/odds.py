@@ -23,6 +23,8 @@ LANGUAGE_SIZE = 8
 
 FREE = 0.5
 """Spread of what all pairs have in common."""
+PLACE_FACTOR = 3
+"""How much less freely the factors of place deviate than the rest of that."""
 
 
 class Odds(NamedTuple):
@@ -88,6 +90,10 @@ class OddsNetwork(nn.Module):
     start_substitute: Tensor
     start_bias: Tensor
     kinship: Tensor
+    delete: Tensor
+    insert: Tensor
+    substitute: Tensor
+    bias: Tensor
 
     def __init__(
         self, *, sources: int, targets: int, symmetric: bool, place: bool, length: bool, languages: int
@@ -161,12 +167,14 @@ class OddsNetwork(nn.Module):
 
         What all pairs have in common, factors, biases, gaps and kinship, is much freer.
         """
-        single = sum((getattr(self, name) ** 2).sum() for name in ("delete", "insert", "substitute"))
-        others = [self.scale, self.bias, self.gaps, self.kin, self.length, self.languages and self.languages.weight]
-        others += [] if self.place is None else [self.place.factor * 3, self.place.gap, self.place.substitute]
-        common = sum((part**2).sum() for part in others if part is not None)
-        total: Tensor = single / (2 * spread**2) + common / (2 * FREE**2)
-        return total
+        common = [self.scale, self.bias, self.gaps, self.kin]
+        if self.length is not None:
+            common.append(self.length)
+        if self.languages is not None:
+            common.append(self.languages.weight)
+        if self.place is not None:
+            common += [PLACE_FACTOR * self.place.factor, self.place.gap, self.place.substitute]
+        return _squares(self.delete, self.insert, self.substitute) / spread**2 + _squares(*common) / FREE**2
 
     def _arcs(self, odds: Odds, batch: PairBatch) -> Arcs:
         numbers = batch.source[:, :, None] * odds.substitute.shape[1] + batch.target[:, None, :]
@@ -204,6 +212,11 @@ def places_of(symbols: Int[Tensor, "batch length"], lengths: Lengths) -> Int[Ten
     for number, found in ((3, left == 1), (1, place == 1), (4, left == 0), (0, place == 0)):
         classes = classes.masked_fill(found & (left >= 0), number)
     return classes
+
+
+def _squares(*parts: Tensor) -> Float[Tensor, ""]:
+    """Half the sum of all squares."""
+    return torch.stack([part.square().sum() for part in parts]).sum() / 2
 
 
 def _chosen(values: Float[Tensor, " kinds"], numbers: Int[Tensor, "..."]) -> Float[Tensor, "..."]:
