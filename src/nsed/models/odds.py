@@ -327,7 +327,7 @@ class OddsMatcher(PairModel, LatticeModel):
         return OddsNetwork(
             sources=len(tokenizers.source.vocabulary),
             targets=len(tokenizers.target.vocabulary),
-            symmetric=config.shared_alphabet,
+            symmetric=config.shared_alphabet is True,
             place=config.place,
             length=config.length,
             languages=0 if languages is None else len(languages),
