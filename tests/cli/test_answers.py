@@ -143,7 +143,7 @@ def test_match_no_longer_refuses_an_edit_distance_of_labelled_pairs(labels, labe
     if labels == "of --validation":
         pairs, more = tmp_path / "positives.tsv", ["--validation", labelled]
         pairs.write_text("".join(f"{s}\t{t}\n" for s, t in nsed.read_pairs(labelled).positives()))
-    run("train", pairs, tmp_path / "model", "--set", "iterations=3", *more)
+    run("train", pairs, tmp_path / "model", "--model", "edit-distance", "--set", "iterations=3", *more)
     loaded, lines = (
         nsed.load(tmp_path / "model"),
         run("match", tmp_path / "model", labelled, "--no-header").splitlines(),

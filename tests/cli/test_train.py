@@ -16,8 +16,19 @@ from support.commands import run, with_settings
 def test_rules_with_labels_can_be_trained_on(tmp_path):
     run("data", "rules", "--count", 200, "--matching", "-o", tmp_path / "labelled.tsv")
     assert {line.split("\t")[2] for line in (tmp_path / "labelled.tsv").read_text().splitlines()} == {"0", "1"}
-    run("train", tmp_path / "labelled.tsv", tmp_path / "model")
+    run("train", tmp_path / "labelled.tsv", tmp_path / "model", "--model", "edit-distance")
     assert nsed.load(tmp_path / "model").operations()[0].kind == "substitute"
+
+
+def test_without_a_word_labelled_pairs_make_a_matcher_and_others_a_table_and_the_reason_is_said(tmp_path):
+    run("data", "rules", "--count", 60, "--matching", "-o", tmp_path / "labelled.tsv")
+    (tmp_path / "words.tsv").write_text("AB\tab\nCA\tca\n")
+    said = CliRunner().invoke(app, ["train", str(tmp_path / "labelled.tsv"), str(tmp_path / "m")]).stderr
+    assert "labels of both kinds: a matcher in odds form" in said
+    assert nsed.load(tmp_path / "m").kind == "odds"
+    said = CliRunner().invoke(app, ["train", str(tmp_path / "words.tsv"), str(tmp_path / "table")]).stderr
+    assert "no labels of both kinds: a table of edit operations" in said
+    assert nsed.load(tmp_path / "table").kind == "edit-distance"
 
 
 def test_a_dictionary_has_tokens_for_targets(tmp_path):

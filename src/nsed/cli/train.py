@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from nsed.cli.recipes import Lesson, TrainingRequest
     from nsed.config import Config
-    from nsed.text import StringConfig
+    from nsed.text import Pairs, StringConfig
     from nsed.train.run_folder import RunFolder
 
 MEMBERS = "members"
@@ -40,7 +40,7 @@ ModelKind = Annotated[
         help="edit-distance (a table of operations), transducer (with --models a mixture of several), or for "
         "labelled pairs odds (a table of log-odds, in a minute) or matcher (a network). To compare with: "
         "seq2seq, cross-encoder, stance; lookup, majority, levenshtein, jaro-winkler; sca, lexstat, phonetisaurus. "
-        "By default what the settings say, or edit-distance.",
+        "By default what the settings say, or odds for labelled pairs and edit-distance for others, as is then said.",
         show_default=False,
     ),
 ]
@@ -173,6 +173,9 @@ def train(
     before = _settings_of(output, model) if output and resume else None
     start = None if from_ is None else _start(from_)
     values = _values(before, _suggested(pairs, start), config, given)
+    names = split_columns(columns)
+    if pairs and start is None and "model" not in values:
+        values = {**values, "model": _suited(read_pairs(pairs, columns=names))}
     kind = config_of(_kind(values, start))
     _check_minutes(minutes, kind)
     settings = from_mapping(kind, values, where=str(config or "settings"))
@@ -182,7 +185,6 @@ def train(
     if pairs is None or (output is None and not print_config):
         expected = "a file to learn from and a folder for the model"
         raise ArgumentError("PAIRS and OUTPUT", got="one of them" if pairs else "nothing", expected=expected)
-    names = split_columns(columns)
     data, checked = read_pairs(pairs, columns=names), read_pairs(validation, columns=names) if validation else None
     named = None if before or start else named_settings(config, given)
     settings = plan_training(settings, named, data, checked)
@@ -308,6 +310,15 @@ def _kind(values: dict[Any, Any], start: Model | None) -> str:
     if start is not None and kind != start.config.model:
         raise ArgumentError("--model", got=kind, expected=f"{start.config.model}, as the model to start from is one")
     return kind
+
+
+def _suited(data: Pairs) -> str:
+    """Model kind that suits the pairs, which is said, with the reason."""
+    if len(set(data.labels or ())) == 2:
+        err.print("labels of both kinds: a matcher in odds form learns from them (--model odds)", markup=False)
+        return "odds"
+    err.print("no labels of both kinds: a table of edit operations, by EM (--model edit-distance)", markup=False)
+    return "edit-distance"
 
 
 def _suggested(pairs: Path | None, start: Model | None) -> dict[str, Any]:

@@ -209,7 +209,8 @@ class NetworkModel(Model):
         default (see `fine_tuning_config`) learns slowly and until all is right. Without validation pairs, nothing is
         held out then, and what was tuned on such pairs stays.
         """
-        resolved, known = cls._settings(config, settings, start), Pairs.of(pairs, labels)
+        known = Pairs.of(pairs, labels)
+        resolved = cls._decided(cls._settings(config, settings, start), known)
         given = None if validation is None else Pairs.of(validation)
         resolved = cls.plan(resolved, None if start else named_settings(config, settings), known, given)
         for note in filter(None, (resolved.symbols_note, resolved.train.recipe)):
@@ -315,6 +316,11 @@ class NetworkModel(Model):
         resolved = resolve_settings(cls.configs, config, keywords, suggested=suggested)
         assert isinstance(resolved, NetworkConfig)
         return resolved
+
+    @classmethod
+    def _decided(cls, config: Any, pairs: Pairs) -> Any:
+        """Config in which what the pairs decide is decided; as it is, where they decide nothing."""
+        return config
 
     @classmethod
     def _untrained(cls: type[SomeNetworkModel], pairs: Pairs, config: NetworkConfig) -> SomeNetworkModel:

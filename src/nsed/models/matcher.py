@@ -1,9 +1,9 @@
 """The Matcher: learns whether two strings belong together, and says which operations make it think so."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields
 from itertools import repeat
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import torch
@@ -18,6 +18,7 @@ from nsed.lattice import EditLattice
 from nsed.lattice.lattice import Weighting
 from nsed.models.base import checked_scores
 from nsed.models.lattice_model import LATTICE_VERBS, LatticeModel
+from nsed.models.odds import OddsConfig, OddsMatcher
 from nsed.models.pair_model import LabelledConfig, LabelledTask, PairModel, in_order
 from nsed.networks.bulk_scores import bulk_scores, can_score_in_bulk
 from nsed.networks.losses import Reduction, distortion_loss, em_loss, match_loss, non_match_loss, real_cells
@@ -30,6 +31,10 @@ from nsed.text.pairs import PairsLike
 from nsed.text.texts import Texts
 from nsed.train.config import TrainConfig
 from nsed.types import PerPair
+
+FIT_OPTIONS = frozenset({"validation", "folder", "on_step", "on_validation"})
+ODDS_SETTINGS = frozenset(field.name for field in fields(OddsConfig)) - {"model", "train"}
+"""Arguments of `Matcher.fit` that say nothing of a network: with these alone the Matcher is one in odds form."""
 
 
 @dataclass(frozen=True)
@@ -120,13 +125,26 @@ class Matcher(PairModel, LatticeModel):
 
     The score of a pair is log alpha_{n,m}; pairs at or above the threshold, tuned for F1 on validation pairs, match.
 
-    `fit`, `save`, `load`, `device` and `to` are written once for all networks: `NetworkModel`, in `base.py`.
+    `fit` without settings of a network makes an `OddsMatcher` instead, which needs seconds.
+
+    `save`, `load`, `device` and `to` are written once for all networks: `NetworkModel`, in `base.py`.
     """
 
     configs: ClassVar[Mapping[str, type[MatcherConfig]]] = {"matcher": MatcherConfig}
     capabilities = LATTICE_VERBS | {Capability.MATCH, Capability.FINE_TUNE}
     network: MatcherNetwork
     config: MatcherConfig
+
+    @classmethod
+    def fit(cls, pairs: PairsLike, labels: Iterable[object] | None = None, **options: Any) -> Any:
+        """Train a Matcher on labelled pairs: in odds form, an `OddsMatcher`, unless settings are of a network.
+
+        These are a `config`, a model to `start` from, or keywords for the encoder, the losses or the training. See
+        `NetworkModel.fit` for all of them.
+        """
+        if options.keys() - FIT_OPTIONS <= ODDS_SETTINGS:
+            return OddsMatcher.fit(pairs, labels, **options)
+        return super().fit(pairs, labels, **options)
 
     def score(self, pairs: PairsLike, targets: Column | None = None, *, on_batch: OnBatch = ignore) -> np.ndarray:
         """Log alpha_{n,m} of each pair, in the order given: 0 is certain to match."""

@@ -1,7 +1,11 @@
 """Matcher in `odds` form: log-odds of edit operations, begun by EM and trained on by cross-entropy."""
 
-from collections.abc import Iterator, Mapping
+import math
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
+from functools import partial
+from itertools import chain
 from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
@@ -12,7 +16,6 @@ from nsed.capabilities import Capability
 from nsed.config import bounded
 from nsed.errors import ArgumentError, NotExplainableError
 from nsed.evaluate.calibration import Form
-from nsed.evaluate.matching import tuned_threshold
 from nsed.evaluate.ranking import average_precision
 from nsed.explain.decision import Decision
 from nsed.explain.explanation import Explanation, ExplanationSummary
@@ -20,11 +23,13 @@ from nsed.explain.rule_table import RuleTable
 from nsed.lattice import EditLattice
 from nsed.models.base import checked_scores
 from nsed.models.decisions import UNCALIBRATED, Criterion
-from nsed.models.edit_distance import EditDistanceConfig, LearnableEditDistance, quiet_about_symbols
+from nsed.models.edit_distance import LearnableEditDistance, quiet_about_symbols
 from nsed.models.lattice_model import LATTICE_VERBS, LatticeModel
 from nsed.models.pair_model import LabelledConfig, LabelledTask, PairModel
 from nsed.models.settings import resolve_settings
-from nsed.networks.odds import OddsNetwork, odds_of
+from nsed.networks.expectation_maximization import iterate
+from nsed.networks.kinship import Kinship, kinship_of, prior_table, pseudo_counts, shares_of
+from nsed.networks.odds import Odds, OddsNetwork, odds_of
 from nsed.networks.operation_table import OperationTable
 from nsed.progress import OnBatch, ignore
 from nsed.text import AlphabetConfig, PairBatch, Pairs, Tokenizers, Vocabulary
@@ -34,10 +39,24 @@ from nsed.text.edit_script import EditKind
 from nsed.text.pairs import PairsLike
 from nsed.text.tokenizer import SPECIALS
 from nsed.train.config import TrainConfig
+from nsed.train.trainer import Trainer
 from nsed.types import PerPair
 
-CALIBRATED_FROM = 30
-"""Validation pairs of each label from which on threshold and calibration are tuned on these alone."""
+CALIBRATED_FROM, FOLDS = 100, 5
+"""Validation pairs of each label from which on threshold and calibration are tuned on these; of fewer pairs, all are
+scored by models that have not seen them, in so many folds."""
+ONE_ALPHABET = 0.8
+"""Share of a side's symbols that the other side has too, from which on both are written in one alphabet."""
+MOST_EXTENDED = 2**24
+"""Substitutions at most for which a table is made that new symbols are in too."""
+BATCH_CELLS, LEAST_PAIRS, SAMPLED = 2**17, 32, 1000
+"""Batch size in lattice cells, at most and about, as so many pairs have them; the least in pairs."""
+SLICE_CELLS = 2**16
+"""Cells of lattices that are computed at once."""
+ROUNDS = 2
+"""Rounds of EM: the shares of kinds of operations that the first one finds are what the second expects."""
+TOLERANCE = 1e-4
+"""Share of the log-likelihood that an iteration of EM must improve, to go on."""
 SCORE: Form = "score"
 """Form of calibrations: scores are log-odds already."""
 
@@ -46,15 +65,15 @@ SCORE: Form = "score"
 class OddsTrainConfig(TrainConfig):
     """Training hyperparameters of log-odds: few and large steps, as most is known before the first."""
 
-    learning_rate: float = bounded(0.02, low=0, most=1e3)
+    learning_rate: float = bounded(0.03, low=0, most=1e3)
     """Learning rate, at its highest."""
-    weight_decay: float = bounded(0.5, low=0, most=1e3)
-    """Weight decay, of adamw: towards what EM found."""
+    weight_decay: float = bounded(0.0, low=0, most=1e3)
+    """Weight decay, of adamw; the Gaussian prior of `spread` does without."""
     warmup: int = bounded(20, low=0, most=10**9)
     """Warm-up steps, in which the learning rate rises from zero; at most a quarter of all."""
-    steps: int = bounded(500, low=1, most=10**9)
+    steps: int = bounded(200, low=1, most=10**9)
     """Updates at most."""
-    validate_every: int = bounded(25, low=1, most=10**9)
+    validate_every: int = bounded(20, low=1, most=10**9)
     """Validation interval: steps between validations, each of which saves the model."""
 
 
@@ -68,10 +87,18 @@ class OddsConfig(LabelledConfig):
     """Factors of place: operations on initial, second, medial, last but one and last symbols weigh differently."""
     length: bool = True
     """Length features in the bias: n + m, |n - m| and log(n + m)."""
-    identity: float = bounded(2.0, low=0, most=100)
-    """Identity prior: log-odds at least of a symbol with itself, before training; 0 for what EM says."""
-    iterations: int = bounded(30, low=1, most=10**6)
-    """EM iterations at most, before training."""
+    shared_alphabet: Literal[False, True, "auto"] = "auto"  # type: ignore[assignment]
+    """Shared vocabulary and symmetric table, where both sides are written alike; auto: where most symbols of either
+    side are symbols of the other side too."""
+    languages: Literal[False, True, "auto"] = "auto"  # type: ignore[assignment]
+    """Language vectors, whose inner product is added to the log-odds; auto: where the pairs have languages."""
+    prior: float = bounded(10.0, low=0, most=1e9)
+    """Prior of EM: so many operations on each symbol, mostly with itself or its kin, are counted in advance; more where
+    the same strings come in many pairs, which say less than as many strings would."""
+    spread: float = bounded(0.3, low=1e-6, most=1e6)
+    """Spread of the log-odds of single operations about what EM says, before training (Gaussian prior)."""
+    iterations: int = bounded(15, low=1, most=10**6)
+    """EM iterations at most, in either of two rounds before training."""
     smoothing: float = bounded(1e-3, low=1e-9, high=1)
     """Smoothing of EM: share of the probability spread evenly over all operations."""
     train: OddsTrainConfig = OddsTrainConfig()
@@ -88,16 +115,27 @@ class OddsOperation(NamedTuple):
 
 
 class OddsTask(LabelledTask):
-    """Odds task: binary cross-entropy of the log-odds, validated by average precision."""
+    """Odds task: binary cross-entropy of the log-odds with a Gaussian prior, validated by average precision.
 
-    metric = "average_precision"
+    Pairs that share a word say much the same: the prior weighs as one of as many pairs as there are different words.
+    """
+
+    metric, in_slices = "average_precision", False
     network: OddsNetwork
+    config: OddsConfig
+
+    def __init__(self, *given: Any, begun: Callable[[EncodedPairs], OddsNetwork]) -> None:
+        super().__init__(*given)
+        self.begun, self.most_cells = begun, SLICE_CELLS
+        self.independent = independent(self.training)
+        self.judged = self.validation if has_enough(self.validation) else self.training.joined(self.validation)
 
     def pair_losses(self, batch: PairBatch) -> PerPair:
         """See `PairTask.pair_losses`."""
         lattice, bias = self.network(batch)
         log_odds = self.network.scale.exp() * lattice.log_prob + bias
-        return functional.binary_cross_entropy_with_logits(log_odds, batch.labels.to(log_odds), reduction="none")
+        loss = functional.binary_cross_entropy_with_logits(log_odds, batch.labels.to(log_odds), reduction="none")
+        return loss + self.network.prior(self.config.spread) / self.independent
 
     def validation_scores(self) -> np.ndarray:
         """See `LabelledTask.validation_scores`."""
@@ -105,7 +143,8 @@ class OddsTask(LabelledTask):
 
     def validate(self) -> Mapping[str, float]:
         """Average precision: it needs no threshold, and of few pairs says more than F1."""
-        return {self.metric: average_precision(self.validation_scores(), self.validation.labels)}
+        scores = pair_odds(self.network, self.judged, self.device).scores
+        return {self.metric: average_precision(scores, self.judged.labels)}
 
 
 class PairOdds(NamedTuple):
@@ -123,22 +162,30 @@ class PairOdds(NamedTuple):
 
 
 def odds_lattices(
-    network: OddsNetwork, pairs: EncodedPairs, device: torch.device
+    network: OddsNetwork, pairs: EncodedPairs, device: torch.device, odds: Odds | None = None
 ) -> Iterator[tuple[PairBatch, EditLattice, PerPair]]:
     """Lattices of all pairs, in batches, with the bias of each pair."""
+    if odds is None:
+        with torch.no_grad():
+            odds = network.odds()
     for batch in pairs.batches():
         here = batch.to(device)
         with torch.no_grad():
-            lattice, bias = network(here)
+            lattice, bias = network(here, odds)
         yield here, lattice, bias
 
 
 def pair_odds(
-    network: OddsNetwork, pairs: EncodedPairs, device: torch.device, *, on_batch: OnBatch = ignore
+    network: OddsNetwork,
+    pairs: EncodedPairs,
+    device: torch.device,
+    odds: Odds | None = None,
+    *,
+    on_batch: OnBatch = ignore,
 ) -> PairOdds:
     """Log-odds of each pair, in order."""
     log_probs, biases = np.empty(len(pairs)), np.empty(len(pairs))
-    for batch, lattice, bias in odds_lattices(network, pairs, device):
+    for batch, lattice, bias in odds_lattices(network, pairs, device, odds):
         rows = batch.rows.cpu().numpy()
         log_probs[rows], biases[rows] = lattice.log_prob.cpu().numpy(), bias.cpu().numpy()
         on_batch(len(rows))
@@ -168,11 +215,14 @@ class OddsMatcher(PairModel, LatticeModel):
 
     @classmethod
     def of_edit_distance(cls, edit_distance: LearnableEditDistance, **settings: Any) -> "OddsMatcher":
-        """Untrained odds of a learnable edit distance: with `identity=0`, its `relative: true` scores."""
-        own = {**_alphabet_settings(edit_distance.config), "smoothing": edit_distance.config.smoothing}
-        config = resolve_settings(cls.configs, own, settings)
+        """Untrained odds of a learnable edit distance: its `relative: true` scores."""
+        own = _alphabet_settings(edit_distance.config) | {"shared_alphabet": False, "languages": False}
+        config, tokenizers = resolve_settings(cls.configs, own, settings), edit_distance.tokenizers
         assert isinstance(config, OddsConfig)
-        return cls._begun(edit_distance.table, edit_distance.tokenizers, config, None)
+        even = OperationTable.uniform(*tokenizers.vocabularies.values(), unknown=True)
+        network = cls._network(config, tokenizers, None)
+        network.begin(odds_of(edit_distance.table.mixed(even, edit_distance.config.smoothing)), kinship_of(tokenizers))
+        return cls(network, tokenizers, config, criterion=Criterion(0.0, UNCALIBRATED))
 
     def score(self, pairs: PairsLike, targets: Column | None = None, *, on_batch: OnBatch = ignore) -> np.ndarray:
         """Log-odds of each pair, before calibration, in the order given: any number, above 0 for a match."""
@@ -194,7 +244,7 @@ class OddsMatcher(PairModel, LatticeModel):
 
     def lattices(self, pairs: Pairs) -> Iterator[tuple[PairBatch, EditLattice]]:
         """See `LatticeModel.lattices`."""
-        for batch, lattice, _ in odds_lattices(self.network, self.encoded(pairs), self.device):
+        for batch, lattice, _ in odds_lattices(self.network, *self._read(pairs)):
             yield batch, lattice
 
     def summarize_all(self, pairs: PairsLike, *, on_batch: OnBatch = ignore) -> list[ExplanationSummary]:
@@ -225,7 +275,19 @@ class OddsMatcher(PairModel, LatticeModel):
         ]
 
     def _odds(self, pairs: Pairs, *, on_batch: OnBatch = ignore) -> PairOdds:
-        return pair_odds(self.network, self.encoded(pairs), self.device, on_batch=on_batch)
+        return pair_odds(self.network, *self._read(pairs), on_batch=on_batch)
+
+    def _read(self, pairs: Pairs) -> tuple[EncodedPairs, torch.device, Odds | None]:
+        """Encoded pairs, where to compute, and the log-odds of operations if some symbols are new: by their kinship."""
+        encoded = self.encoded(pairs)
+        if not (encoded.source.has_unknown or encoded.target.has_unknown):
+            return encoded, self.device, None
+        tokenizers = self.tokenizers.extended(pairs, shared=bool(self.config.shared_alphabet))
+        if math.prod(len(vocabulary) for vocabulary in tokenizers.vocabularies.values()) > MOST_EXTENDED:
+            return encoded, self.device, None
+        again = EncodedPairs(*tokenizers.encode(pairs), languages=encoded.languages)
+        with torch.no_grad():
+            return again, self.device, self.network.extended_odds(kinship_of(tokenizers).to(self.device))
 
     @classmethod
     def _split(cls, pairs: Pairs, validation: PairsLike | None, *, seed: int) -> tuple[Pairs, Pairs]:
@@ -236,84 +298,151 @@ class OddsMatcher(PairModel, LatticeModel):
         return super()._split(pairs, validation, seed=seed)
 
     @classmethod
+    def _decided(cls, config: Any, pairs: Pairs) -> OddsConfig:
+        return decided(config, pairs)
+
+    @classmethod
     def _untrained(cls, pairs: Pairs, config: Any) -> "OddsMatcher":
         tokenizers, languages = cls._alphabets(pairs, config)
-        torch.manual_seed(config.train.seed)
-        positive = pairs.positives()
-        if config.shared_alphabet:
-            both = [*positive.sources, *positive.targets], [*positive.targets, *positive.sources]
-            positive = Pairs(*both)
-        return cls._begun(_table_by_em(positive, tokenizers, config), tokenizers, config, languages)
+        with quiet_about_symbols():  # rare ones, which the training itself tells of
+            encoded = cls(cls._network(config, tokenizers, languages), tokenizers, config, languages=languages).encoded(
+                pairs
+            )
+        network = cls._begun(encoded, tokenizers, config, languages)
+        return cls(network, tokenizers, config, languages=languages, criterion=Criterion(0.0, UNCALIBRATED))
 
     @classmethod
     def _begun(
-        cls, table: OperationTable, tokenizers: Tokenizers, config: OddsConfig, languages: Vocabulary | None
-    ) -> "OddsMatcher":
-        """Model whose log-odds are those of a table, smoothed, with the prior of identity."""
-        even = OperationTable.uniform(*tokenizers.vocabularies.values(), unknown=True)
-        odds = odds_of(table.mixed(even, config.smoothing))
-        if config.identity:
-            source, target = (vocabulary.symbols for vocabulary in tokenizers.vocabularies.values())
-            numbers = {symbol: number for number, symbol in enumerate(target, len(SPECIALS))}
-            for s, symbol in enumerate(source, len(SPECIALS)):
-                if symbol in numbers:
-                    odds.substitute[s, numbers[symbol]].clamp_(min=config.identity)
+        cls, pairs: EncodedPairs, tokenizers: Tokenizers, config: OddsConfig, languages: Vocabulary | None
+    ) -> OddsNetwork:
+        """Network that begins with the log-odds of the pairs, by EM."""
+        torch.manual_seed(config.train.seed)
         network = cls._network(config, tokenizers, languages)
-        network.begin(odds)
-        criterion = Criterion(0.0, UNCALIBRATED)
-        return cls(network, tokenizers, config, languages=languages, criterion=criterion)
+        kinship = kinship_of(tokenizers)
+        network.begin(odds_by_em(pairs, tokenizers, kinship, config), kinship)
+        return network
 
     @staticmethod
     def _network(config: OddsConfig, tokenizers: Tokenizers, languages: Vocabulary | None) -> OddsNetwork:
         return OddsNetwork(
             sources=len(tokenizers.source.vocabulary),
             targets=len(tokenizers.target.vocabulary),
-            symmetric=config.shared_alphabet,
+            symmetric=config.shared_alphabet is True,
             place=config.place,
             length=config.length,
             languages=0 if languages is None else len(languages),
         )
 
     def _task(self, training: EncodedPairs, validation: EncodedPairs, device: torch.device) -> OddsTask:
-        return OddsTask(self.network, self.config, training, validation, device)
+        begun = partial(self._begun, tokenizers=self.tokenizers, config=self.config, languages=self.languages)
+        return OddsTask(self.network, self.config, training, validation, device, begun=begun)
 
     @staticmethod
     def _tuned(task: Any) -> Criterion:
         return tuned_criterion(task)
 
 
-def tuned_criterion(task: OddsTask) -> Criterion:
-    """Tuned criterion: the threshold with the best F1, and calibrated probabilities, of the validation pairs.
-
-    Where these are few, the threshold is that of all pairs, and the log-odds stay as trained: few pairs have many best
-    thresholds, and Platt scaling makes identical words as doubtful as the pairs are few.
-    """
-    scores, labels = task.validation_scores(), task.validation.labels
-    if min(labels.sum(), (~labels).sum()) >= CALIBRATED_FROM:
-        return Criterion.tuned(scores, labels, form=SCORE)
-    seen = pair_odds(task.network, task.training, task.device).scores
-    together = np.concatenate([scores, seen]), np.concatenate([labels, task.training.labels])
-    return Criterion(tuned_threshold(*together), UNCALIBRATED)
+def decided(config: OddsConfig, pairs: Pairs) -> OddsConfig:
+    """Config in which what the pairs decide is decided."""
+    shared, languages = config.shared_alphabet, config.languages
+    if shared == "auto":
+        shared = have_one_alphabet(pairs, config)
+    if languages == "auto":
+        languages = pairs.source_languages is not None and pairs.target_languages is not None
+    train = replace(config.train, batch_pairs=min(config.train.batch_pairs, _batch_pairs(pairs, config)))
+    return replace(config, shared_alphabet=shared, languages=languages, train=train)
 
 
-def _table_by_em(positive: Pairs, tokenizers: Tokenizers, config: OddsConfig) -> OperationTable:
-    """Operation table by EM over positive pairs, for alphabets that may have more symbols than these."""
-    settings = EditDistanceConfig(
-        relative=False,
-        iterations=config.iterations,
-        smoothing=config.smoothing,
-        max_cells=config.train.max_cells,
-        **_alphabet_settings(config),
+def _batch_pairs(pairs: Pairs, config: AlphabetConfig) -> int:
+    """Pairs in a batch of about `BATCH_CELLS` cells."""
+    source, target = (
+        np.array([len(split(text)) for text in texts[:SAMPLED]]) for split, texts in _columns(pairs, config)
     )
-    even = OperationTable.uniform(*tokenizers.vocabularies.values(), unknown=config.min_count > 1)
-    with quiet_about_symbols():  # rare ones, which the training itself tells of
-        source, target = tokenizers.encode(positive)
-        cells = (source.lengths + 1) * (target.lengths + 1)
-        positive = positive.chosen(np.flatnonzero(cells <= config.train.max_cells).tolist())  # `fit` names the others
-        if not len(positive):
-            return even
-        start = LearnableEditDistance(even, tokenizers, settings).restarted(positive)
-        return LearnableEditDistance.fit(positive, config=settings, start=start).table
+    return max(LEAST_PAIRS, int(BATCH_CELLS / max(1.0, float(((source + 1) * (target + 1)).mean()))))
+
+
+def _columns(pairs: Pairs, config: AlphabetConfig) -> list[tuple[Callable[[str], tuple[str, ...]], Sequence[str]]]:
+    tokenizers = Tokenizers.of(config, dict.fromkeys(("source", "target"), Vocabulary(())))
+    return [(tokenizers.source.split, pairs.sources), (tokenizers.target.split, pairs.targets)]
+
+
+def have_one_alphabet(pairs: Pairs, config: AlphabetConfig) -> bool:
+    """Whether most symbols of either side, as often as its strings have them, are symbols of the other side too."""
+    counts = [
+        Counter(chain.from_iterable(map(split, dict.fromkeys(texts)))) for split, texts in _columns(pairs, config)
+    ]
+    both = counts[0].keys() & counts[1].keys()
+    return all(sum(side[symbol] for symbol in both) >= ONE_ALPHABET * side.total() for side in counts)
+
+
+def tuned_criterion(task: OddsTask) -> Criterion:
+    """Tuned criterion: the threshold with the best F1, and calibrated probabilities, of pairs that were held out.
+
+    These are the validation pairs or, where they are few, all pairs, each scored by a model that has not seen it.
+    """
+    if has_enough(task.validation):
+        return Criterion.tuned(task.validation_scores(), task.validation.labels, form=SCORE)
+    pairs = task.training.joined(task.validation)
+    return Criterion.tuned(cross_validated_scores(task, pairs), pairs.labels, form=SCORE)
+
+
+def cross_validated_scores(task: OddsTask, pairs: EncodedPairs) -> np.ndarray:
+    """Scores of all pairs, each by a model that was trained without its fold; the folds share no source."""
+    scores, folds = np.empty(len(pairs)), folds_of(pairs, seed=task.config.train.seed)
+    for fold in range(FOLDS):
+        seen, apart = (pairs.chosen(np.flatnonzero((folds == fold) == side)) for side in (False, True))
+        if not len(apart):
+            continue
+        network = task.begun(seen).to(task.device)
+        Trainer(OddsTask(network, task.config, seen, apart, task.device, begun=task.begun), task.config.train).run()
+        scores[folds == fold] = pair_odds(network.eval(), apart, task.device).scores
+    return scores
+
+
+def folds_of(pairs: EncodedPairs, *, seed: int) -> np.ndarray:
+    """Number of each pair's fold, at random, stratified by label."""
+    order = np.random.default_rng(seed).permutation(len(pairs))
+    order = order[np.argsort(pairs.labels[order], kind="stable")]
+    folds = np.empty(len(pairs), dtype=np.int64)
+    folds[order] = np.arange(len(pairs)) % FOLDS
+    return folds
+
+
+def independent(pairs: EncodedPairs) -> float:
+    """Number of pairs that would say as much if no two of them shared a string: that of their different strings."""
+    return max(1.0, min(float(len(pairs)), (pairs.source.different + pairs.target.different) / 2))
+
+
+def has_enough(pairs: EncodedPairs) -> bool:
+    """Whether there are enough pairs of each label to tune threshold and calibration on."""
+    return bool(min(pairs.labels.sum(), (~pairs.labels).sum()) >= CALIBRATED_FROM)
+
+
+def odds_by_em(pairs: EncodedPairs, tokenizers: Tokenizers, kinship: Kinship, config: OddsConfig) -> Odds:
+    """Log-odds by EM over positive pairs, with pseudo-counts of symbols with themselves and with their kin."""
+    small = (pairs.source.lengths + 1) * (pairs.target.lengths + 1) <= config.train.max_cells  # `fit` names the others
+    positive = pairs.chosen(np.flatnonzero(pairs.labels & small))
+    if config.shared_alphabet:
+        positive = positive.joined(positive.reversed())
+    prior = table = prior_table(pairs, tokenizers, kinship)
+    strength = config.prior * len(positive) / independent(positive)
+    for _ in range(ROUNDS if len(positive) else 0):
+        table = _table_by_em(table, positive, pseudo_counts(prior, strength), config)
+        prior = prior_table(pairs, tokenizers, kinship, shares_of(table, kinship))
+    return odds_of(table.mixed(prior, config.smoothing))
+
+
+def _table_by_em(
+    table: OperationTable, positive: EncodedPairs, prior: OperationTable, config: OddsConfig
+) -> OperationTable:
+    """Operation table by EM, from a table on, with pseudo-counts."""
+    before, batches = -math.inf, positive.batches(max_cells=config.train.max_cells)
+    steps = {"pairs": len(positive), "first": 1, "last": config.iterations}
+    for step in iterate(table, batches, **steps, backend="auto", on_batch=ignore, prior=prior):
+        if step.log_likelihood - before < TOLERANCE * abs(step.log_likelihood):
+            break
+        table, before = step.table, step.log_likelihood
+    return table
 
 
 def _alphabet_settings(config: AlphabetConfig) -> dict[str, Any]:

@@ -40,11 +40,15 @@ def iterate(
     last: int,
     backend: str,
     on_batch: OnBatch,
+    prior: OperationTable | None = None,
 ) -> Iterator[Iteration]:
-    """EM iterations `first` to `last`. The log-likelihood never falls; `on_batch` hears how many pairs are done."""
+    """EM iterations `first` to `last`. The log-likelihood never falls; `on_batch` hears how many pairs are done.
+
+    With `prior` counts, which are added to those of the pairs, what never falls is the posterior (MAP).
+    """
     for number in range(first, last + 1):
         expectation = expect(table, batches, backend=backend, on_batch=on_batch)
-        table = expectation.counts.normalised()
+        table = (expectation.counts if prior is None else expectation.counts.plus(prior)).normalised()
         yield Iteration(number, expectation.log_likelihood / pairs, table)
 
 

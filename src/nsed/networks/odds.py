@@ -8,6 +8,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from nsed.lattice import Arcs, EditLattice
+from nsed.networks.kinship import KINSHIP, Kinship
 from nsed.networks.operation_table import OperationTable
 from nsed.text import PairBatch
 from nsed.types import UNKNOWN, Lengths, PerPair
@@ -18,6 +19,12 @@ LENGTHS = ("n + m", "|n - m|", "log(n + m)")
 """Length features of a pair, in the bias."""
 LANGUAGE_SIZE = 8
 """Size of the vectors of languages."""
+
+
+FREE = 0.5
+"""Spread of what all pairs have in common."""
+PLACE_FACTOR = 3
+"""How much less freely the factors of place deviate than the rest of that."""
 
 
 class Odds(NamedTuple):
@@ -82,6 +89,11 @@ class OddsNetwork(nn.Module):
     start_insert: Tensor
     start_substitute: Tensor
     start_bias: Tensor
+    kinship: Tensor
+    delete: Tensor
+    insert: Tensor
+    substitute: Tensor
+    bias: Tensor
 
     def __init__(
         self, *, sources: int, targets: int, symmetric: bool, place: bool, length: bool, languages: int
@@ -91,6 +103,9 @@ class OddsNetwork(nn.Module):
         for name, size in Odds((sources,), (targets,), (sources, targets), ())._asdict().items():  # type: ignore[arg-type]  # sizes
             self.register_buffer(f"start_{name}", torch.zeros(size))
             self.register_parameter(name, nn.Parameter(torch.zeros(size)))
+        self.register_buffer("kinship", torch.zeros(sources, targets))
+        self.gaps = nn.Parameter(torch.zeros(1 if symmetric else 2))
+        self.kin = nn.Parameter(torch.zeros(len(KINSHIP)))
         self.scale = nn.Parameter(torch.zeros(()))
         self.place = PlaceFactors(1 if symmetric else 2) if place else None
         self.length = nn.Parameter(torch.zeros(len(LENGTHS))) if length else None
@@ -99,8 +114,9 @@ class OddsNetwork(nn.Module):
             nn.init.normal_(self.languages.weight, std=0.1)  # of zeros, an inner product has no gradient
             nn.init.zeros_(self.languages.weight[UNKNOWN])
 
-    def begin(self, odds: Odds) -> None:
-        """Set the log-odds to start from."""
+    def begin(self, odds: Odds, kinship: Kinship) -> None:
+        """Set the log-odds to start from, and the classes of substitutions, see `KINSHIP`."""
+        self.kinship.copy_(kinship)
         for name, part in odds._asdict().items():
             getattr(self, f"start_{name}").copy_(part)
 
@@ -109,17 +125,56 @@ class OddsNetwork(nn.Module):
         dtype = torch.float32 if self.training else torch.float64
         own = {name: getattr(self, name).to(dtype) for name in Odds._fields}
         odds = Odds(**{name: part + getattr(self, f"start_{name}").to(dtype) for name, part in own.items()})
+        gaps, kin = self.gaps.to(dtype), self.kin.to(dtype)
+        shared = _chosen(kin, self.kinship.long())
+        odds = Odds(odds.delete + gaps[0], odds.insert + gaps[-1], odds.substitute + shared, odds.bias)
         if not self.symmetric:
             return odds
         gap, substitute = (odds.delete + odds.insert) / 2, (odds.substitute + odds.substitute.T) / 2
         return Odds(gap, gap, substitute, odds.bias)
 
-    def forward(self, batch: PairBatch) -> tuple[EditLattice, PerPair]:
-        """Lattices of pairs and the bias of each; its log-odds are `scale.exp() * log_prob + bias`."""
+    def extended_odds(self, kinship: Kinship) -> Odds:
+        """Log-odds for more symbols, by the classes of their substitutions: the new ones are `<unk>` but among kin.
+
+        A new symbol with itself, or with its kin, has the mean of what is known of such symbols.
+        """
         odds = self.odds()
+        known = self.kinship.shape
+        rows, columns = (
+            torch.tensor([*range(old), *[UNKNOWN] * (new - old)], device=kinship.device)
+            for old, new in zip(known, kinship.shape, strict=True)
+        )
+        substitute, new = odds.substitute[rows][:, columns], torch.ones_like(kinship, dtype=torch.bool)
+        new[: known[0], : known[1]] = False
+        for number in range(1, len(KINSHIP)):
+            found = odds.substitute[self.kinship == number]
+            if len(found):
+                substitute = torch.where(new & (kinship == number), found.mean(), substitute)
+        return Odds(odds.delete[rows], odds.insert[columns], substitute, odds.bias)
+
+    def forward(self, batch: PairBatch, odds: Odds | None = None) -> tuple[EditLattice, PerPair]:
+        """Lattices of pairs and the bias of each; its log-odds are `scale.exp() * log_prob + bias`.
+
+        The log-odds of operations are the network's, unless others are given.
+        """
+        odds = self.odds() if odds is None else odds
         lattice = EditLattice(*self._arcs(odds, batch), *batch.lengths, validate=False)
         bias = odds.bias + self._of_lengths(batch, odds.bias) + self._of_languages(batch, odds.bias)
         return lattice, bias
+
+    def prior(self, spread: float) -> Float[Tensor, ""]:
+        """Gaussian prior, its negative logarithm: each single operation's log-odds deviate by about `spread`.
+
+        What all pairs have in common, factors, biases, gaps and kinship, is much freer.
+        """
+        common = [self.scale, self.bias, self.gaps, self.kin]
+        if self.length is not None:
+            common.append(self.length)
+        if self.languages is not None:
+            common.append(self.languages.weight)
+        if self.place is not None:
+            common += [PLACE_FACTOR * self.place.factor, self.place.gap, self.place.substitute]
+        return _squares(self.delete, self.insert, self.substitute) / spread**2 + _squares(*common) / FREE**2
 
     def _arcs(self, odds: Odds, batch: PairBatch) -> Arcs:
         numbers = batch.source[:, :, None] * odds.substitute.shape[1] + batch.target[:, None, :]
@@ -157,6 +212,11 @@ def places_of(symbols: Int[Tensor, "batch length"], lengths: Lengths) -> Int[Ten
     for number, found in ((3, left == 1), (1, place == 1), (4, left == 0), (0, place == 0)):
         classes = classes.masked_fill(found & (left >= 0), number)
     return classes
+
+
+def _squares(*parts: Tensor) -> Float[Tensor, ""]:
+    """Half the sum of all squares."""
+    return torch.stack([part.square().sum() for part in parts]).sum() / 2
 
 
 def _chosen(values: Float[Tensor, " kinds"], numbers: Int[Tensor, "..."]) -> Float[Tensor, "..."]:

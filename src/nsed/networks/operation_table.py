@@ -106,6 +106,12 @@ class OperationTable:
         total = self.total()
         return OperationTable(self.delete / total, self.insert / total, self.substitute / total, self.end / total)
 
+    def plus(self, other: "OperationTable") -> "OperationTable":
+        """Sum of two tables of counts."""
+        return OperationTable(
+            *(own + more for own, more in zip(vars(self).values(), vars(other).values(), strict=True))
+        )
+
     def mixed(self, other: "OperationTable", share: float) -> "OperationTable":
         """Interpolation (smoothing): `share` of the other table's operations in this one; the end stays as it is."""
         scale = (1 - self.end) / (1 - other.end)

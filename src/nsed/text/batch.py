@@ -61,6 +61,12 @@ class EncodedStrings:
         """Out-of-vocabulary test: whether some symbol is not in the vocabulary."""
         return bool((self.flat == UNKNOWN).any())
 
+    @property
+    def different(self) -> int:
+        """Number of different strings."""
+        cuts = zip(self.starts[:-1].tolist(), self.starts[1:].tolist(), strict=True)
+        return len({self.flat[start:end].tobytes() for start, end in cuts})
+
     def width(self, rows: np.ndarray, *, multiple: int = 1) -> int:
         """Padded width of the chosen strings: a `multiple` of a number, or as long as the longest string of all."""
         rounded = -(-int(self.lengths[rows].max(initial=0)) // multiple) * multiple
@@ -167,6 +173,19 @@ class EncodedPairs:
         parts = (self.source.lengths, self.target.lengths, self.labels, self.languages)
         lengths_and_more = (torch.from_numpy(part[rows]) for part in parts)
         return PairBatch(torch.from_numpy(rows), self.source.padded(rows), self.target.padded(rows), *lengths_and_more)
+
+    def joined(self, other: "EncodedPairs") -> "EncodedPairs":
+        """These pairs and the others."""
+        columns = ((self.source, other.source), (self.target, other.target))
+        sides = (EncodedStrings(side[row] for side in both for row in range(len(side))) for both in columns)
+        labels, languages = (
+            np.concatenate(both) for both in ((self.labels, other.labels), (self.languages, other.languages))
+        )
+        return EncodedPairs(*sides, labels=labels, languages=languages)
+
+    def reversed(self) -> "EncodedPairs":
+        """The same pairs, from target to source."""
+        return EncodedPairs(self.target, self.source, labels=self.labels, languages=self.languages[:, ::-1].copy())
 
     def batches(
         self, *, batch_cells: int = BATCH_CELLS, max_cells: int = MAX_CELLS, place: Callable[[int], str] = at_place
