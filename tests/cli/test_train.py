@@ -23,7 +23,11 @@ def test_rules_with_labels_can_be_trained_on(tmp_path):
 def test_without_a_word_labelled_pairs_make_a_matcher_and_others_a_table_and_the_reason_is_said(tmp_path):
     run("data", "rules", "--count", 60, "--matching", "-o", tmp_path / "labelled.tsv")
     (tmp_path / "words.tsv").write_text("AB\tab\nCA\tca\n")
-    said = CliRunner().invoke(app, ["train", str(tmp_path / "labelled.tsv"), str(tmp_path / "m")]).stderr
+    said = (
+        CliRunner()
+        .invoke(app, ["train", str(tmp_path / "labelled.tsv"), str(tmp_path / "m"), "--set", "train.steps=2"])
+        .stderr
+    )
     assert "labels of both kinds: a matcher in odds form" in said
     assert nsed.load(tmp_path / "m").kind == "odds"
     said = CliRunner().invoke(app, ["train", str(tmp_path / "words.tsv"), str(tmp_path / "table")]).stderr

@@ -174,18 +174,19 @@ def train(
     start = None if from_ is None else _start(from_)
     values = _values(before, _suggested(pairs, start), config, given)
     names = split_columns(columns)
-    if pairs and start is None and "model" not in values:
-        values = {**values, "model": _suited(read_pairs(pairs, columns=names))}
+    data = read_pairs(pairs, columns=names) if pairs and (output or print_config) else None
+    if data is not None and start is None and "model" not in values:
+        values = {**values, "model": _suited(data)}
     kind = config_of(_kind(values, start))
     _check_minutes(minutes, kind)
     settings = from_mapping(kind, values, where=str(config or "settings"))
-    if print_config and pairs is None:
+    if print_config and data is None:
         typer.echo(to_yaml(settings), nl=False)
         return
-    if pairs is None or (output is None and not print_config):
+    if pairs is None or data is None:
         expected = "a file to learn from and a folder for the model"
         raise ArgumentError("PAIRS and OUTPUT", got="one of them" if pairs else "nothing", expected=expected)
-    data, checked = read_pairs(pairs, columns=names), read_pairs(validation, columns=names) if validation else None
+    checked = read_pairs(validation, columns=names) if validation else None
     named = None if before or start else named_settings(config, given)
     settings = plan_training(settings, named, data, checked)
     if output is None or print_config:
