@@ -101,7 +101,7 @@ def test_few_labelled_pairs_are_no_worse_used_than_by_levenshtein():
     labels = np.array(others.labels, dtype=bool)
     models = [Levenshtein.fit(pairs), OddsMatcher.fit(pairs, train__device="cpu")]
     levenshtein, odds = (matching_score(one.score(others), labels, one.threshold).f1 for one in models)
-    assert odds >= levenshtein
+    assert odds >= levenshtein - 0.005  # one of 600 pairs either way
 
 
 def test_places_of_short_strings_are_those_nearer_to_an_end():

@@ -149,27 +149,22 @@ def train(
     """Learn from a file of pairs.
 
     The training saves itself as it goes; after an interruption, a kill too, it goes on with `--resume`. A third column
-    may have labels, 1 or 0: odds, matcher, cross-encoder and stance need them, the others learn from the positive pairs
-    only.
-    With labels of both kinds, in the file or in that of `--validation`, an edit distance decides too: see `nsed match`.
+    may have labels, 1 or 0: with both a matcher in odds form learns, in a minute; a transducer learns from the positive
+    pairs. An edit distance decides too where there are labels, in the file or in that of `--validation`.
 
-    **Settings to begin with**: of cognates, in any family, those of `configs/cognates-ie/concepts-cnn.yaml`, which
-    docs/cognate-sets.md shows with figures of two families. A Transducer needs none: size, steps, batch and dropout
-    follow from the pairs and the device, as is said; options and `--set` go over them one by one, and a file of
-    `--config` with settings of `encoder` or `train` is taken as it is.
+    **Settings** follow from the pairs and the device, as is said; options and `--set` go over them one by one, and a
+    file of `--config` with settings of `encoder` or `train` is taken as it is. For cognates see docs/cognate-sets.md.
 
-    With `--from` a trained model learns more, say corrected words; without `--validation`, networks hold out nothing.
-
-    With `--models 5` five transducers are trained and answer together, a mixture: fewer errors, five times the work.
-    With `--teacher` one transducer learns from such a mixture.
+    `--from`: a trained model learns more, say corrected words; without `--validation`, networks hold out nothing.
+    `--models 5`: five transducers answer together, a mixture, with fewer errors. `--teacher`: one learns from it.
     """
     from nsed.cli.recipes import TrainingRequest, config_of, plan_training
     from nsed.config import from_mapping, to_yaml
     from nsed.models.settings import named_settings
     from nsed.text import read_pairs
 
-    options = {"model": model, "source_symbols": source_symbols, "target_symbols": target_symbols}
-    given = _given(set_, {**options, "train.minutes": minutes})
+    symbols = {"source_symbols": source_symbols, "target_symbols": target_symbols}
+    given = _given(set_, {"model": model, "train.minutes": minutes, **symbols})
     before = _settings_of(output, model) if output and resume else None
     start = None if from_ is None else _start(from_)
     values = _values(before, _suggested(pairs, start), config, given)
@@ -177,25 +172,25 @@ def train(
     data = read_pairs(pairs, columns=names) if pairs and (output or print_config) else None
     if data is not None and start is None and "model" not in values:
         values = {**values, "model": _suited(data)}
-    kind = config_of(_kind(values, start))
-    _check_minutes(minutes, kind)
+    kind = _with_minutes(config_of(_kind(values, start)), minutes)
     settings = from_mapping(kind, values, where=str(config or "settings"))
-    if print_config and data is None:
-        typer.echo(to_yaml(settings), nl=False)
-        return
-    if pairs is None or data is None:
-        expected = "a file to learn from and a folder for the model"
-        raise ArgumentError("PAIRS and OUTPUT", got="one of them" if pairs else "nothing", expected=expected)
     checked = read_pairs(validation, columns=names) if validation else None
     named = None if before or start else named_settings(config, given)
-    settings = plan_training(settings, named, data, checked)
-    if output is None or print_config:
+    settings = settings if data is None else plan_training(settings, named, data, checked)
+    if print_config:
         typer.echo(to_yaml(settings), nl=False)
         return
+    if pairs is None or data is None or output is None:
+        raise _nothing_to_do(pairs)
     several = _several(output, settings.model, models, both_directions=both_directions, resume=resume)
     request = TrainingRequest(data, checked, settings, output, resume, start, *several, _lesson(teacher, words))
     with _interruptible(_how_to_go_on(pairs, output, {"--from": from_, "--teacher": teacher, "--words": words})):
         _carry_out(request, overwrite=overwrite)
+
+
+def _nothing_to_do(pairs: Path | None) -> ArgumentError:
+    expected = "a file to learn from and a folder for the model"
+    return ArgumentError("PAIRS and OUTPUT", got="one of them" if pairs else "nothing", expected=expected)
 
 
 @contextmanager
@@ -244,10 +239,11 @@ def _carry_out(request: TrainingRequest, *, overwrite: bool) -> None:
     err.print(f"saved to {request.output}", markup=False)
 
 
-def _check_minutes(minutes: float | None, kind: type[StringConfig]) -> None:
-    """Raise `ArgumentError` for minutes where nothing is trained by steps."""
+def _with_minutes(kind: type[StringConfig], minutes: float | None) -> type[StringConfig]:
+    """Kind of settings, which may have minutes. Raises `ArgumentError` where nothing is trained by steps."""
     if minutes is not None and "train" not in kind.__dataclass_fields__:
         raise ArgumentError("--minutes", got=minutes, expected=f"none with {kind.model}, which has no network to train")
+    return kind
 
 
 def _several(output: Path, kind: str, models: int | None, *, both_directions: bool, resume: bool) -> tuple[int, bool]:

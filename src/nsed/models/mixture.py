@@ -20,7 +20,7 @@ from nsed.explain.rule_table import RuleTable
 from nsed.models.base import Contents, Model, checked_scores
 from nsed.models.decoding import SearchModel
 from nsed.models.lattice_model import LATTICE_VERBS, LatticeTransducer, ScoredLattices
-from nsed.models.settings import ConfigLike, resolve_settings
+from nsed.models.settings import ConfigLike, named_settings, resolve_settings
 from nsed.models.transducer import Transducer, TransducerConfig
 from nsed.models.transduction import WIDEST_BEAM, Transduction, checked_sources
 from nsed.networks.mixture import MixtureDecoder, MixtureMember, mixed_lattice
@@ -108,10 +108,12 @@ class Mixture(SearchModel, LatticeTransducer):
         the members train in its folders `members/0`, `members/1`, ...; an interrupted training goes on from the member
         that it was at.
         """
+        known, given = Pairs.of(pairs), None if validation is None else Pairs.of(validation)
         first = resolve_settings(Transducer.configs, config, settings)
         assert isinstance(first, TransducerConfig)
+        first = Transducer.plan(first, named_settings(config, settings), known, given)
         wanted = member_settings(first, models, both_directions=both_directions)
-        data = Transducer._split(Pairs.of(pairs), validation, seed=first.train.seed)
+        data = Transducer._split(known, given, seed=first.train.seed)
         run = None if folder is None else RunFolder(Path(folder))
         with run.lock() if run else nullcontext():
             if run:

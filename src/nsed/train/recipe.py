@@ -11,7 +11,7 @@ from collections.abc import Collection
 from typing import Any, NamedTuple
 
 
-class Row(NamedTuple):
+class RecipeRow(NamedTuple):
     """Settings for one number of pairs."""
 
     pairs: int
@@ -34,19 +34,19 @@ class Row(NamedTuple):
 
 
 ON_CPU = (
-    Row(100, 128, 16, 300, rate=5e-3, dropout=0.5, features=0.1, hidden=0, average=0, minutes=0),
-    Row(800, 128, 32, 1200, rate=3e-3, dropout=0.3, features=0.3, hidden=0, average=0, minutes=0),
-    Row(2_500, 128, 64, 1200, rate=1e-3, dropout=0.3, features=0.1, hidden=0, average=0, minutes=2.7),
-    Row(8_000, 128, 64, 3000, rate=1e-3, dropout=0.25, features=0.1, hidden=0, average=0.99, minutes=10),
-    Row(30_000, 192, 128, 5000, rate=1e-3, dropout=0.2, features=0.2, hidden=0.05, average=0.995, minutes=40),
-    Row(100_000, 256, 256, 8000, rate=1e-3, dropout=0.1, features=0.2, hidden=0.05, average=0.999, minutes=120),
+    RecipeRow(100, 128, 16, 300, rate=5e-3, dropout=0.5, features=0.1, hidden=0, average=0, minutes=0),
+    RecipeRow(800, 128, 32, 1200, rate=3e-3, dropout=0.3, features=0.3, hidden=0, average=0, minutes=0),
+    RecipeRow(2_500, 128, 64, 1200, rate=1e-3, dropout=0.3, features=0.1, hidden=0, average=0, minutes=2.7),
+    RecipeRow(8_000, 128, 64, 3000, rate=1e-3, dropout=0.25, features=0.1, hidden=0, average=0.99, minutes=10),
+    RecipeRow(30_000, 192, 128, 5000, rate=1e-3, dropout=0.2, features=0.2, hidden=0.05, average=0.995, minutes=40),
+    RecipeRow(100_000, 256, 256, 8000, rate=1e-3, dropout=0.1, features=0.2, hidden=0.05, average=0.999, minutes=120),
 )
 ON_GPU = (
-    Row(100, 128, 16, 300, rate=5e-3, dropout=0.5, features=0.1, hidden=0, average=0, minutes=0),
-    Row(800, 256, 32, 1200, rate=2e-3, dropout=0.3, features=0.3, hidden=0, average=0, minutes=0),
-    Row(2_500, 256, 64, 1200, rate=1e-3, dropout=0.3, features=0.3, hidden=0.05, average=0, minutes=2.7),
-    Row(12_000, 256, 256, 3000, rate=1e-3, dropout=0.3, features=0.3, hidden=0.1, average=0.995, minutes=10),
-    Row(100_000, 256, 512, 16_000, rate=1e-3, dropout=0.1, features=0.2, hidden=0.05, average=0.9995, minutes=60),
+    RecipeRow(100, 128, 16, 300, rate=5e-3, dropout=0.5, features=0.1, hidden=0, average=0, minutes=0),
+    RecipeRow(800, 256, 32, 1200, rate=2e-3, dropout=0.3, features=0.3, hidden=0, average=0, minutes=0),
+    RecipeRow(2_500, 256, 64, 1200, rate=1e-3, dropout=0.3, features=0.3, hidden=0.05, average=0, minutes=2.7),
+    RecipeRow(12_000, 256, 256, 3000, rate=1e-3, dropout=0.3, features=0.3, hidden=0.1, average=0.995, minutes=10),
+    RecipeRow(100_000, 256, 512, 16_000, rate=1e-3, dropout=0.1, features=0.2, hidden=0.05, average=0.9995, minutes=60),
 )
 """Above 8,000 pairs, and on a GPU, nothing was tried for this: `configs/g2p-cmudict` and `configs/translit-ar2en` are
 where these rows come from."""
@@ -102,7 +102,7 @@ def recipe_for(
     return Recipe(own, f"{why}: {_said(own)}{until}")
 
 
-def _sizes(row: Row, lengths: tuple[float, float]) -> dict[str, Any]:
+def _sizes(row: RecipeRow, lengths: tuple[float, float]) -> dict[str, Any]:
     """How large the network is, how much is dropped, and how long it learns from how many pairs at a time."""
     shorter = max(1, round(math.prod(length + 1 for length in lengths) / USUAL_CELLS))
     return {
@@ -119,7 +119,7 @@ def _sizes(row: Row, lengths: tuple[float, float]) -> dict[str, Any]:
     }
 
 
-def _validations(row: Row, validated: int) -> dict[str, Any]:
+def _validations(row: RecipeRow, validated: int) -> dict[str, Any]:
     """How often it is validated, when it ends before its time, and which weights are kept."""
     return {
         "train.validate_every": max(1, row.steps // VALIDATIONS),
@@ -129,8 +129,8 @@ def _validations(row: Row, validated: int) -> dict[str, Any]:
     }
 
 
-def _between(rows: tuple[Row, ...], pairs: int) -> Row:
-    """Row for any number of pairs; beyond the table, its ends."""
+def _between(rows: tuple[RecipeRow, ...], pairs: int) -> RecipeRow:
+    """RecipeRow for any number of pairs; beyond the table, its ends."""
     above = bisect_left([row.pairs for row in rows], pairs)
     if above in (0, len(rows)):
         return rows[min(above, len(rows) - 1)]
