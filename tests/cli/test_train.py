@@ -83,7 +83,8 @@ def test_a_pair_with_too_large_a_table_is_an_error_that_names_its_row(kind, tmp_
     with pytest.raises(TooLongError, match=rf"{message}[\d,]+ cells\. Shorten.* or raise {limit}: a cell takes"):
         run("train", tmp_path / "long.tsv", tmp_path / "m", "--model", kind, *(TINY if kind != "edit-distance" else []))
     (tmp_path / "short.tsv").write_text("".join(rows[:16]))
-    run("train", tmp_path / "short.tsv", tmp_path / "m", "--overwrite", *with_settings("iterations=1"))
+    table = ["--model", "edit-distance", *with_settings("iterations=1")]
+    run("train", tmp_path / "short.tsv", tmp_path / "m", "--overwrite", *table)
 
 
 def test_a_validation_pair_with_too_large_a_table_is_found_before_the_training(pairs, tmp_path):

@@ -72,6 +72,7 @@ def test_correspondences_are_learned_without_classes():
     assert unrelated < 0.3
 
 
+@pytest.mark.slow
 def test_classes_are_never_looked_at():
     words = word_list(20)
     scrambled = [word._replace(cognate_class=str(place)) for place, word in enumerate(words)]

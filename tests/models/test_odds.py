@@ -84,6 +84,7 @@ def test_a_new_symbol_is_known_by_its_kin_and_identical_to_itself(symmetric):
         assert str(symmetric.align("abzd", "abzd")) == "a b z d"
 
 
+@pytest.mark.slow
 def test_both_sides_of_one_alphabet_are_found_to_be_so_and_languages_are_used():
     pairs, apart = alike(60, seed=0), matching_pairs(60)
     assert OddsMatcher.fit(pairs, **QUICK).config.shared_alphabet is True

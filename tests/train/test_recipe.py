@@ -91,6 +91,7 @@ def test_fit_without_a_setting_says_what_it_chose_and_the_folder_too(tmp_path, c
     assert nsed.load(tmp_path / "run").config == model.config
 
 
+@pytest.mark.slow
 def test_a_budget_of_minutes_is_kept_to_a_tenth():
     times = []
     model = nsed.Transducer.fit(PAIRS, train__minutes=0.05, on_step=lambda _: times.append(time.monotonic()), **TINY)
