@@ -295,9 +295,13 @@ def test_a_folder_for_a_model_that_nobody_learns(words, tmp_path):
         run("levenshtein", words, "--save", tmp_path / "model")
 
 
-@pytest.mark.parametrize(("typed", "meant"), [("sac", "sca"), ("levenstein", "levenshtein"), ("lexstatt", "lexstat")])
+@pytest.mark.parametrize(
+    ("typed", "meant"), [("sac", "sca"), ("levenstein", "levenshtein"), ("lexstatt", "lexstat"), ("atuo", "auto")]
+)
 def test_a_control_with_a_typo_is_not_only_a_missing_folder(words, typed, meant):
-    with pytest.raises(UnknownNameError, match=rf"control: got '{typed}', expected one of: .*Did you mean '{meant}'"):
+    with pytest.raises(
+        UnknownNameError, match=rf"MODEL: got '{typed}', expected auto, a control .*Did you mean '{meant}'"
+    ):
         run(typed, words)
 
 

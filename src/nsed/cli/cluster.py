@@ -16,7 +16,7 @@ from rich.table import Table
 
 from nsed.cli.arguments import Output, load_model, open_output, write_tsv
 from nsed.cli.console import err, out, progress_bar, warn
-from nsed.errors import ArgumentError, DataError
+from nsed.errors import ArgumentError, DataError, UnknownNameError
 
 if TYPE_CHECKING:
     import numpy as np
@@ -208,8 +208,10 @@ def _scorer_for(model: Path, save: Path | None) -> Callable[[list[Word]], object
         raise ArgumentError("--save", got=str(save), expected=f"nothing: only {AUTO} learns a model")
     if str(model) in CONTROLS and not (model / DESCRIPTION).exists():
         return jobs.CONTROLS[str(model)]
-    if not model.exists() and similar_name(model, [*CONTROLS, *shipped_models()]) in CONTROLS:
-        jobs.CONTROLS[str(model)]  # raises, and names it
+    meant = None if model.exists() else similar_name(model, [AUTO, *CONTROLS, *shipped_models()])
+    if meant in (AUTO, *CONTROLS):
+        expected = f"{AUTO}, a control ({', '.join(CONTROLS)}) or the folder of a model"
+        raise UnknownNameError("MODEL", got=f"'{model}'", expected=expected, advice=f"Did you mean '{meant}'?")
     loaded = load_model(model)
     return lambda words: loaded
 

@@ -87,10 +87,10 @@ class OddsConfig(LabelledConfig):
     """Factors of place: operations on initial, second, medial, last but one and last symbols weigh differently."""
     length: bool = True
     """Length features in the bias: n + m, |n - m| and log(n + m)."""
-    shared_alphabet: Literal[False, True, "auto"] = "auto"  # type: ignore[assignment]
+    shared_alphabet: Literal[False, True, "auto"] = "auto"  # type: ignore[assignment]  # a network decides neither by itself
     """Shared vocabulary and symmetric table, where both sides are written alike; auto: where most symbols of either
     side are symbols of the other side too."""
-    languages: Literal[False, True, "auto"] = "auto"  # type: ignore[assignment]
+    languages: Literal[False, True, "auto"] = "auto"  # type: ignore[assignment]  # a network decides neither by itself
     """Language vectors, whose inner product is added to the log-odds; auto: where the pairs have languages."""
     prior: float = bounded(10.0, low=0, most=1e9)
     """Prior of EM: so many operations on each symbol, mostly with itself or its kin, are counted in advance; more where
