@@ -244,6 +244,8 @@ KINDS = {
     "edit-distance": ["iterations=2", "tolerance=0"],
     "lookup": [],
 }
+KINDS["mixture"] = KINDS["transducer"]
+MIXTURE = ["--model", "transducer", "--models", 2]
 NEW, OVER, UNFINISHED = "in a new folder", "over another model", "over an unfinished training"
 
 
@@ -261,12 +263,14 @@ def operations(monkeypatch, kill):
     [
         *(("transducer", NEW), ("transducer", OVER), ("edit-distance", NEW), ("edit-distance", UNFINISHED)),
         *(("lookup", OVER), ("lookup", UNFINISHED)),
+        pytest.param("mixture", NEW, marks=pytest.mark.slow),
     ],
 )
 def test_a_kill_at_any_file_operation_leaves_a_folder_that_can_be_continued(kind, place, kill, tmp_path):
     (tmp_path / "pairs.tsv").write_text("AB\tab\nBA\tba\nCAB\tcab\nAC\tac\nCC\tcc\n")
     (tmp_path / "others.tsv").write_text("X\ty\nXX\tyy\n")
-    train, at, killed = ["--model", kind, *with_settings(*KINDS[kind])], 0, True
+    options, at, killed = MIXTURE if kind == "mixture" else ["--model", kind], 0, True
+    train = [*options, *with_settings(*KINDS[kind])]
     run("train", tmp_path / "pairs.tsv", tmp_path / "whole", *train)
     expected = saved(tmp_path / "whole")
     while killed and (place == NEW or at < 12):  # what comes then is the same as in a new folder

@@ -355,7 +355,8 @@ def _trained(settings: TransducerConfig, data: tuple[Pairs, Pairs], folder: Path
     run = None if folder is None else RunFolder(folder)
     if run is None or run.is_unfinished or not run.has_model or run.facts.get("sha256") != _hashes(data):
         return None
-    model = Transducer.load(run.path)
+    with run.lock():  # which tidies up, if the run was killed while it did so
+        model = Transducer.load(run.path)
     return model if identity_of(model.config, *data) == identity_of(settings, *data) else None
 
 
