@@ -1,0 +1,82 @@
+"""Small pronunciation lexicons, with no settings, against Phonetisaurus, into `results/lexicons.json`.
+
+    pip install gruut-lang-{de,fr,es,it,ru,ar,cs,sw}
+    OMP_NUM_THREADS=1 python tools/measure_lexicons.py --pairs 800 8000 --seeds 0 1 2
+
+Words of a lexicon are sorted and shuffled with seed 0: the first 1,000 are for test, the next 800 or 8,000 for training;
+the first pronunciation of a word is the right one. What is in the file is not measured again, so a run that was killed
+goes on where it was. Phonetisaurus knows no seeds: it is measured once.
+"""
+
+import argparse
+import json
+import sqlite3
+import time
+import warnings
+from importlib.util import find_spec
+from pathlib import Path
+from random import Random
+from typing import Any
+
+from nsed.errors import UnknownSymbolWarning
+from nsed.evaluate import transduction_score
+from nsed.models.persistence import model_class
+
+RESULTS = Path(__file__).parent.parent / "results" / "lexicons.json"
+LANGUAGES = ("de", "fr", "es", "it", "ru", "ar", "cs", "sw")
+TEST = 1000
+SETTINGS: dict[str, dict[str, Any]] = {"transducer": {}, "phonetisaurus": {"target_symbols": "tokens"}}
+Words = list[tuple[str, str]]
+
+
+def lexicon(language: str) -> Words:
+    """Shuffled words of the package gruut-lang-..., with the first pronunciation of each."""
+    found = find_spec(f"gruut_lang_{language}")
+    if found is None or found.origin is None:
+        raise SystemExit(f"no lexicon of {language}: pip install gruut-lang-{language}")
+    with sqlite3.connect(Path(found.origin).with_name("lexicon.db")) as database:
+        rows = database.execute("select word, phonemes from word_phonemes where pron_order = 0").fetchall()
+    words: dict[str, str] = {}
+    for word, phonemes in rows:
+        if "(" not in word and word.strip() and phonemes.strip():
+            words.setdefault(word, phonemes)
+    order = sorted(words)
+    Random(0).shuffle(order)
+    return [(word, words[word]) for word in order]
+
+
+def measure(kind: str, words: Words, pairs: int, seed: int) -> dict[str, float]:
+    """Error rates of test words, and CPU seconds of the training."""
+    test, training = words[:TEST], words[TEST : TEST + pairs]
+    settings = dict(SETTINGS[kind]) | ({"train__seed": seed} if kind == "transducer" else {})
+    begun, used = time.monotonic(), time.process_time()
+    model = model_class(kind).fit(training, **settings)
+    took, used = time.monotonic() - begun, time.process_time() - used
+    found = [best[0].text if best else "" for best in model.transduce([word for word, _ in test])]
+    score = transduction_score([one.split() for one in found], [[phones.split()] for _, phones in test])
+    return {"wer": score.wer, "cer": score.cer, "seconds": round(took, 1), "cpu_seconds": round(used, 1)}
+
+
+def main() -> None:
+    """Measure what is asked for and not there yet."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--languages", nargs="+", default=LANGUAGES)
+    parser.add_argument("--pairs", nargs="+", type=int, default=[800])
+    parser.add_argument("--seeds", nargs="+", type=int, default=[0])
+    parser.add_argument("--models", nargs="+", default=list(SETTINGS))
+    asked = parser.parse_args()
+    warnings.simplefilter("ignore", UnknownSymbolWarning)
+    results: dict[str, Any] = json.loads(RESULTS.read_text()) if RESULTS.exists() else {"runs": []}
+    jobs = [(pairs, seed, language) for pairs in asked.pairs for seed in asked.seeds for language in asked.languages]
+    for pairs, seed, language in jobs:
+        for kind in asked.models:
+            run = {"language": language, "pairs": pairs, "model": kind, "seed": seed if kind == "transducer" else None}
+            if any(run.items() <= done.items() for done in results["runs"]):
+                continue
+            results["runs"].append(run | measure(kind, lexicon(language), pairs, seed))
+            print(json.dumps(results["runs"][-1]), flush=True)
+            RESULTS.write_text(json.dumps(results, indent=1, ensure_ascii=False) + "\n")
+
+
+if __name__ == "__main__":
+    main()
