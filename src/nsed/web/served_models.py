@@ -22,7 +22,9 @@ Ability = Literal["transduce", "match", "align", "explain", "rules"]
 
 EXAMPLES: Mapping[str, tuple[str, ...]] = {
     "g2p-en": ("flagships", "thought", "colonel", "read", "supercalifragilistic"),
+    "g2p-en-stress": ("photography", "record", "flagships", "understand"),
     "translit-ar-en": ("محمد", "القاهرة", "شكسبير", "نيويورك"),
+    "translit-ar-en-best": ("محمد", "القاهرة", "شكسبير", "نيويورك"),
 }
 """Example sources worth a look, of the models that come with the package."""
 
