@@ -3,7 +3,7 @@
     pip install gruut-lang-{de,fr,es,it,ru,ar,cs,sw}
     OMP_NUM_THREADS=1 python tools/measure_lexicons.py --pairs 800 8000 --seeds 0 1 2
 
-Words of a lexicon are sorted and shuffled with seed 0: the first 1,000 are for test, the next 800 or 8,000 for training;
+Words are sorted and shuffled with seed 0: the first 1,000 are for test, the next 800 or 8,000 to learn from;
 the first pronunciation of a word is the right one. What is in the file is not measured again, so a run that was killed
 goes on where it was. Phonetisaurus knows no seeds: it is measured once.
 """
