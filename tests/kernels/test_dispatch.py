@@ -14,7 +14,7 @@ import nsed
 from nsed.__main__ import app
 from nsed.errors import ArgumentError, UnknownNameError
 from nsed.kernels import dispatch, switch, use_backend
-from nsed.kernels.dispatch import ARCS, GRU, LATTICE, MATCH_SCORES, PAIR_SCORES, report
+from nsed.kernels.dispatch import ARCS, GRU, LATTICE, MATCH_SCORES, PAIR_SCORES, TABLE_SCORES, report
 from nsed.lattice import EditLattice
 from nsed.networks.bulk_scores import bulk_scores
 from nsed.networks.matcher import MatcherNetwork
@@ -22,7 +22,14 @@ from nsed.networks.operations import match_scores
 from nsed.networks.pair_features import Factors, NormedProjection, PairFeatures, pair_scores
 from support.kernels import numba_only
 
-KERNELS = {"pair_scores": PAIR_SCORES, "arcs": ARCS, "lattice": LATTICE, "gru": GRU, "match_scores": MATCH_SCORES}
+KERNELS = {
+    "pair_scores": PAIR_SCORES,
+    "arcs": ARCS,
+    "lattice": LATTICE,
+    "gru": GRU,
+    "match_scores": MATCH_SCORES,
+    "table_scores": TABLE_SCORES,
+}
 CPU = torch.device("cpu")
 
 
@@ -50,6 +57,7 @@ def seen(monkeypatch):
             watched(backend, kernel, KERNELS[kernel].implementations[backend].code, name)
         watched(backend, "gru", GRU.implementations[backend].code, "read_onward")
         watched(backend, "match_scores", MATCH_SCORES.implementations[backend].code, "scorer")
+        watched(backend, "table_scores", TABLE_SCORES.implementations[backend].code, "scorer")
     return calls
 
 
@@ -105,7 +113,7 @@ def test_the_environment_forces_one(backend):
         env={**os.environ, "NSED_BACKEND": backend},
         timeout=120,
     )
-    expected = {"reference": ["torch", "torch", "reference", "torch", "torch"]}.get(backend, [backend] * 5)
+    expected = {"reference": ["torch", "torch", "reference", "torch", "torch", "torch"]}.get(backend, [backend] * 6)
     assert re.findall(r"backend='(\w+)'", done.stdout) == expected
 
 
@@ -180,7 +188,8 @@ def test_the_kernel_does_not_depend_on_whether_autograd_is_on_around_it(classes)
 
 def test_every_kernel_has_a_twin_of_every_implementation():
     for kernel in KERNELS.values():
-        assert list(kernel.implementations)[:3] == ["triton", "numba", "torch"]
+        on_gpus = [] if kernel is TABLE_SCORES else ["triton"]  # in double precision, which Triton's lattices leave to torch
+        assert list(kernel.implementations)[: len(on_gpus) + 2] == [*on_gpus, "numba", "torch"]
     assert list(LATTICE.implementations)[3:] == ["reference"]
 
 
@@ -210,6 +219,6 @@ def test_importing_the_switch_imports_no_compiler():
     assert done.stdout.strip() == "[]"
 
 
-def test_reports_are_of_the_five_kernels():
+def test_reports_are_of_all_kernels():
     assert [choice.kernel for choice in report(CPU)] == list(KERNELS)
     assert {id(kernel) for kernel in KERNELS.values()} <= {id(value) for value in vars(dispatch).values()}

@@ -37,7 +37,7 @@ def scorer(
     def log_alpha(rows: Tensor, columns: Tensor) -> PerPair:
         return _log_alpha(pair_scores(source.vectors[rows], target.vectors[columns], weight, constant, eps=eps))
 
-    return partial(by_lengths, log_alpha, source, target, cells=CELLS_AT_ONCE)
+    return partial(by_lengths, log_alpha, source, target, cells=CELLS_AT_ONCE, like=source.vectors)
 
 
 def _narrow(strings: StringVectors) -> StringVectors:
