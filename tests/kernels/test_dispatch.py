@@ -188,7 +188,9 @@ def test_the_kernel_does_not_depend_on_whether_autograd_is_on_around_it(classes)
 
 def test_every_kernel_has_a_twin_of_every_implementation():
     for kernel in KERNELS.values():
-        on_gpus = [] if kernel is TABLE_SCORES else ["triton"]  # in double precision, which Triton's lattices leave to torch
+        on_gpus = (
+            [] if kernel is TABLE_SCORES else ["triton"]
+        )  # in double precision, which Triton's lattices leave to torch
         assert list(kernel.implementations)[: len(on_gpus) + 2] == [*on_gpus, "numba", "torch"]
     assert list(LATTICE.implementations)[3:] == ["reference"]
 

@@ -16,7 +16,14 @@ import torch
 from torch import Tensor, nn
 
 from nsed.kernels import refusals, switch
-from nsed.kernels.contracts import ArcsKernel, Backend, GruKernel, MatchScoresKernel, PairScoresKernel, TableScoresKernel
+from nsed.kernels.contracts import (
+    ArcsKernel,
+    Backend,
+    GruKernel,
+    MatchScoresKernel,
+    PairScoresKernel,
+    TableScoresKernel,
+)
 from nsed.kernels.switch import AUTO, TORCH
 from nsed.kernels.torch import arcs as torch_arcs
 from nsed.kernels.torch import gru as torch_gru
