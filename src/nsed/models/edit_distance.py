@@ -17,6 +17,7 @@ from nsed.config import bounded
 from nsed.errors import ArgumentError, UndecidedError, UnknownSymbolWarning
 from nsed.explain.rule_table import RuleTable
 from nsed.explain.weight_rules import table_rules
+from nsed.kernels.switch import AUTO
 from nsed.lattice import EditLattice
 from nsed.models.base import Contents, checked_scores
 from nsed.models.decisions import Criterion, DecidingModel, labels_of
@@ -24,11 +25,13 @@ from nsed.models.lattice_model import LATTICE_VERBS, LatticeModel
 from nsed.models.settings import ConfigLike, resolve_settings
 from nsed.networks.expectation_maximization import Iteration, iterate
 from nsed.networks.operation_table import LearnedOperation, OperationTable, by_chance
+from nsed.networks.table_scores import table_log_probs
 from nsed.progress import OnBatch, ignore
 from nsed.text import AlphabetConfig, PairBatch, PairBatches, Pairs, Tokenizers
-from nsed.text.batch import MAX_CELLS, EncodedPairs, at_place
+from nsed.text.batch import MAX_CELLS, DistinctPairs, EncodedPairs, at_place
 from nsed.text.columns import Column
 from nsed.text.pairs import PairsLike
+from nsed.text.texts import Texts
 from nsed.text.visible import visible
 from nsed.train.saved_model import SavedModel
 from nsed.train.split import both_labels, stratified_split
@@ -174,13 +177,22 @@ class LearnableEditDistance(LatticeModel, DecidingModel):
         return self._scores(pairs, relative=False, on_batch=ignore)
 
     def _scores(self, pairs: Pairs, *, relative: bool, on_batch: OnBatch) -> np.ndarray:
-        scores = np.empty(len(pairs))
-        for batch, lattice in self.lattices(pairs):
-            joint = lattice.log_prob + self.table.end.log()
-            score = joint - by_chance(self._smoothed, batch) if relative else joint
-            scores[batch.rows.numpy()] = torch.where(joint <= REACHABLE, -torch.inf, score).numpy()
+        read = self.tokenizers.encode_distinct(*(Texts.of(side).compacted() for side in (pairs.sources, pairs.targets)))
+        joint = self._alphas(read, on_batch) + self.table.end.log().item()
+        score = joint - by_chance(self._smoothed, read) if relative else joint
+        return checked_scores(np.where(joint <= REACHABLE, -np.inf, score))
+
+    def _alphas(self, pairs: DistinctPairs, on_batch: OnBatch) -> np.ndarray:
+        """Log alpha_{n,m} of each pair, under the smoothed table: by the kernel of tables, unless settings name one."""
+        limit = self.config.max_cells
+        if self.config.backend == AUTO:
+            compiled = self._smoothed.compiled(pairs.source, pairs.target)
+            return table_log_probs(compiled, pairs, max_cells=limit, on_batch=on_batch)
+        alphas = np.empty(len(pairs))
+        for batch in pairs.expanded().batches(batch_cells=self.config.batch_cells, max_cells=limit):
+            alphas[batch.rows.numpy()] = self._smoothed.lattice(batch, backend=self.config.backend).log_prob.numpy()
             on_batch(len(batch.rows))
-        return checked_scores(scores)
+        return alphas
 
     def operations(self) -> list[LearnedOperation]:
         """Learned operations, most probable first, without smoothing."""

@@ -5,7 +5,6 @@ Pairs of the same lengths need no padding and go together: the weights of all ar
 
 from functools import partial
 
-import torch
 from jaxtyping import Int
 from torch import Tensor
 
