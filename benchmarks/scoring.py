@@ -14,7 +14,7 @@ from benchmarks.tasks import matcher_config, matcher_task, numbers_of
 from benchmarks.timing import rates, seconds
 from nsed.kernels.dispatch import MATCH_SCORES
 from nsed.models.matcher import Matcher, match_log_probs
-from nsed.networks.bulk_scores import bulk_scores, can_score_in_bulk, vectors_of
+from nsed.networks.bulk_scores import bulk_scores, vectors_of
 from nsed.text import Pairs, Tokenizers
 from nsed.text.texts import Texts
 
@@ -64,7 +64,8 @@ def in_kernel(matcher: Matcher, table: pa.Table) -> Callable[[], object]:
     of_target = vectors_of(matcher.network, target, is_source=False)
     kernel, (weight, constant) = MATCH_SCORES.choose(of_source.vectors).code, matcher.network.projection.folded()
     eps, there = matcher.network.projection.norm.eps, (torch.from_numpy(part).to(matcher.device) for part in rows)
-    return partial(kernel.scorer(of_source, of_target, weight, constant, eps=eps, pairs=len(table)), *there)
+    scorer = kernel.scorer(of_source, of_target, weight, constant, eps=eps, pairs=len(table))
+    return partial(scorer, *there)
 
 
 def affordable(setting: Setting, matcher: Matcher, count: int) -> int:
@@ -88,7 +89,7 @@ def _figures(setting: Setting, kind: str, matcher: Matcher, table: pa.Table) -> 
     faster = "ours / its", [one / other for one, other in zip(scored, plain, strict=True)]
     name = f"{kind}, from Arrow strings"
     found = {name: figure(scored, "pairs/s", bar=bars.get(name))}
-    if kind == "unigram" and can_score_in_bulk(matcher.network):
+    if kind == "unigram":
         name = f"{kind}, in the kernel"
         done = rates(len(table), in_kernel(matcher, table), setting, rounds=rounds)
         found[name] = figure(done, "pairs/s", bar=bars.get(name))

@@ -182,6 +182,7 @@ class TableStrings(NamedTuple):
         return self.flat[self.starts[strings][:, None] + torch.arange(length, device=strings.device)]
 
 
+HeadWeights = Float[Tensor, "heads dim"]
 SubstitutionTable = Float[Tensor, "sources targets"]
 Rows = Int[Tensor, " pairs"]
 Score = Callable[[Rows, Rows], PerPair]
@@ -201,7 +202,7 @@ class MatchScoresKernel(Protocol):
         *,
         eps: float,
         pairs: int,
-        heads: Weight | None = None,
+        heads: HeadWeights | None = None,
     ) -> Score:
         """Scorer for these strings and so many pairs, the faster way; below -660 it may give minus infinity.
 

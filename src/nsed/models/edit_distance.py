@@ -10,7 +10,6 @@ from functools import cached_property
 from typing import Any, ClassVar, Literal
 
 import numpy as np
-import torch
 
 from nsed.capabilities import Capability
 from nsed.config import bounded

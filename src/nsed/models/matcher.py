@@ -20,7 +20,7 @@ from nsed.models.base import checked_scores
 from nsed.models.lattice_model import LATTICE_VERBS, LatticeModel
 from nsed.models.odds import OddsConfig, OddsMatcher
 from nsed.models.pair_model import LabelledConfig, LabelledTask, PairModel, in_order
-from nsed.networks.bulk_scores import bulk_scores, can_score_in_bulk
+from nsed.networks.bulk_scores import bulk_scores
 from nsed.networks.losses import Reduction, distortion_loss, em_loss, match_loss, non_match_loss, real_cells
 from nsed.networks.matcher import MatcherNetwork, lattice_of
 from nsed.progress import OnBatch, ignore
@@ -149,8 +149,6 @@ class Matcher(PairModel, LatticeModel):
     def score(self, pairs: PairsLike, targets: Column | None = None, *, on_batch: OnBatch = ignore) -> np.ndarray:
         """Log alpha_{n,m} of each pair, in the order given: 0 is certain to match."""
         pairs = Pairs.given(pairs, targets)
-        if not can_score_in_bulk(self.network):
-            return checked_scores(match_log_probs(self.network, self.encoded(pairs), self.device, on_batch=on_batch))
         sources, source_rows = different(pairs.sources, pairs.source_languages if self.languages else None)
         targets, target_rows = different(pairs.targets, pairs.target_languages if self.languages else None)
         source, of_source = self._encoded(self.tokenizers.source, sources)

@@ -9,7 +9,7 @@ import torch
 
 from nsed.kernels.contracts import StringVectors
 from nsed.kernels.dispatch import MATCH_SCORES
-from nsed.networks.matcher import MatcherNetwork
+from nsed.networks.matcher import MatcherNetwork, Projected
 from nsed.progress import OnBatch, ignore
 from nsed.text import EncodedStrings
 from nsed.text.batch import PaddedStrings, check_cells
@@ -22,11 +22,6 @@ FEWER_SYMBOLS, FEWER_PAIRS = 2**15, 2**16
 """Batch sizes: symbols encoded at once, padding included, and pairs scored at once: on a GPU, and elsewhere."""
 MAX_CELLS = 2**22
 """Maximum lattice cells of a pair."""
-
-
-def can_score_in_bulk(network: MatcherNetwork) -> bool:
-    """Bulk scoring condition, no similarity heads: what a symbol contributes does not depend on the other string."""
-    return network.features.interaction == 0
 
 
 @torch.no_grad()
@@ -53,7 +48,8 @@ def bulk_scores(
     kernel, (weight, constant) = MATCH_SCORES.choose(vectors[0].vectors), network.projection.folded()
     if kernel.backend != "numba":
         check_cells(source.lengths[pairs[0]] + 1, target.lengths[pairs[1]] + 1, MAX_CELLS)
-    score = kernel.code.scorer(*vectors, weight, constant, eps=network.projection.norm.eps, pairs=len(result))
+    eps, heads = network.projection.norm.eps, network.features.head_weights()
+    score = kernel.code.scorer(*vectors, weight, constant, eps=eps, pairs=len(result), heads=heads)
     at_once = PAIRS_AT_ONCE.get(weight.device.type, FEWER_PAIRS)
     for start in range(0, len(result), at_once):
         part = slice(start, start + at_once)
@@ -73,16 +69,20 @@ def vectors_of(
         return _by_position(network, strings, is_source=is_source)
     lengths, weight = strings.lengths + 1, network.features.source.weight
     starts = np.concatenate([[0], np.cumsum(lengths)])
-    rows = weight.new_empty(int(starts[-1]), len(weight))
     order = np.argsort(lengths, kind="stable")
     symbols = ENCODED_TOGETHER.get(weight.device.type, FEWER_SYMBOLS)
     at_once = max(1, symbols // max(int(lengths.max(initial=1)), 1))
+    rows, similar = weight.new_empty(int(starts[-1]), len(weight)), None
     for some in np.array_split(order, range(at_once, len(order), at_once)) if len(order) else ():
         projected = network.projected(_side(strings, languages, some, weight.device), is_source=is_source)
-        places = np.arange(projected.shape[1])
+        places = np.arange(projected.vectors.shape[1])
         inside = torch.from_numpy(places < lengths[some][:, None]).to(weight.device)
-        rows[torch.from_numpy(starts[some][:, None] + places).to(weight.device)[inside]] = projected[inside]
-    return _placed(rows, np.arange(starts[-1]), starts)
+        at = torch.from_numpy(starts[some][:, None] + places).to(weight.device)[inside]
+        rows[at] = projected.vectors[inside]
+        if projected.similar is not None:
+            similar = weight.new_empty(len(rows), *projected.similar.shape[2:]) if similar is None else similar
+            similar[at] = projected.similar[inside]
+    return _placed(Projected(rows, similar), np.arange(starts[-1]), starts)
 
 
 def _side(strings: EncodedStrings, languages: Languages, some: np.ndarray, device: torch.device) -> PaddedStrings:
@@ -102,6 +102,7 @@ def _by_position(network: MatcherNetwork, strings: EncodedStrings, *, is_source:
     return _placed(network.projected_symbols(*parts, is_source=is_source), flat, starts)
 
 
-def _placed(vectors: torch.Tensor, flat: np.ndarray, starts: np.ndarray) -> StringVectors:
+def _placed(projected: Projected, flat: np.ndarray, starts: np.ndarray) -> StringVectors:
     """Tensors moved to the device where the vectors are."""
-    return StringVectors(vectors, *(torch.from_numpy(part).to(vectors.device) for part in (flat, starts)))
+    vectors, similar = projected
+    return StringVectors(vectors, *(torch.from_numpy(part).to(vectors.device) for part in (flat, starts)), similar)

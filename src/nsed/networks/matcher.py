@@ -1,5 +1,7 @@
 """Matcher network: from two strings to the log-probability that one can be edited into the other."""
 
+from typing import NamedTuple
+
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
@@ -11,6 +13,13 @@ from nsed.networks.operations import MatchScores, match_scores
 from nsed.networks.pair_features import NormedProjection, PairFeatures, pair_scores
 from nsed.text.batch import PaddedStrings
 from nsed.types import Lengths
+
+
+class Projected(NamedTuple):
+    """Projected pair features of symbols, and their vectors for the similarity heads, if there are any."""
+
+    vectors: Float[Tensor, "*symbols dim"]
+    similar: Float[Tensor, "*symbols heads part"] | None
 
 
 class MatcherNetwork(nn.Module):
@@ -44,20 +53,19 @@ class MatcherNetwork(nn.Module):
         self.projection = NormedProjection(encoder.dim, 4, attends=False, width=feature_width)
         self.dropout = nn.Dropout(feature_dropout)
 
-    def projected(self, side: PaddedStrings, *, is_source: bool) -> Float[Tensor, "batch length dim"]:
+    def projected(self, side: PaddedStrings, *, is_source: bool) -> Projected:
         """Projected pair features of one string: what it contributes, per symbol, `</s>` included."""
         encoder, project = self._parts(is_source)
-        symbols = with_end(side.symbols, side.lengths)
-        projected: Tensor = project(encoder(symbols, side.lengths + 1, side.category))
-        return projected
+        vectors = encoder(with_end(side.symbols, side.lengths), side.lengths + 1, side.category)
+        return Projected(project(vectors), self.features.similar_parts(vectors))
 
     def projected_symbols(
         self, symbols: Int[Tensor, " kinds"], positions: Int[Tensor, " kinds"], *, is_source: bool
-    ) -> Float[Tensor, "kinds dim"]:
+    ) -> Projected:
         """Projected pair features of single symbols at given positions, by an encoder that sees no context."""
         encoder, project = self._parts(is_source)
-        projected: Tensor = project(encoder.without_context(symbols, positions))
-        return projected
+        vectors = encoder.without_context(symbols, positions)
+        return Projected(project(vectors), self.features.similar_parts(vectors))
 
     def _parts(self, is_source: bool) -> tuple[StringEncoder, nn.Linear]:
         if is_source:
