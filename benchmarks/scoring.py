@@ -60,8 +60,8 @@ def in_kernel(matcher: Matcher, table: pa.Table) -> Callable[[], object]:
     source, target = strings
     if matcher.device.type == "cpu":
         return partial(bulk_scores, matcher.network, source, target, (rows[0], rows[1]))
-    of_source = vectors_of(matcher.network, source, is_source=True)
-    of_target = vectors_of(matcher.network, target, is_source=False)
+    (of_source,) = vectors_of(matcher.network, source, sides=(True,))
+    (of_target,) = vectors_of(matcher.network, target, sides=(False,))
     kernel, (weight, constant) = MATCH_SCORES.choose(of_source.vectors).code, matcher.network.projection.folded()
     eps, there = matcher.network.projection.norm.eps, (torch.from_numpy(part).to(matcher.device) for part in rows)
     scorer = kernel.scorer(of_source, of_target, weight, constant, eps=eps, pairs=len(table))

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
-from itertools import repeat
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -149,12 +148,12 @@ class Matcher(PairModel, LatticeModel):
     def score(self, pairs: PairsLike, targets: Column | None = None, *, on_batch: OnBatch = ignore) -> np.ndarray:
         """Log alpha_{n,m} of each pair, in the order given: 0 is certain to match."""
         pairs = Pairs.given(pairs, targets)
-        sources, source_rows = different(pairs.sources, pairs.source_languages if self.languages else None)
-        targets, target_rows = different(pairs.targets, pairs.target_languages if self.languages else None)
-        source, of_source = self._encoded(self.tokenizers.source, sources)
-        target, of_target = self._encoded(self.tokenizers.target, targets)
-        rows, languages = (source_rows, target_rows), (of_source, of_target)
-        scores = bulk_scores(self.network, source, target, rows, languages=languages, on_batch=on_batch)
+        sides = (
+            self._encoded(self.tokenizers.source, pairs.sources, pairs.source_languages),
+            self._encoded(self.tokenizers.target, pairs.targets, pairs.target_languages),
+        )
+        strings, rows, languages = zip(*sides, strict=True)
+        scores = bulk_scores(self.network, *strings, rows, languages=languages, on_batch=on_batch)
         tiny = np.flatnonzero(np.isneginf(scores))  # beyond what a double can hold: as logarithms
         if len(tiny):
             scores[tiny] = match_log_probs(self.network, self.encoded(pairs.chosen(tiny.tolist())), self.device)
@@ -168,12 +167,15 @@ class Matcher(PairModel, LatticeModel):
         """See `LatticeModel.lattices`."""
         return match_lattices(self.network, self.encoded(pairs), self.device)
 
-    def _encoded(self, tokenizer: Tokenizer, keys: list[tuple[str, str]]) -> tuple[EncodedStrings, np.ndarray | None]:
-        """Encoded strings and, where the model knows any, the numbers of their languages."""
-        encoded = tokenizer.encode([text for text, _ in keys])
+    def _encoded(
+        self, tokenizer: Tokenizer, texts: Sequence[str], languages: Sequence[str] | None
+    ) -> tuple[EncodedStrings, np.ndarray, np.ndarray | None]:
+        """Different strings, encoded, each text's row among them, and the numbers of their languages, if any count."""
+        column = Texts.of(texts).compacted()
         if self.languages is None:
-            return encoded, None
-        return encoded, np.array(self.languages.encode([language for _, language in keys]), dtype=np.int64)
+            return tokenizer.encode(column.different), column.rows, None
+        column, given = with_languages(column, [""] * len(texts) if languages is None else languages)
+        return tokenizer.encode(column.different), column.rows, np.array(self.languages.encode(given), dtype=np.int64)
 
     @staticmethod
     def _network(config: MatcherConfig, tokenizers: Tokenizers, languages: Vocabulary | None) -> MatcherNetwork:
@@ -197,11 +199,15 @@ class Matcher(PairModel, LatticeModel):
         return Decision.of(score, threshold=threshold, slope=slope, offset=offset, evidence=calibration.evidence)
 
 
-def different(texts: Sequence[str], languages: Sequence[str] | None) -> tuple[list[tuple[str, str]], np.ndarray]:
-    """Deduplicated strings (with their languages), and for each text which one it is."""
-    if languages is None and isinstance(texts, Texts):
-        return [(text, "") for text in texts.different], texts.rows
-    keys = zip(texts, languages if languages is not None else repeat(""), strict=False)
-    seen: dict[tuple[str, str], int] = {}
-    rows = np.fromiter((seen.setdefault(key, len(seen)) for key in keys), dtype=np.int64, count=len(texts))
-    return list(seen), rows
+def with_languages(texts: Texts, languages: Sequence[str]) -> tuple[Texts, list[str]]:
+    """Column whose strings differ where their languages do, and the language of each different one.
+
+    >>> column, languages = with_languages(Texts.of(["die", "die", "do", "die"]), ["de", "en", "en", "de"])
+    >>> column.different, column.rows.tolist(), languages
+    (['die', 'die', 'do'], [0, 1, 2, 0], ['de', 'en', 'en'])
+    """
+    known = Texts.of(languages)
+    kinds, rows = np.unique(texts.rows * len(known.different) + known.rows, return_inverse=True)
+    strings, of_each = np.divmod(kinds, max(1, len(known.different)))
+    different = [texts.different[place] for place in strings.tolist()]
+    return Texts(different, rows), [known.different[place] for place in of_each.tolist()]

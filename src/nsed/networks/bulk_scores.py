@@ -4,9 +4,12 @@ A network without context has few different vectors, one per symbol and position
 table, and a pair costs a look into it per cell.
 """
 
+from itertools import repeat
+
 import numpy as np
 import torch
 
+from nsed.encoders.string_encoder import with_end
 from nsed.kernels.contracts import StringVectors
 from nsed.kernels.dispatch import MATCH_SCORES
 from nsed.networks.matcher import MatcherNetwork, Projected
@@ -41,10 +44,7 @@ def bulk_scores(
     result = np.empty(len(pairs[0]))
     if not len(result):
         return result
-    vectors = (
-        vectors_of(network, source, languages[0], is_source=True),
-        vectors_of(network, target, languages[1], is_source=False),
-    )
+    vectors, rows_of = both_vectors(network, source, target, pairs, languages)
     kernel, (weight, constant) = MATCH_SCORES.choose(vectors[0].vectors), network.projection.folded()
     if kernel.backend != "numba":
         check_cells(source.lengths[pairs[0]] + 1, target.lengths[pairs[1]] + 1, MAX_CELLS)
@@ -53,36 +53,82 @@ def bulk_scores(
     at_once = PAIRS_AT_ONCE.get(weight.device.type, FEWER_PAIRS)
     for start in range(0, len(result), at_once):
         part = slice(start, start + at_once)
-        rows, columns = (torch.from_numpy(side[part]).to(weight.device) for side in pairs)
+        rows, columns = (torch.from_numpy(side[part]).to(weight.device) for side in rows_of)
         result[part] = score(rows, columns).cpu().numpy()
         on_batch(len(result[part]))
     return result
 
 
+def both_vectors(
+    network: MatcherNetwork,
+    source: EncodedStrings,
+    target: EncodedStrings,
+    pairs: tuple[np.ndarray, np.ndarray],
+    languages: tuple[Languages, Languages] = (None, None),
+) -> tuple[tuple[StringVectors, StringVectors], tuple[np.ndarray, np.ndarray]]:
+    """Symbol vectors of sources and targets, and the pairs' rows among them.
+
+    Where one encoder reads both sides in context, a string that is on both is encoded once.
+    """
+    if not (network.reads_alike and network.source_encoder.encoder.sees_context):
+        (of_source,) = vectors_of(network, source, languages[0], sides=(True,))
+        (of_target,) = vectors_of(network, target, languages[1], sides=(False,))
+        return (of_source, of_target), pairs
+    strings, numbers, known = _together(source, target, languages)
+    rows = numbers[: len(source)][pairs[0]], numbers[len(source) :][pairs[1]]
+    of_source, of_target = vectors_of(network, strings, known, sides=(True, False))
+    return (of_source, of_target), rows
+
+
+def _together(
+    source: EncodedStrings, target: EncodedStrings, languages: tuple[Languages, Languages]
+) -> tuple[EncodedStrings, np.ndarray, Languages]:
+    """Different strings of both sides, which one each string is, and their languages."""
+    both, known = source.followed_by(target), None
+    if languages[0] is not None and languages[1] is not None:
+        known = np.concatenate([languages[0], languages[1]])
+    of_each = repeat(0) if known is None else known.tolist()
+    cuts = zip(both.starts[:-1].tolist(), both.starts[1:].tolist(), of_each, strict=False)
+    seen: dict[tuple[bytes, int], int] = {}
+    numbers = np.array([seen.setdefault((both.flat[a:b].tobytes(), c), len(seen)) for a, b, c in cuts], dtype=np.int64)
+    first = np.unique(numbers, return_index=True)[1]
+    return both.chosen(first), numbers, None if known is None else known[first]
+
+
 @torch.no_grad()
 def vectors_of(
-    network: MatcherNetwork, strings: EncodedStrings, languages: Languages = None, *, is_source: bool
-) -> StringVectors:
-    """Symbol vectors for pair features: what strings contribute, per symbol, without context per kind of symbol."""
-    encoder = network.source_encoder if is_source else network.target_encoder
+    network: MatcherNetwork, strings: EncodedStrings, languages: Languages = None, *, sides: tuple[bool, ...]
+) -> list[StringVectors]:
+    """Symbol vectors for pair features: what strings contribute, per symbol, without context per kind of symbol.
+
+    They are encoded once, for each side asked for: as sources where True, as targets where False.
+    """
+    encoder = network.source_encoder if sides[0] else network.target_encoder
     if not encoder.encoder.sees_context and languages is None:
-        return _by_position(network, strings, is_source=is_source)
+        return [_by_position(network, strings, is_source=side) for side in sides]
     lengths, weight = strings.lengths + 1, network.features.source.weight
     starts = np.concatenate([[0], np.cumsum(lengths)])
     order = np.argsort(lengths, kind="stable")
     symbols = ENCODED_TOGETHER.get(weight.device.type, FEWER_SYMBOLS)
     at_once = max(1, symbols // max(int(lengths.max(initial=1)), 1))
-    rows, similar = weight.new_empty(int(starts[-1]), len(weight)), None
+    made = [network.projected(weight.new_empty(0, weight.shape[1]), is_source=side) for side in sides]
+    made = [Projected(*(_room(part, int(starts[-1])) for part in one)) for one in made]
     for some in np.array_split(order, range(at_once, len(order), at_once)) if len(order) else ():
-        projected = network.projected(_side(strings, languages, some, weight.device), is_source=is_source)
-        places = np.arange(projected.vectors.shape[1])
+        side = _side(strings, languages, some, weight.device)
+        vectors = encoder(with_end(side.symbols, side.lengths), side.lengths + 1, side.category)
+        places = np.arange(vectors.shape[1])
         inside = torch.from_numpy(places < lengths[some][:, None]).to(weight.device)
         at = torch.from_numpy(starts[some][:, None] + places).to(weight.device)[inside]
-        rows[at] = projected.vectors[inside]
-        if projected.similar is not None:
-            similar = weight.new_empty(len(rows), *projected.similar.shape[2:]) if similar is None else similar
-            similar[at] = projected.similar[inside]
-    return _placed(Projected(rows, similar), np.arange(starts[-1]), starts)
+        for room, is_source in zip(made, sides, strict=True):
+            for part, found in zip(room, network.projected(vectors[inside], is_source=is_source), strict=True):
+                if part is not None:
+                    part[at] = found
+    return [_placed(one, np.arange(starts[-1]), starts) for one in made]
+
+
+def _room(like: torch.Tensor | None, rows: int) -> torch.Tensor | None:
+    """Room for so many rows like these, if there are any."""
+    return None if like is None else like.new_empty(rows, *like.shape[1:])
 
 
 def _side(strings: EncodedStrings, languages: Languages, some: np.ndarray, device: torch.device) -> PaddedStrings:
@@ -99,7 +145,8 @@ def _by_position(network: MatcherNetwork, strings: EncodedStrings, *, is_source:
     symbols[places < np.repeat(strings.lengths, strings.lengths + 1)] = strings.flat
     kinds, flat = np.unique(symbols * width + places, return_inverse=True)
     parts = (torch.from_numpy(part).to(device) for part in (kinds // width, kinds % width))
-    return _placed(network.projected_symbols(*parts, is_source=is_source), flat, starts)
+    encoder = network.source_encoder if is_source else network.target_encoder
+    return _placed(network.projected(encoder.without_context(*parts), is_source=is_source), flat, starts)
 
 
 def _placed(projected: Projected, flat: np.ndarray, starts: np.ndarray) -> StringVectors:

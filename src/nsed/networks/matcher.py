@@ -2,12 +2,12 @@
 
 from typing import NamedTuple
 
-from jaxtyping import Float, Int
+from jaxtyping import Float
 from torch import Tensor, nn
 
 from nsed.encoders import EncoderConfig, StringEncoder
 from nsed.encoders.base import inside
-from nsed.encoders.string_encoder import read_both, with_end
+from nsed.encoders.string_encoder import read_both
 from nsed.lattice import EditLattice
 from nsed.networks.operations import MatchScores, match_scores
 from nsed.networks.pair_features import NormedProjection, PairFeatures, pair_scores
@@ -53,24 +53,15 @@ class MatcherNetwork(nn.Module):
         self.projection = NormedProjection(encoder.dim, 4, attends=False, width=feature_width)
         self.dropout = nn.Dropout(feature_dropout)
 
-    def projected(self, side: PaddedStrings, *, is_source: bool) -> Projected:
-        """Projected pair features of one string: what it contributes, per symbol, `</s>` included."""
-        encoder, project = self._parts(is_source)
-        vectors = encoder(with_end(side.symbols, side.lengths), side.lengths + 1, side.category)
-        return Projected(project(vectors), self.features.similar_parts(vectors))
+    @property
+    def reads_alike(self) -> bool:
+        """Shared encoder: whether a string has the same vectors on either side."""
+        return self.source_encoder is self.target_encoder
 
-    def projected_symbols(
-        self, symbols: Int[Tensor, " kinds"], positions: Int[Tensor, " kinds"], *, is_source: bool
-    ) -> Projected:
-        """Projected pair features of single symbols at given positions, by an encoder that sees no context."""
-        encoder, project = self._parts(is_source)
-        vectors = encoder.without_context(symbols, positions)
+    def projected(self, vectors: Float[Tensor, "*symbols dim"], *, is_source: bool) -> Projected:
+        """Projected pair features: what encoded symbols contribute as those of a source, or of a target."""
+        project = self.features.source if is_source else self.features.target
         return Projected(project(vectors), self.features.similar_parts(vectors))
-
-    def _parts(self, is_source: bool) -> tuple[StringEncoder, nn.Linear]:
-        if is_source:
-            return self.source_encoder, self.features.source
-        return self.target_encoder, self.features.target
 
     def forward(self, source: PaddedStrings, target: PaddedStrings) -> MatchScores:
         """Arc log-probabilities into each cell, and those of non-match."""
