@@ -1,6 +1,7 @@
 """Pairs scored per second by untrained Matchers, from Arrow strings to scores: random pairs of 20,000 words."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -21,27 +22,30 @@ from nsed.text.texts import Texts
 WORDS, FEW, LONGEST_RUN = 20_000, 10_000, 15.0
 CPU_PAIRS = {"unigram": 2_000_000, "cnn": 500_000, "rnn": 500_000}
 CUDA_PAIRS = 10_000_000
+HEADS = {"unigram": (0, 4), "cnn": (0,), "rnn": (0, 4)}
+"""Similarity heads that are measured with each encoder."""
 
 
 def measure(setting: Setting) -> Report:
-    """Pairs per second with each encoder."""
+    """Pairs per second with each encoder, without and with similarity heads."""
     figures: dict[str, Figure] = {}
     counts: dict[str, int] = {}
-    for kind, fewer in CPU_PAIRS.items():
-        matcher = untrained(setting, kind)
-        counts[kind] = setting.pick(cpu=fewer, cuda=CUDA_PAIRS, quick=2000)
+    for kind, heads in [(kind, heads) for kind in CPU_PAIRS for heads in HEADS[kind]]:
+        name = f"{kind}, {heads} similarity heads" if heads else kind
+        matcher = untrained(setting, kind, heads)
+        counts[name] = setting.pick(cpu=CPU_PAIRS[kind], cuda=CUDA_PAIRS, quick=2000)
         if setting.on_gpu:
-            counts[kind] = affordable(setting, matcher, counts[kind])
-        figures |= _figures(setting, kind, matcher, arrow_pairs(setting, counts[kind]))
+            counts[name] = affordable(setting, matcher, counts[name])
+        figures |= _figures(setting, name, matcher, arrow_pairs(setting, counts[name]))
     return {"pairs": counts, "unique strings": len(_words(setting)), "data": words(setting).origin, "figures": figures}
 
 
-def untrained(setting: Setting, kind: str) -> Matcher:
+def untrained(setting: Setting, kind: str, heads: int = 0) -> Matcher:
     """Of the paper's size."""
-    config = matcher_config(setting, kind, symbols="graphemes")
+    config = replace(matcher_config(setting, kind, symbols="graphemes"), interaction=heads)
     pairs = Pairs(_words(setting), _words(setting))
     network = matcher_task(setting, config, numbers_of(pairs, config)).network
-    return Matcher(network, Tokenizers.learned(config, pairs).shared(), config)
+    return Matcher(network.eval(), Tokenizers.learned(config, pairs).shared(), config)
 
 
 def arrow_pairs(setting: Setting, count: int, *, seed: int = 0) -> pa.Table:
@@ -101,7 +105,9 @@ def _bars(setting: Setting) -> dict[str, Bar | None]:
     return {
         "unigram, from Arrow strings": setting.bar(cpu=at_least(400_000), cuda=at_least(2_000_000)),
         "unigram, in the kernel": setting.bar(cuda=at_least(50_000_000)),
+        "unigram, 4 similarity heads, from Arrow strings": setting.bar(cpu=at_least(150_000)),
         "rnn, from Arrow strings": setting.bar(cuda=at_least(1_000_000)),
+        "rnn, 4 similarity heads, from Arrow strings": setting.bar(cpu=at_least(30_000)),
     }
 
 

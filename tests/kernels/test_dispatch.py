@@ -4,6 +4,7 @@ import os
 import re
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 import torch
@@ -18,8 +19,11 @@ from nsed.kernels.dispatch import ARCS, GRU, LATTICE, MATCH_SCORES, PAIR_SCORES,
 from nsed.lattice import EditLattice
 from nsed.networks.bulk_scores import bulk_scores
 from nsed.networks.matcher import MatcherNetwork
+from nsed.networks.operation_table import OperationTable
 from nsed.networks.operations import match_scores
 from nsed.networks.pair_features import Factors, NormedProjection, PairFeatures, pair_scores
+from nsed.networks.table_scores import table_log_probs
+from nsed.text.batch import DistinctPairs
 from support.kernels import numba_only
 
 KERNELS = {
@@ -63,7 +67,7 @@ def seen(monkeypatch):
 
 @torch.no_grad()
 def run_networks():
-    """Pair scores, arcs and lattice as a Matcher has them, a recurrent encoder, and scores in bulk."""
+    """Pair scores, arcs and lattice as a Matcher has them, a recurrent encoder, and scores in bulk and by a table."""
     side = torch.randn(2, 3, 16)
     features = PairFeatures(16, attention=False, heads=1, interaction=0)
     projection = NormedProjection(16, 4, attends=False)
@@ -75,6 +79,9 @@ def run_networks():
     network = MatcherNetwork(encoder, source_symbols=9, target_symbols=9).eval()
     strings, rows = nsed.text.EncodedStrings([[4, 5]]), torch.tensor([0]).numpy()
     bulk_scores(network, strings, strings, (rows, rows))
+    letters = nsed.text.Vocabulary.of("ab")
+    compiled = OperationTable.uniform(letters, letters, unknown=True).compiled(strings, strings)
+    table_log_probs(compiled, DistinctPairs(strings, strings, (rows, rows)))
 
 
 @numba_only
@@ -195,8 +202,8 @@ def test_every_kernel_has_a_twin_of_every_implementation():
     assert list(LATTICE.implementations)[3:] == ["reference"]
 
 
-def doctor():
-    shown = CliRunner().invoke(app, ["doctor"], env={"COLUMNS": "300"})
+def doctor(*model):
+    shown = CliRunner().invoke(app, ["doctor", *map(str, model)], env={"COLUMNS": "300"})
     assert shown.exit_code == 0, shown.output
     return " ".join(shown.stdout.split())
 
@@ -213,6 +220,18 @@ def test_doctor_says_which_implementation_of_each_kernel_runs_and_why(monkeypatc
         assert "arcs on cpu torch: operation by operation (reference has none)" in doctor()
     without(monkeypatch, "numba", "triton")
     assert "gru on cpu torch: torch's own (triton: not installed; numba: not installed, extra cpu)" in doctor()
+
+
+@numba_only
+def test_doctor_says_which_kernel_scores_the_pairs_of_a_model():
+    models = Path(__file__).parents[1] / "golden" / "models"
+    assert "table_scores by numba: a pair after the other" in doctor(models / "edit-distance")
+    assert "match_scores by numba: a pair after the other" in doctor(models / "matcher-similarity")
+    assert "no kernel: levenshtein has no lattices" in doctor(models / "levenshtein")
+    with use_backend("torch"):
+        assert "table_scores by torch: lattices of pairs of the same lengths (forced)" in doctor(
+            models / "edit-distance"
+        )
 
 
 def test_importing_the_switch_imports_no_compiler():

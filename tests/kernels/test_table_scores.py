@@ -72,6 +72,18 @@ def test_scores_are_the_twins(backend, largest, dtype, shape, monkeypatch):
     torch.testing.assert_close(permuted, ours[order], rtol=0, atol=0)
 
 
+@every_backend
+def test_a_score_depends_on_no_other_pair_and_on_no_table(backend, monkeypatch):
+    torch.manual_seed(5)
+    source, target = strings(9, 12, kinds=60), strings(9, 12, kinds=60)
+    table, pairs = torch.randn(SYMBOLS, SYMBOLS, dtype=torch.float64), drawn(source, target)
+    together = scores(backend, source, target, table, pairs)
+    alone = [scores(backend, source, target, table, [side[row : row + 1] for side in pairs]) for row in range(PAIRS)]
+    assert torch.equal(torch.cat(alone), together)
+    monkeypatch.setattr(f"nsed.kernels.{backend}.table_scores.LARGEST_TABLE", 0)
+    assert torch.equal(scores(backend, source, target, table, pairs), together)
+
+
 @pytest.mark.parametrize("backend", ["torch", *BACKENDS])
 def test_scores_are_those_of_the_lattices(backend):
     torch.manual_seed(1)

@@ -16,6 +16,7 @@ from nsed.config import bounded
 from nsed.errors import ArgumentError, UndecidedError, UnknownSymbolWarning
 from nsed.explain.rule_table import RuleTable
 from nsed.explain.weight_rules import table_rules
+from nsed.kernels.dispatch import TABLE_SCORES, Choice
 from nsed.kernels.switch import AUTO
 from nsed.lattice import EditLattice
 from nsed.models.base import Contents, checked_scores
@@ -58,7 +59,8 @@ class EditDistanceConfig(AlphabetConfig):
     max_cells: int = bounded(MAX_CELLS, low=1, most=2**34)
     """Maximum lattice cells of a pair, (n + 1)(m + 1): two strings of 2,047 symbols. A cell takes 150 to 300 bytes."""
     backend: str = "auto"
-    """Lattice backend, who computes the lattices: auto, torch, numba, triton or reference."""
+    """Lattice backend, who computes the lattices: auto, torch, numba, triton or reference; scores too, where it is not
+    auto, which scores many pairs without making lattices."""
 
 
 class LearnableEditDistance(LatticeModel, DecidingModel):
@@ -192,6 +194,12 @@ class LearnableEditDistance(LatticeModel, DecidingModel):
             alphas[batch.rows.numpy()] = self._smoothed.lattice(batch, backend=self.config.backend).log_prob.numpy()
             on_batch(len(batch.rows))
         return alphas
+
+    def scoring_kernel(self) -> Choice:
+        """See `LatticeModel.scoring_kernel`: that of tables, unless the setting `backend` names one for lattices."""
+        if self.config.backend == AUTO:
+            return TABLE_SCORES.explain(self.table.delete.device)
+        return Choice("lattice", self.config.backend, "named by the setting backend; auto: table_scores")
 
     def operations(self) -> list[LearnedOperation]:
         """Learned operations, most probable first, without smoothing."""

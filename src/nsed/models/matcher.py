@@ -13,6 +13,7 @@ from nsed.encoders import EncoderConfig
 from nsed.explain.decision import Decision
 from nsed.explain.rule_table import RuleTable
 from nsed.explain.weight_rules import weight_rules
+from nsed.kernels.dispatch import MATCH_SCORES, Choice
 from nsed.lattice import EditLattice
 from nsed.lattice.lattice import Weighting
 from nsed.models.base import checked_scores
@@ -158,6 +159,10 @@ class Matcher(PairModel, LatticeModel):
         if len(tiny):
             scores[tiny] = match_log_probs(self.network, self.encoded(pairs.chosen(tiny.tolist())), self.device)
         return checked_scores(scores)
+
+    def scoring_kernel(self) -> Choice:
+        """See `LatticeModel.scoring_kernel`."""
+        return MATCH_SCORES.explain(self.device)
 
     def own_rules(self) -> RuleTable:
         """See `LatticeModel.own_rules`."""

@@ -20,6 +20,7 @@ from nsed.evaluate.ranking import average_precision
 from nsed.explain.decision import Decision
 from nsed.explain.explanation import Explanation, ExplanationSummary
 from nsed.explain.rule_table import RuleTable
+from nsed.kernels.dispatch import LATTICE, TABLE_SCORES, Choice
 from nsed.lattice import EditLattice
 from nsed.models.base import checked_scores
 from nsed.models.decisions import UNCALIBRATED, Criterion
@@ -247,6 +248,14 @@ class OddsMatcher(PairModel, LatticeModel):
     def score(self, pairs: PairsLike, targets: Column | None = None, *, on_batch: OnBatch = ignore) -> np.ndarray:
         """Log-odds of each pair, before calibration, in the order given: any number, above 0 for a match."""
         return checked_scores(self._odds(Pairs.given(pairs, targets), on_batch=on_batch).scores)
+
+    def scoring_kernel(self) -> Choice:
+        """See `LatticeModel.scoring_kernel`: that of tables, unless some term does not fit into one."""
+        reason = self.network.no_table()
+        if not reason:
+            return TABLE_SCORES.explain(self.device)
+        chosen = LATTICE.explain(self.device)
+        return chosen._replace(reason=f"{chosen.reason}; table_scores: {reason}")
 
     def operations(self) -> list[OddsOperation]:
         """Log-odds of all operations, the strongest evidence for a match first; without factors of place."""

@@ -25,9 +25,12 @@ from nsed.kernels.torch.match_scores import LARGEST_TABLE
 from nsed.types import NEG, REACHABLE, PerPair
 
 compiled = njit(nogil=True, cache=True, error_model="numpy", fastmath={"reassoc", "contract", "nsz"})
-inlined = njit(nogil=True, inline="always", error_model="numpy")
+exactly = njit(nogil=True, cache=True, error_model="numpy")
+"""Compiled to the same bits wherever it is used: a pair's score depends on no other pair."""
 LARGEST, ROOM = 1e300, 690.0
 """Alpha is below this, or done again; and how far below 1, as a logarithm, it may be then."""
+MOST_FOR_A_PAIR = 2**10
+"""Gains in a table, at most, for each pair to be scored."""
 IMPOSSIBLE, LOWEST = float(REACHABLE), float(NEG)
 
 
@@ -35,23 +38,16 @@ def scorer(source: TableStrings, target: TableStrings, table: SubstitutionTable,
     """See `TableScoresKernel.scorer`."""
     sides = tuple((array(side.flat.int()), array(side.starts.long()), *_weights(side)) for side in (source, target))
     entries = np.maximum(array(table.double()), LOWEST)
-    few = len(source.gap) * len(target.gap) <= min(LARGEST_TABLE, pairs * 64)
-    return partial(_run, sides, entries, _gains(sides, entries) if few else np.empty((0, 0)))
+    kinds = len(source.gap), len(target.gap)
+    gains = np.empty(kinds if kinds[0] * kinds[1] <= min(LARGEST_TABLE, pairs * MOST_FOR_A_PAIR) else (0, 0))
+    run_kernel(gain_table, *sides, entries, gains, pairs=len(gains))
+    return partial(_run, sides, entries, gains)
 
 
 def _weights(side: TableStrings) -> tuple[np.ndarray, ...]:
     """Gap, row, factor and shift of each kind."""
     gap, factor, shift = (array(part.double()) for part in (side.gap, side.factor, side.shift))
     return np.maximum(gap, LOWEST), array(side.row.long()), factor, shift
-
-
-def _gains(sides: tuple[tuple[np.ndarray, ...], ...], entries: np.ndarray) -> np.ndarray:
-    """Gain table, of all pairs of kinds: what a substitution weighs over its two gaps; infinite is what overflows."""
-    (*_, gap_s, row_s, factor_s, shift_s), (*_, gap_t, row_t, factor_t, shift_t) = sides
-    logs = factor_s[:, None] * factor_t * entries[row_s][:, row_t]
-    logs += (shift_s - gap_s)[:, None] + (shift_t - gap_t)
-    with np.errstate(over="ignore", under="ignore"):
-        return np.asarray(np.exp(logs, out=logs))
 
 
 def _run(
@@ -81,7 +77,7 @@ def table_scores(rows, columns, source, target, entries, gains, result, part, fi
             gaps, lowest = gaps + gap_t[kind], min(lowest, gap_t[kind])
         alpha = LARGEST
         if lowest > IMPOSSIBLE:
-            alpha, size = _alpha(of_source, of_target, source, target, entries, gains, before, weights, 0.0), 0.0
+            alpha = _alpha(of_source, of_target, source, target, entries, gains, before, weights, 0.0)
             if not alpha < LARGEST:
                 size = ROOM / (of_source.size + of_target.size)
                 alpha = _alpha(of_source, of_target, source, target, entries, gains, before, weights, size)
@@ -92,11 +88,25 @@ def table_scores(rows, columns, source, target, entries, gains, result, part, fi
             result[pair] = _log_alpha(of_source, of_target, source, target, entries, before, weights)
 
 
-@inlined
+@exactly
 def _weight(source, target, entries, s, t):
     """Log-weight of a substitution of two kinds."""
     entry = entries[source[3][s], target[3][t]]
     return source[4][s] * target[4][t] * entry + source[5][s] + target[5][t] if entry > IMPOSSIBLE else LOWEST
+
+
+@exactly
+def _gain(source, target, entries, s, t):
+    """What a substitution of two kinds weighs over its two gaps; infinite is what overflows."""
+    return math.exp(_weight(source, target, entries, s, t) - source[2][s] - target[2][t])
+
+
+@compiled
+def gain_table(source, target, entries, result, part, first, last):
+    """The gains of all pairs of kinds."""
+    for s in range(first, last):
+        for t in range(result.shape[1]):
+            result[s, t] = _gain(source, target, entries, s, t)
 
 
 @compiled
@@ -114,10 +124,8 @@ def _alpha(of_source, of_target, source, target, entries, gains, row, weights, s
             for j in range(m):
                 weights[j] = gains[s, of_target[j]]
         else:
-            of_gap = source[2][s]
             for j in range(m):
-                t = of_target[j]
-                weights[j] = math.exp(_weight(source, target, entries, s, t) - of_gap - target[2][t])
+                weights[j] = _gain(source, target, entries, s, of_target[j])
         corner, left = row[0], gap * row[0]
         row[0] = left
         for j in range(m):
