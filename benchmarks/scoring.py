@@ -22,15 +22,15 @@ from nsed.text.texts import Texts
 WORDS, FEW, LONGEST_RUN = 20_000, 10_000, 15.0
 CPU_PAIRS = {"unigram": 2_000_000, "cnn": 500_000, "rnn": 500_000}
 CUDA_PAIRS = 10_000_000
-HEADS = {"unigram": (0, 4), "cnn": (0,), "rnn": (0, 4)}
-"""Similarity heads that are measured with each encoder."""
+CASES = (("unigram", 0), ("unigram", 4), ("cnn", 0), ("rnn", 0), ("rnn", 4))
+"""Encoders, and numbers of similarity heads."""
 
 
 def measure(setting: Setting) -> Report:
     """Pairs per second with each encoder, without and with similarity heads."""
     figures: dict[str, Figure] = {}
     counts: dict[str, int] = {}
-    for kind, heads in [(kind, heads) for kind in CPU_PAIRS for heads in HEADS[kind]]:
+    for kind, heads in CASES:
         name = f"{kind}, {heads} similarity heads" if heads else kind
         matcher = untrained(setting, kind, heads)
         counts[name] = setting.pick(cpu=CPU_PAIRS[kind], cuda=CUDA_PAIRS, quick=2000)

@@ -178,8 +178,9 @@ class TableStrings(NamedTuple):
         return self.starts.diff()
 
     def rows_of(self, strings: Int[Tensor, " pairs"], length: int) -> Int[Tensor, "pairs symbols"]:
-        """Kinds of the symbols of strings of one length."""
-        return self.flat[self.starts[strings][:, None] + torch.arange(length, device=strings.device)]
+        """Kinds of the symbols of strings up to a length, the shorter ones filled up with any."""
+        places = self.starts[strings][:, None] + torch.arange(length, device=strings.device)
+        return self.flat[places.clamp(max=max(0, len(self.flat) - 1))].long()
 
 
 HeadWeights = Float[Tensor, "heads dim"]

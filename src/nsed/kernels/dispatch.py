@@ -262,7 +262,7 @@ TABLE_SCORES: Kernel[TableScoresKernel] = Kernel(
         load=_numba_table_scores,
     ),
     Implementation(
-        TORCH, "lattices of pairs of the same lengths", refusal=refusals.never, load=lambda: torch_table_scores
+        TORCH, "lattices of pairs of similar lengths", refusal=refusals.never, load=lambda: torch_table_scores
     ),
     probe=lambda device: (torch.zeros(1, 1, device=device),),
 )

@@ -13,7 +13,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 from torch.nn import functional
 
-from nsed.kernels.contracts import Constant, HeadWeights, Rows, Score, StringVectors, TableStrings, Weight
+from nsed.kernels.contracts import Constant, HeadWeights, Rows, Score, StringVectors, Weight
 from nsed.kernels.semiring import LOG
 from nsed.kernels.torch.arcs import match_arcs
 from nsed.kernels.torch.lattice import TorchBackend
@@ -43,12 +43,12 @@ def scorer(
     """See `MatchScoresKernel.scorer`."""
     if len(source.vectors) * len(target.vectors) <= min(LARGEST_TABLE, pairs * 64):
         table = score_table(source, target, weight, constant, eps=eps, heads=heads)
-        return partial(by_lengths, partial(_of_table, table), source, target, cells=CELLS_AT_ONCE, like=source.vectors)
+        return partial(by_lengths, partial(_of_table, table), source, target, cells=CELLS_AT_ONCE)
 
     def of_vectors(rows: SourceRows, columns: TargetRows) -> PerPair:
         return _log_alpha(scores_of_rows(source, target, rows, columns, weight, constant, eps=eps, heads=heads))
 
-    return partial(by_lengths, of_vectors, source, target, cells=CELLS_AT_ONCE, like=source.vectors)
+    return partial(by_lengths, of_vectors, source, target, cells=CELLS_AT_ONCE)
 
 
 def scores_of_rows(
@@ -99,16 +99,15 @@ def _log_alpha(scores: Float[Tensor, "pairs src tgt 4"]) -> PerPair:
 
 def by_lengths(
     log_alpha: Callable[[Tensor, Tensor], PerPair],
-    source: StringVectors | TableStrings,
-    target: StringVectors | TableStrings,
+    source: StringVectors,
+    target: StringVectors,
     rows: Rows,
     columns: Rows,
     *,
     cells: int,
-    like: Tensor,
 ) -> PerPair:
     """Length bucketing: pairs of the same lengths, about so many cells at once, go to a function of their rows."""
-    result = like.new_empty(len(rows))
+    result = source.vectors.new_empty(len(rows))
     for some, n, m in _alike(source.lengths[rows], target.lengths[columns], cells):
         result[some] = log_alpha(source.rows_of(rows[some], n), target.rows_of(columns[some], m))
     return result

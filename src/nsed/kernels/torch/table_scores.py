@@ -1,17 +1,18 @@
 """Table scores of many pairs of strings, whose arc weights come from a table of operations: the readable twin.
 
-Pairs of the same lengths need no padding and go together: the weights of all arcs, and the recursion over the cells.
+Pairs of similar lengths go together: the weights of all arcs, and the recursion over the cells. A pair's last cell
+depends on those before it alone, so it does not matter which symbols the shorter strings are filled up with.
 """
 
-from functools import partial
+from collections.abc import Iterator
 
+import torch
 from jaxtyping import Int
 from torch import Tensor
 
-from nsed.kernels.contracts import Score, SubstitutionTable, TableStrings
+from nsed.kernels.contracts import Rows, Score, SubstitutionTable, TableStrings
 from nsed.kernels.semiring import LOG
 from nsed.kernels.torch.lattice import TorchBackend
-from nsed.kernels.torch.match_scores import by_lengths
 from nsed.types import NEG, PerPair, Stack
 
 CELLS_AT_ONCE = {"cuda": 2**22}
@@ -20,23 +21,40 @@ FEWER_CELLS = 2**17
 
 SourceKinds = Int[Tensor, "pairs n"]
 TargetKinds = Int[Tensor, "pairs m"]
-"""Kinds of the symbols of strings of one length."""
+"""Kinds of the symbols of strings, the shorter ones filled up."""
 
 
 def scorer(source: TableStrings, target: TableStrings, table: SubstitutionTable, *, pairs: int) -> Score:
     """See `TableScoresKernel.scorer`."""
-
-    def log_alpha(rows: SourceKinds, columns: TargetKinds) -> PerPair:
-        return TorchBackend().forward(arc_weights(source, target, table, rows, columns), LOG)[-1, -1].clamp(min=NEG)
-
     cells = CELLS_AT_ONCE.get(table.device.type, FEWER_CELLS)
-    return partial(by_lengths, log_alpha, source, target, cells=cells, like=table)
+
+    def score(rows: Rows, columns: Rows) -> PerPair:
+        result, n, m = table.new_empty(len(rows)), source.lengths[rows], target.lengths[columns]
+        for some in _alike(n, m, cells):
+            kinds = source.rows_of(rows[some], int(n[some].amax())), target.rows_of(columns[some], int(m[some].amax()))
+            alpha = TorchBackend().forward(arc_weights(source, target, table, *kinds), LOG)
+            result[some] = alpha[n[some], m[some], torch.arange(len(some), device=rows.device)].clamp(min=NEG)
+        return result
+
+    return score
+
+
+def _alike(n: Rows, m: Rows, cells: int) -> Iterator[Rows]:
+    """Length buckets: pairs of similar lengths, as many at once as there is room for, padding included."""
+    order = (n * (m.amax() + 1) + m).argsort() if len(n) else n
+    while len(order):
+        some = order[:cells]
+        padded = (n[some].cummax(0).values + 1) * (m[some].cummax(0).values + 1)
+        numbers = torch.arange(1, len(some) + 1, device=n.device)
+        count = max(1, int((padded * numbers <= cells).sum()))
+        yield order[:count]
+        order = order[count:]
 
 
 def arc_weights(
     source: TableStrings, target: TableStrings, table: SubstitutionTable, rows: SourceKinds, columns: TargetKinds
 ) -> Stack:
-    """Log-weights of the arcs of pairs without padding; NEG where none can be."""
+    """Log-weights of the arcs of pairs; NEG where none can be."""
     (pairs, n), m = rows.shape, columns.shape[1]
     weights = table.new_full((3, n + 1, m + 1, pairs), NEG)
     weights[0, 1:] = source.gap[rows].T[:, None]

@@ -49,7 +49,7 @@ def scorer(
             return _log_alpha(pair_scores(source.vectors[rows], target.vectors[columns], weight, constant, eps=eps))
         return _log_alpha(scores_of_rows(source, target, rows, columns, weight, constant, eps=eps, heads=heads))
 
-    return partial(by_lengths, log_alpha, source, target, cells=CELLS_AT_ONCE, like=source.vectors)
+    return partial(by_lengths, log_alpha, source, target, cells=CELLS_AT_ONCE)
 
 
 def _narrow(strings: StringVectors) -> StringVectors:
