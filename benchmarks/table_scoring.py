@@ -26,6 +26,7 @@ def measure(setting: Setting) -> Report:
     known = sorted({word.lower() for word in words(setting).pairs.sources})
     learned = [*known[:: len(known) // LEARNED + 1], "of two words"]
     edit_distance = LearnableEditDistance.fit(list(zip(learned, learned, strict=True)), relative=True, iterations=5)
+    models: dict[str, OddsMatcher | LearnableEditDistance]
     models = {"odds": OddsMatcher.of_edit_distance(edit_distance), "edit distance": edit_distance}
     count, figures = 3000 if setting.quick else PAIRS, dict[str, Figure]()
     for what, columns in (("words", _words(known, count)), ("different names", _names(known, count))):

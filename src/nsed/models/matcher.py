@@ -149,12 +149,10 @@ class Matcher(PairModel, LatticeModel):
     def score(self, pairs: PairsLike, targets: Column | None = None, *, on_batch: OnBatch = ignore) -> np.ndarray:
         """Log alpha_{n,m} of each pair, in the order given: 0 is certain to match."""
         pairs = Pairs.given(pairs, targets)
-        sides = (
-            self._encoded(self.tokenizers.source, pairs.sources, pairs.source_languages),
-            self._encoded(self.tokenizers.target, pairs.targets, pairs.target_languages),
-        )
-        strings, rows, languages = zip(*sides, strict=True)
-        scores = bulk_scores(self.network, *strings, rows, languages=languages, on_batch=on_batch)
+        source, rows, of_source = self._encoded(self.tokenizers.source, pairs.sources, pairs.source_languages)
+        target, columns, of_target = self._encoded(self.tokenizers.target, pairs.targets, pairs.target_languages)
+        languages = (of_source, of_target)
+        scores = bulk_scores(self.network, source, target, (rows, columns), languages=languages, on_batch=on_batch)
         tiny = np.flatnonzero(np.isneginf(scores))  # beyond what a double can hold: as logarithms
         if len(tiny):
             scores[tiny] = match_log_probs(self.network, self.encoded(pairs.chosen(tiny.tolist())), self.device)

@@ -191,9 +191,9 @@ def pair_odds(
         return _lattice_odds(network, pairs.expanded(), device, odds, on_batch=on_batch)
     with torch.no_grad():
         odds = network.odds() if odds is None else odds
-        lengths = tuple(torch.from_numpy(part).to(device) for part in pairs.lengths)
+        n, m = (torch.from_numpy(part).to(device) for part in pairs.lengths)
         languages = None if pairs.languages is None else torch.from_numpy(pairs.languages).to(device)
-        biases = network.biases(odds, lengths, languages).cpu().numpy()
+        biases = network.biases(odds, (n, m), languages).cpu().numpy()
     compiled = network.compiled(pairs.source, pairs.target, odds)
     return PairOdds(table_log_probs(compiled, pairs, on_batch=on_batch), _scale(network), biases)
 

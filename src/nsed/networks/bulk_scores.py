@@ -111,8 +111,7 @@ def vectors_of(
     order = np.argsort(lengths, kind="stable")
     symbols = ENCODED_TOGETHER.get(weight.device.type, FEWER_SYMBOLS)
     at_once = max(1, symbols // max(int(lengths.max(initial=1)), 1))
-    made = [network.projected(weight.new_empty(0, weight.shape[1]), is_source=side) for side in sides]
-    made = [Projected(*(_room(part, int(starts[-1])) for part in one)) for one in made]
+    made = [_room(network.projected(weight.new_empty(0, weight.shape[1]), is_source=side), starts) for side in sides]
     for some in np.array_split(order, range(at_once, len(order), at_once)) if len(order) else ():
         side = _side(strings, languages, some, weight.device)
         vectors = encoder(with_end(side.symbols, side.lengths), side.lengths + 1, side.category)
@@ -120,15 +119,19 @@ def vectors_of(
         inside = torch.from_numpy(places < lengths[some][:, None]).to(weight.device)
         at = torch.from_numpy(starts[some][:, None] + places).to(weight.device)[inside]
         for room, is_source in zip(made, sides, strict=True):
-            for part, found in zip(room, network.projected(vectors[inside], is_source=is_source), strict=True):
-                if part is not None:
-                    part[at] = found
+            found = network.projected(vectors[inside], is_source=is_source)
+            room.vectors[at] = found.vectors
+            if room.similar is not None and found.similar is not None:
+                room.similar[at] = found.similar
     return [_placed(one, np.arange(starts[-1]), starts) for one in made]
 
 
-def _room(like: torch.Tensor | None, rows: int) -> torch.Tensor | None:
-    """Room for so many rows like these, if there are any."""
-    return None if like is None else like.new_empty(rows, *like.shape[1:])
+def _room(like: Projected, starts: np.ndarray) -> Projected:
+    """Room for as many vectors like these as there are symbols."""
+    vectors, similar = like
+    count = int(starts[-1])
+    others = None if similar is None else similar.new_empty(count, *similar.shape[1:])
+    return Projected(vectors.new_empty(count, vectors.shape[1]), others)
 
 
 def _side(strings: EncodedStrings, languages: Languages, some: np.ndarray, device: torch.device) -> PaddedStrings:
@@ -153,5 +156,5 @@ def _by_position(network: MatcherNetwork, strings: EncodedStrings, *, is_source:
 
 def _placed(projected: Projected, flat: np.ndarray, starts: np.ndarray) -> StringVectors:
     """Tensors moved to the device where the vectors are."""
-    vectors, similar = projected
-    return StringVectors(vectors, *(torch.from_numpy(part).to(vectors.device) for part in (flat, starts)), similar)
+    there = [torch.from_numpy(part).to(projected.vectors.device) for part in (flat, starts)]
+    return StringVectors(projected.vectors, there[0], there[1], projected.similar)

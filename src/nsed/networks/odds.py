@@ -196,8 +196,7 @@ class OddsNetwork(nn.Module):
             sides = SymbolKinds.of_symbols(source, odds.delete), SymbolKinds.of_symbols(target, odds.insert)
         else:
             sides = self.place.kinds(source, odds.delete, side=0), self.place.kinds(target, odds.insert, side=1)
-        strings = (kinds.strings(side.starts) for kinds, side in zip(sides, (source, target), strict=True))
-        return CompiledTable(*strings, odds.substitute)
+        return CompiledTable(sides[0].strings(source.starts), sides[1].strings(target.starts), odds.substitute)
 
     def prior(self, spread: float) -> Float[Tensor, ""]:
         """Gaussian prior, its negative logarithm: each single operation's log-odds deviate by about `spread`.

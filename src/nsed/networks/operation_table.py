@@ -142,9 +142,9 @@ class OperationTable:
 
     def compiled(self, source: EncodedStrings, target: EncodedStrings) -> CompiledTable:
         """Log-probabilities of operations as a table for the kernel, every symbol a kind of its own."""
-        sides = (source, self.delete.log()), (target, self.insert.log())
-        strings = (SymbolKinds.of_symbols(side, gap).strings(side.starts) for side, gap in sides)
-        return CompiledTable(*strings, self.substitute.log())
+        of_source = SymbolKinds.of_symbols(source, self.delete.log()).strings(source.starts)
+        of_target = SymbolKinds.of_symbols(target, self.insert.log()).strings(target.starts)
+        return CompiledTable(of_source, of_target, self.substitute.log())
 
     def operations(self, source: Vocabulary, target: Vocabulary) -> Iterator[LearnedOperation]:
         """Operations of probability above zero, in no particular order."""

@@ -83,8 +83,8 @@ def score_table(
     """Score table of all pairs of vectors, some rows after the others."""
     columns, kinds = (torch.arange(len(side.vectors), device=weight.device)[None] for side in (target, source))
     some = torch.split(kinds, max(1, CELLS_AT_ONCE // max(1, columns.shape[1])), dim=1)
-    given = {"eps": eps, "heads": heads}
-    return torch.cat([scores_of_rows(source, target, rows, columns, weight, constant, **given)[0] for rows in some])
+    parts = [scores_of_rows(source, target, rows, columns, weight, constant, eps=eps, heads=heads) for rows in some]
+    return torch.cat(parts, dim=1)[0]
 
 
 def _of_table(table: Float[Tensor, "kinds others 4"], rows: SourceRows, columns: TargetRows) -> PerPair:
