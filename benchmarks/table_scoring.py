@@ -17,7 +17,7 @@ from nsed.kernels import use_backend
 from nsed.models.edit_distance import LearnableEditDistance
 from nsed.models.odds import OddsMatcher
 
-PAIRS, FEW, LEARNED = 1_000_000, 50_000, 2000
+PAIRS, FEW, LEARNED = 1_000_000, 20_000, 2000
 Columns = tuple[pa.Array, pa.Array]
 
 
