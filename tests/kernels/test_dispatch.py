@@ -229,7 +229,7 @@ def test_doctor_says_which_kernel_scores_the_pairs_of_a_model():
     assert "match_scores by numba: a pair after the other" in doctor(models / "matcher-similarity")
     assert "no kernel: levenshtein has no lattices" in doctor(models / "levenshtein")
     with use_backend("torch"):
-        assert "table_scores by torch: lattices of pairs of the same lengths (forced)" in doctor(
+        assert "table_scores by torch: lattices of pairs of similar lengths (forced)" in doctor(
             models / "edit-distance"
         )
 
