@@ -80,6 +80,11 @@ def test_a_score_depends_on_no_other_pair_and_on_no_table(backend, monkeypatch):
     together = scores(backend, source, target, table, pairs)
     alone = [scores(backend, source, target, table, [side[row : row + 1] for side in pairs]) for row in range(PAIRS)]
     assert torch.equal(torch.cat(alone), together)
+    torch.set_num_threads(2)
+    try:
+        assert torch.equal(scores(backend, source, target, table, pairs), together)
+    finally:
+        torch.set_num_threads(1)
     monkeypatch.setattr(f"nsed.kernels.{backend}.table_scores.LARGEST_TABLE", 0)
     assert torch.equal(scores(backend, source, target, table, pairs), together)
 
