@@ -40,6 +40,7 @@ SLOW_FILES = frozenset(
         "tests/kernels/test_gru.py",
         "tests/kernels/test_match_scores.py",
         "tests/kernels/test_pair_scores.py",
+        "tests/kernels/test_table_scores.py",
         "tests/kernels/test_triton.py",
         "tests/lattice/test_gradients.py",
         "tests/reproduce/test_grid.py",

@@ -1,6 +1,7 @@
 """Pairs scored per second by untrained Matchers, from Arrow strings to scores: random pairs of 20,000 words."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -14,34 +15,37 @@ from benchmarks.tasks import matcher_config, matcher_task, numbers_of
 from benchmarks.timing import rates, seconds
 from nsed.kernels.dispatch import MATCH_SCORES
 from nsed.models.matcher import Matcher, match_log_probs
-from nsed.networks.bulk_scores import bulk_scores, can_score_in_bulk, vectors_of
+from nsed.networks.bulk_scores import bulk_scores, vectors_of
 from nsed.text import Pairs, Tokenizers
 from nsed.text.texts import Texts
 
 WORDS, FEW, LONGEST_RUN = 20_000, 10_000, 15.0
 CPU_PAIRS = {"unigram": 2_000_000, "cnn": 500_000, "rnn": 500_000}
 CUDA_PAIRS = 10_000_000
+CASES = (("unigram", 0), ("unigram", 4), ("cnn", 0), ("rnn", 0), ("rnn", 4))
+"""Encoders, and numbers of similarity heads."""
 
 
 def measure(setting: Setting) -> Report:
-    """Pairs per second with each encoder."""
+    """Pairs per second with each encoder, without and with similarity heads."""
     figures: dict[str, Figure] = {}
     counts: dict[str, int] = {}
-    for kind, fewer in CPU_PAIRS.items():
-        matcher = untrained(setting, kind)
-        counts[kind] = setting.pick(cpu=fewer, cuda=CUDA_PAIRS, quick=2000)
+    for kind, heads in CASES:
+        name = f"{kind}, {heads} similarity heads" if heads else kind
+        matcher = untrained(setting, kind, heads)
+        counts[name] = setting.pick(cpu=CPU_PAIRS[kind], cuda=CUDA_PAIRS, quick=2000)
         if setting.on_gpu:
-            counts[kind] = affordable(setting, matcher, counts[kind])
-        figures |= _figures(setting, kind, matcher, arrow_pairs(setting, counts[kind]))
+            counts[name] = affordable(setting, matcher, counts[name])
+        figures |= _figures(setting, name, matcher, arrow_pairs(setting, counts[name]))
     return {"pairs": counts, "unique strings": len(_words(setting)), "data": words(setting).origin, "figures": figures}
 
 
-def untrained(setting: Setting, kind: str) -> Matcher:
+def untrained(setting: Setting, kind: str, heads: int = 0) -> Matcher:
     """Of the paper's size."""
-    config = matcher_config(setting, kind, symbols="graphemes")
+    config = replace(matcher_config(setting, kind, symbols="graphemes"), interaction=heads)
     pairs = Pairs(_words(setting), _words(setting))
     network = matcher_task(setting, config, numbers_of(pairs, config)).network
-    return Matcher(network, Tokenizers.learned(config, pairs).shared(), config)
+    return Matcher(network.eval(), Tokenizers.learned(config, pairs).shared(), config)
 
 
 def arrow_pairs(setting: Setting, count: int, *, seed: int = 0) -> pa.Table:
@@ -60,11 +64,12 @@ def in_kernel(matcher: Matcher, table: pa.Table) -> Callable[[], object]:
     source, target = strings
     if matcher.device.type == "cpu":
         return partial(bulk_scores, matcher.network, source, target, (rows[0], rows[1]))
-    of_source = vectors_of(matcher.network, source, is_source=True)
-    of_target = vectors_of(matcher.network, target, is_source=False)
+    (of_source,) = vectors_of(matcher.network, source, sides=(True,))
+    (of_target,) = vectors_of(matcher.network, target, sides=(False,))
     kernel, (weight, constant) = MATCH_SCORES.choose(of_source.vectors).code, matcher.network.projection.folded()
     eps, there = matcher.network.projection.norm.eps, (torch.from_numpy(part).to(matcher.device) for part in rows)
-    return partial(kernel.scorer(of_source, of_target, weight, constant, eps=eps, pairs=len(table)), *there)
+    scorer = kernel.scorer(of_source, of_target, weight, constant, eps=eps, pairs=len(table))
+    return partial(scorer, *there)
 
 
 def affordable(setting: Setting, matcher: Matcher, count: int) -> int:
@@ -88,7 +93,7 @@ def _figures(setting: Setting, kind: str, matcher: Matcher, table: pa.Table) -> 
     faster = "ours / its", [one / other for one, other in zip(scored, plain, strict=True)]
     name = f"{kind}, from Arrow strings"
     found = {name: figure(scored, "pairs/s", bar=bars.get(name))}
-    if kind == "unigram" and can_score_in_bulk(matcher.network):
+    if kind == "unigram":
         name = f"{kind}, in the kernel"
         done = rates(len(table), in_kernel(matcher, table), setting, rounds=rounds)
         found[name] = figure(done, "pairs/s", bar=bars.get(name))
@@ -100,7 +105,9 @@ def _bars(setting: Setting) -> dict[str, Bar | None]:
     return {
         "unigram, from Arrow strings": setting.bar(cpu=at_least(400_000), cuda=at_least(2_000_000)),
         "unigram, in the kernel": setting.bar(cuda=at_least(50_000_000)),
+        "unigram, 4 similarity heads, from Arrow strings": setting.bar(cpu=at_least(150_000)),
         "rnn, from Arrow strings": setting.bar(cuda=at_least(1_000_000)),
+        "rnn, 4 similarity heads, from Arrow strings": setting.bar(cpu=at_least(30_000)),
     }
 
 

@@ -85,6 +85,7 @@ def matcher_task(setting: Setting, config: MatcherConfig, data: Numbers) -> Matc
         source_symbols=source,
         target_symbols=target,
         shared=config.shared_alphabet,
+        interaction=config.interaction,
         feature_dropout=config.feature_dropout,
     )
     known = EncodedPairs(*data.sides, labels=data.labels)

@@ -1,5 +1,6 @@
 """How every benchmark takes time: the candidates in turn, so that a noisy moment hits them all alike."""
 
+import time
 from collections.abc import Callable, Mapping
 
 from benchmarks.figures import Bar, Figure, figure
@@ -38,6 +39,16 @@ def ratios(times: Times, one: str, other: str) -> list[float]:
 def rates(count: int, run: Run, setting: Setting, *, rounds: int) -> list[float]:
     """How many of so many are done in a second, in each round."""
     return [count / seconds(run, setting) for _ in range(rounds)]
+
+
+def cpu_rates(count: int, run: Run, *, rounds: int) -> list[float]:
+    """How many of so many are done in a second of one CPU, all threads together: what a busy machine disturbs least."""
+    found = []
+    for _ in range(rounds):
+        start = time.process_time()
+        run()
+        found.append(count / (time.process_time() - start))
+    return found
 
 
 def compared(

@@ -4,6 +4,7 @@ import os
 import re
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 import torch
@@ -14,15 +15,25 @@ import nsed
 from nsed.__main__ import app
 from nsed.errors import ArgumentError, UnknownNameError
 from nsed.kernels import dispatch, switch, use_backend
-from nsed.kernels.dispatch import ARCS, GRU, LATTICE, MATCH_SCORES, PAIR_SCORES, report
+from nsed.kernels.dispatch import ARCS, GRU, LATTICE, MATCH_SCORES, PAIR_SCORES, TABLE_SCORES, report
 from nsed.lattice import EditLattice
 from nsed.networks.bulk_scores import bulk_scores
 from nsed.networks.matcher import MatcherNetwork
+from nsed.networks.operation_table import OperationTable
 from nsed.networks.operations import match_scores
 from nsed.networks.pair_features import Factors, NormedProjection, PairFeatures, pair_scores
+from nsed.networks.table_scores import table_log_probs
+from nsed.text.batch import DistinctPairs
 from support.kernels import numba_only
 
-KERNELS = {"pair_scores": PAIR_SCORES, "arcs": ARCS, "lattice": LATTICE, "gru": GRU, "match_scores": MATCH_SCORES}
+KERNELS = {
+    "pair_scores": PAIR_SCORES,
+    "arcs": ARCS,
+    "lattice": LATTICE,
+    "gru": GRU,
+    "match_scores": MATCH_SCORES,
+    "table_scores": TABLE_SCORES,
+}
 CPU = torch.device("cpu")
 
 
@@ -50,12 +61,13 @@ def seen(monkeypatch):
             watched(backend, kernel, KERNELS[kernel].implementations[backend].code, name)
         watched(backend, "gru", GRU.implementations[backend].code, "read_onward")
         watched(backend, "match_scores", MATCH_SCORES.implementations[backend].code, "scorer")
+        watched(backend, "table_scores", TABLE_SCORES.implementations[backend].code, "scorer")
     return calls
 
 
 @torch.no_grad()
 def run_networks():
-    """Pair scores, arcs and lattice as a Matcher has them, a recurrent encoder, and scores in bulk."""
+    """Pair scores, arcs and lattice as a Matcher has them, a recurrent encoder, and scores in bulk and by a table."""
     side = torch.randn(2, 3, 16)
     features = PairFeatures(16, attention=False, heads=1, interaction=0)
     projection = NormedProjection(16, 4, attends=False)
@@ -67,6 +79,9 @@ def run_networks():
     network = MatcherNetwork(encoder, source_symbols=9, target_symbols=9).eval()
     strings, rows = nsed.text.EncodedStrings([[4, 5]]), torch.tensor([0]).numpy()
     bulk_scores(network, strings, strings, (rows, rows))
+    letters = nsed.text.Vocabulary.of("ab")
+    compiled = OperationTable.uniform(letters, letters, unknown=True).compiled(strings, strings)
+    table_log_probs(compiled, DistinctPairs(strings, strings, (rows, rows)))
 
 
 @numba_only
@@ -105,7 +120,7 @@ def test_the_environment_forces_one(backend):
         env={**os.environ, "NSED_BACKEND": backend},
         timeout=120,
     )
-    expected = {"reference": ["torch", "torch", "reference", "torch", "torch"]}.get(backend, [backend] * 5)
+    expected = {"reference": ["torch", "torch", "reference", "torch", "torch", "torch"]}.get(backend, [backend] * 6)
     assert re.findall(r"backend='(\w+)'", done.stdout) == expected
 
 
@@ -180,12 +195,15 @@ def test_the_kernel_does_not_depend_on_whether_autograd_is_on_around_it(classes)
 
 def test_every_kernel_has_a_twin_of_every_implementation():
     for kernel in KERNELS.values():
-        assert list(kernel.implementations)[:3] == ["triton", "numba", "torch"]
+        on_gpus = (
+            [] if kernel is TABLE_SCORES else ["triton"]
+        )  # in double precision, which Triton's lattices leave to torch
+        assert list(kernel.implementations)[: len(on_gpus) + 2] == [*on_gpus, "numba", "torch"]
     assert list(LATTICE.implementations)[3:] == ["reference"]
 
 
-def doctor():
-    shown = CliRunner().invoke(app, ["doctor"], env={"COLUMNS": "300"})
+def doctor(*model):
+    shown = CliRunner().invoke(app, ["doctor", *map(str, model)], env={"COLUMNS": "300"})
     assert shown.exit_code == 0, shown.output
     return " ".join(shown.stdout.split())
 
@@ -204,12 +222,24 @@ def test_doctor_says_which_implementation_of_each_kernel_runs_and_why(monkeypatc
     assert "gru on cpu torch: torch's own (triton: not installed; numba: not installed, extra cpu)" in doctor()
 
 
+@numba_only
+def test_doctor_says_which_kernel_scores_the_pairs_of_a_model():
+    models = Path(__file__).parents[1] / "golden" / "models"
+    assert "table_scores by numba: a pair after the other" in doctor(models / "edit-distance")
+    assert "match_scores by numba: a pair after the other" in doctor(models / "matcher-similarity")
+    assert "no kernel: levenshtein has no lattices" in doctor(models / "levenshtein")
+    with use_backend("torch"):
+        assert "table_scores by torch: lattices of pairs of similar lengths (forced)" in doctor(
+            models / "edit-distance"
+        )
+
+
 def test_importing_the_switch_imports_no_compiler():
     code = "import sys, nsed.kernels.dispatch; print([m for m in ('numba', 'triton') if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=120)
     assert done.stdout.strip() == "[]"
 
 
-def test_reports_are_of_the_five_kernels():
+def test_reports_are_of_all_kernels():
     assert [choice.kernel for choice in report(CPU)] == list(KERNELS)
     assert {id(kernel) for kernel in KERNELS.values()} <= {id(value) for value in vars(dispatch).values()}

@@ -49,31 +49,35 @@ def one_by_one(network, source, target, pairs, languages=None):
     return scores
 
 
-def random_strings(count, longest, dim, device):
+def random_strings(count, longest, dim, device, heads=0):
     """Strings by ten different vectors."""
     lengths = torch.randint(1, longest + 2, (count,))
     starts = torch.cat([torch.zeros(1, dtype=torch.long), lengths.cumsum(0)])
     vectors, flat = torch.randn(10, dim), torch.randint(0, 10, (int(starts[-1]),))
-    return StringVectors(*(part.to(device) for part in (vectors, flat, starts)))
+    similar = torch.randn(10, heads, 16).to(device) / 4 if heads else None
+    return StringVectors(*(part.to(device) for part in (vectors, flat, starts)), similar)
 
 
 @every_way
 @pytest.mark.parametrize("largest", [None, 0], ids=["by a table", "by vectors"])
+@pytest.mark.parametrize("heads", [0, 1, 3], ids=["no heads", "one head", "three heads"])
+@pytest.mark.parametrize("dim", [16, 21])
 @shapes((4, 6, 3, 5), (1, 0, 1, 0), (5, 0, 4, 8), large=((7, 9, 5, 6), (4, 17, 3, 20)))
-def test_scores_are_the_twins(shape, largest, way, monkeypatch):
+def test_scores_are_the_twins(shape, dim, heads, largest, way, monkeypatch):
     torch.manual_seed(0)
-    sides = [random_strings(*size, 16, way.device) for size in (shape[:2], shape[2:])]
-    weight, constant = torch.randn(4, 16).to(way.device), torch.randn(4).to(way.device)
+    sides = [random_strings(*size, dim, way.device, heads) for size in (shape[:2], shape[2:])]
+    weight, constant = torch.randn(4, dim).to(way.device), torch.randn(4).to(way.device)
     folded = weight - weight.mean(1, keepdim=True), constant
+    given = {"eps": 1e-5, "pairs": FEW, "heads": torch.randn(heads, dim).to(way.device) if heads else None}
     pairs = [torch.randint(0, count, (FEW,)).to(way.device) for count in (shape[0], shape[2])]
-    expected = way.twin(MATCH_SCORES).scorer(*sides, *folded, eps=1e-5, pairs=FEW)(*pairs)
+    expected = way.twin(MATCH_SCORES).scorer(*sides, *folded, **given)(*pairs)
     if largest is not None:
         monkeypatch.setattr(f"nsed.kernels.{way.backend}.match_scores.LARGEST_TABLE", largest)
     way.poison()
-    ours = way.of(MATCH_SCORES).scorer(*sides, *folded, eps=1e-5, pairs=FEW)(*pairs)
+    ours = way.of(MATCH_SCORES).scorer(*sides, *folded, **given)(*pairs)
     torch.testing.assert_close(ours.float(), expected, **LOOSE)
     order = torch.randperm(FEW)
-    permuted = way.of(MATCH_SCORES).scorer(*sides, *folded, eps=1e-5, pairs=FEW)(*(side[order] for side in pairs))
+    permuted = way.of(MATCH_SCORES).scorer(*sides, *folded, **given)(*(side[order] for side in pairs))
     torch.testing.assert_close(permuted, ours[order], **LOOSE)
 
 
@@ -90,7 +94,7 @@ def test_the_twin_has_the_same_scores_by_a_table_and_by_vectors(monkeypatch):
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
-@pytest.mark.parametrize("options", [{}, {"shared": True}, {"categories": LANGUAGES}], ids=str)
+@pytest.mark.parametrize("options", [{}, {"shared": True}, {"categories": LANGUAGES}, {"interaction": 3}], ids=str)
 @pytest.mark.parametrize("kind", ["unigram", "cnn"] if interprets_triton() else list(ENCODERS))
 def test_scores_are_those_of_the_lattices(kind, options, backend):
     network = make(kind, **options).to(DEVICES[backend])
@@ -123,11 +127,6 @@ def test_nothing_to_score():
     empty = np.zeros(0, dtype=np.int64)
     for kind in ENCODERS:
         assert bulk.bulk_scores(make(kind), *nobody, (empty, empty)).shape == (0,)
-
-
-def test_networks_whose_symbols_look_at_each_other_are_known():
-    assert bulk.can_score_in_bulk(make("cnn"))
-    assert not bulk.can_score_in_bulk(make("cnn", interaction=2))
 
 
 def test_a_pair_that_needs_too_large_a_table_is_refused_by_torch(monkeypatch):

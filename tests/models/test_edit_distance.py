@@ -410,6 +410,21 @@ for verb in (model.align, model.explain, lambda *pair: model.score([pair])):
     assert shown == "pairs: got (None, 'a') at place 0, expected (source, target), two strings\n" * 3
 
 
+@pytest.mark.parametrize("settings", [{}, {"relative": True}, {"smoothing": 0.0}, {"min_count": 2}], ids=str)
+@pytest.mark.filterwarnings("ignore::nsed.errors.UnknownSymbolWarning")
+def test_scores_by_the_kernel_of_tables_are_those_of_the_lattices(settings):
+    chosen = random.Random(0)
+    pairs = [
+        tuple("".join(chosen.choices(side, k=chosen.randint(0, 7))) for side in ("abcd", "xyzé")) for _ in range(99)
+    ]
+    pairs += [("", ""), ("q", "x"), ("a" * 90, "x" * 80)]
+    fast = LearnableEditDistance.fit(pairs[:70], iterations=4, **settings)
+    plain = LearnableEditDistance(fast.table, fast.tokenizers, replace(fast.config, backend="torch"))
+    np.testing.assert_allclose(fast.score(pairs), plain.score(pairs), rtol=1e-10)
+    assert fast.scoring_kernel().kernel == "table_scores"
+    assert plain.scoring_kernel()[:2] == ("lattice", "torch")
+
+
 def test_reference_backend_learns_the_same():
     pairs = transduction_pairs(20, seed=3, longest=4)
     learned = [LearnableEditDistance.fit(pairs, config=EditDistanceConfig(backend=b)) for b in ("torch", "reference")]

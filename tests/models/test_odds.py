@@ -5,6 +5,7 @@ import random
 import warnings
 
 import numpy as np
+import pyarrow as pa
 import pytest
 import torch
 
@@ -257,6 +258,39 @@ def test_verbs_keep_no_gradient(model):
         assert model.explain("CAB", "cab").decision.match
     finally:
         model.network.requires_grad_(False)
+
+
+def shuffled(pairs, seed=0):
+    """The pairs with many strings again and some new, as columns of Arrow."""
+    chosen = np.random.default_rng(seed)
+    columns = [[*side, "", "?", "é!"] for side in (pairs.sources, pairs.targets)]
+    return [pa.array(side).take(pa.array(chosen.integers(len(side), size=2000))) for side in columns]
+
+
+@pytest.mark.parametrize("settings", [{}, {"place": False, "length": False}, {"shared_alphabet": True}], ids=str)
+@pytest.mark.filterwarnings("ignore::nsed.errors.UnknownSymbolWarning")
+def test_scores_by_the_kernel_of_tables_are_those_of_the_lattices(settings, monkeypatch):
+    made = OddsMatcher.fit(alike(200, seed=5), **{"shared_alphabet": False, **settings}, **QUICK)
+    columns, seen = shuffled(alike(100, seed=6)), []
+    by_kernel = made.score(*columns, on_batch=seen.append)
+    assert sum(seen) == len(by_kernel) == 2000
+    with nsed.use_backend("torch"):
+        np.testing.assert_allclose(made.score(*columns), by_kernel, rtol=1e-9, atol=1e-9)
+    monkeypatch.setattr(type(made.network), "no_table", lambda _: "a term that fits into no table")
+    np.testing.assert_allclose(made.score(*columns), by_kernel, rtol=1e-9, atol=1e-9)
+    assert made.scoring_kernel().kernel == "lattice"
+    assert made.scoring_kernel().reason.endswith("table_scores: a term that fits into no table")
+
+
+def test_languages_are_in_the_bias_of_scores_by_the_kernel(monkeypatch):
+    words = alike(200, seed=7)
+    languages = [["de", "en", "cs"][row % 3] for row in range(200)], [["en", "cs"][row % 2] for row in range(200)]
+    pairs = nsed.Pairs(words.sources, words.targets, words.labels, *languages)
+    made = OddsMatcher.fit(pairs, **QUICK)
+    assert made.languages is not None
+    by_kernel = made.score(pairs)
+    monkeypatch.setattr(type(made.network), "no_table", lambda _: "no")
+    np.testing.assert_allclose(made.score(pairs), by_kernel, rtol=1e-9, atol=1e-9)
 
 
 @pytest.mark.slow

@@ -82,7 +82,11 @@ EXTRAS = {
 }
 
 
-def doctor() -> None:
+def doctor(
+    model: Annotated[
+        str | None, typer.Argument(help="A model, to say which kernel scores its pairs.", show_default=False)
+    ] = None,
+) -> None:
     """Say which versions and devices are here, which implementation of each kernel runs, why, and what extras add."""
     import torch
 
@@ -98,9 +102,23 @@ def doctor() -> None:
     for device in ("cpu", "cuda") if torch.cuda.is_available() else ("cpu",):
         for choice in report(torch.device(device)):
             table.add_row(f"{choice.kernel} on {device}", f"{choice.backend}: {choice.reason}")
+    if model is not None:
+        table.add_row(f"scores of {model}", _scoring(model))
     for extra, (package, what) in EXTRAS.items():
         table.add_row(f"extra {extra}", f"{_installed(package)}: {what}")
     out.print(table)
+
+
+def _scoring(model: str) -> str:
+    """Which kernel scores the pairs of a model, by which backend, and why."""
+    from nsed.models.lattice_model import LatticeModel
+    from nsed.models.persistence import load
+
+    loaded = load(model)
+    if not isinstance(loaded, LatticeModel):
+        return f"no kernel: {loaded.kind} has no lattices"
+    choice = loaded.scoring_kernel()
+    return f"{choice.kernel} by {choice.backend}: {choice.reason}"
 
 
 def _gpu() -> str:

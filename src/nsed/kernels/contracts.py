@@ -1,4 +1,4 @@
-"""Kernel contracts: what every implementation of the five kernels must do, and the records that they share.
+"""Kernel contracts: what every implementation of the six kernels must do, and the records that they share.
 
 A module in `torch/`, `numba/` or `triton/` is an implementation if it has the functions of the protocol of its kernel;
 that of the lattice is a class. Wherever cells are impossible, they hold NEG.
@@ -140,6 +140,8 @@ class StringVectors(NamedTuple):
     vectors: Float[Tensor, "kinds dim"]
     flat: Int[Tensor, " symbols"]
     starts: Int[Tensor, " bounds"]
+    similar: Float[Tensor, "kinds heads part"] | None = None
+    """Vectors of the similarity heads, whose dot products are the similarities of two symbols; None without heads."""
 
     @property
     def lengths(self) -> Int[Tensor, " strings"]:
@@ -152,6 +154,37 @@ class StringVectors(NamedTuple):
         return self.flat[self.starts[strings][:, None] + places]
 
 
+class TableStrings(NamedTuple):
+    """Ragged array of the kinds of symbols of many strings, and what an operation table says of each kind.
+
+    A kind is what tells weights apart: a symbol, or a symbol in a class of places. `flat[starts[s] : starts[s + 1]]`
+    are the kinds of string s.
+    """
+
+    flat: Int[Tensor, " symbols"]
+    starts: Int[Tensor, " bounds"]
+    gap: Float[Tensor, " kinds"]
+    """Log-weight of its deletion, or insertion."""
+    row: Int[Tensor, " kinds"]
+    """Its row (of targets: its column) in the substitution table."""
+    factor: Float[Tensor, " kinds"]
+    """Factor on the entries of that row or column."""
+    shift: Float[Tensor, " kinds"]
+    """What is added to them then."""
+
+    @property
+    def lengths(self) -> Int[Tensor, " strings"]:
+        """Lengths: symbols of each string."""
+        return self.starts.diff()
+
+    def rows_of(self, strings: Int[Tensor, " pairs"], length: int) -> Int[Tensor, "pairs symbols"]:
+        """Kinds of the symbols of strings up to a length, the shorter ones filled up with any."""
+        places = self.starts[strings][:, None] + torch.arange(length, device=strings.device)
+        return self.flat[places.clamp(max=max(0, len(self.flat) - 1))].long()
+
+
+HeadWeights = Float[Tensor, "heads dim"]
+SubstitutionTable = Float[Tensor, "sources targets"]
 Rows = Int[Tensor, " pairs"]
 Score = Callable[[Rows, Rows], PerPair]
 """Scoring function: log alpha[n, m] of pairs (row of source, row of target)."""
@@ -170,5 +203,21 @@ class MatchScoresKernel(Protocol):
         *,
         eps: float,
         pairs: int,
+        heads: HeadWeights | None = None,
     ) -> Score:
-        """Scorer for these strings and so many pairs, the faster way; below -660 it may give minus infinity."""
+        """Scorer for these strings and so many pairs, the faster way; below -660 it may give minus infinity.
+
+        `heads` is what a similarity adds to the features, one row per head, where strings have `similar` vectors.
+        """
+
+
+@runtime_checkable
+class TableScoresKernel(Protocol):
+    """Table-score kernel: log alpha of many pairs whose arc weights come from a table, arcs and lattice in one."""
+
+    def scorer(self, source: TableStrings, target: TableStrings, table: SubstitutionTable, *, pairs: int) -> Score:
+        """Scorer for these strings and so many pairs; NEG, or below, for a pair that has no derivation.
+
+        A deletion or insertion weighs the `gap` of its kind, a substitution `factor * factor * table[row, column]` with
+        both shifts added. Weights may have any sign and size; at or below NEG they are impossible operations.
+        """

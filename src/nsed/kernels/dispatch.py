@@ -1,4 +1,4 @@
-"""The dispatcher: which implementation of each of the five kernels runs, and why.
+"""The dispatcher: which implementation of each of the six kernels runs, and why.
 
 Each kernel has its implementations in the order of preference. The first one that does not refuse the given tensors
 runs; a refusal is a reason in words. A backend that is forced (`switch.py`) is asked alone, and torch does what it
@@ -16,12 +16,20 @@ import torch
 from torch import Tensor, nn
 
 from nsed.kernels import refusals, switch
-from nsed.kernels.contracts import ArcsKernel, Backend, GruKernel, MatchScoresKernel, PairScoresKernel
+from nsed.kernels.contracts import (
+    ArcsKernel,
+    Backend,
+    GruKernel,
+    MatchScoresKernel,
+    PairScoresKernel,
+    TableScoresKernel,
+)
 from nsed.kernels.switch import AUTO, TORCH
 from nsed.kernels.torch import arcs as torch_arcs
 from nsed.kernels.torch import gru as torch_gru
 from nsed.kernels.torch import match_scores as torch_match_scores
 from nsed.kernels.torch import pair_scores as torch_pair_scores
+from nsed.kernels.torch import table_scores as torch_table_scores
 from nsed.kernels.torch.lattice import TorchBackend
 
 K = TypeVar("K")
@@ -96,7 +104,7 @@ class Kernel(Generic[K]):
 
 def report(device: torch.device) -> list[Choice]:
     """Dispatch report: which implementation of each kernel runs on a device, and why."""
-    kernels: tuple[Kernel[Any], ...] = (PAIR_SCORES, ARCS, LATTICE, GRU, MATCH_SCORES)
+    kernels: tuple[Kernel[Any], ...] = (PAIR_SCORES, ARCS, LATTICE, GRU, MATCH_SCORES, TABLE_SCORES)
     return [kernel.explain(device) for kernel in kernels]
 
 
@@ -168,6 +176,12 @@ def _triton_match_scores() -> MatchScoresKernel:
     return match_scores
 
 
+def _numba_table_scores() -> TableScoresKernel:
+    from nsed.kernels.numba import table_scores
+
+    return table_scores
+
+
 def _pair_scores_probe(device: torch.device) -> tuple[Tensor, Tensor, Tensor, float]:
     vectors = torch.zeros(1, 1, 16, device=device)
     return vectors, vectors, vectors[0].expand(4, 16), 0.0
@@ -236,6 +250,19 @@ MATCH_SCORES: Kernel[MatchScoresKernel] = Kernel(
     ),
     Implementation(
         TORCH, "pairs of the same lengths together", refusal=refusals.never, load=lambda: torch_match_scores
+    ),
+    probe=lambda device: (torch.zeros(1, 1, device=device),),
+)
+TABLE_SCORES: Kernel[TableScoresKernel] = Kernel(
+    "table_scores",
+    Implementation(
+        "numba",
+        "a pair after the other, two rows of cells, in double precision",
+        refusal=refusals.no_floats,
+        load=_numba_table_scores,
+    ),
+    Implementation(
+        TORCH, "lattices of pairs of similar lengths", refusal=refusals.never, load=lambda: torch_table_scores
     ),
     probe=lambda device: (torch.zeros(1, 1, device=device),),
 )

@@ -23,7 +23,7 @@ def never(*_: Any) -> str:
 
 
 def no_floats(tensor: Tensor, *_: Any) -> str:
-    """Refusal of arcs and match scores by numba."""
+    """Refusal of arcs, match scores and table scores by numba."""
     return "" if tensor.dtype in FLOATS else "is compiled for float32 and float64"
 
 

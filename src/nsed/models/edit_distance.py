@@ -10,13 +10,14 @@ from functools import cached_property
 from typing import Any, ClassVar, Literal
 
 import numpy as np
-import torch
 
 from nsed.capabilities import Capability
 from nsed.config import bounded
 from nsed.errors import ArgumentError, UndecidedError, UnknownSymbolWarning
 from nsed.explain.rule_table import RuleTable
 from nsed.explain.weight_rules import table_rules
+from nsed.kernels.dispatch import TABLE_SCORES, Choice
+from nsed.kernels.switch import AUTO
 from nsed.lattice import EditLattice
 from nsed.models.base import Contents, checked_scores
 from nsed.models.decisions import Criterion, DecidingModel, labels_of
@@ -24,11 +25,13 @@ from nsed.models.lattice_model import LATTICE_VERBS, LatticeModel
 from nsed.models.settings import ConfigLike, resolve_settings
 from nsed.networks.expectation_maximization import Iteration, iterate
 from nsed.networks.operation_table import LearnedOperation, OperationTable, by_chance
+from nsed.networks.table_scores import table_log_probs
 from nsed.progress import OnBatch, ignore
 from nsed.text import AlphabetConfig, PairBatch, PairBatches, Pairs, Tokenizers
-from nsed.text.batch import MAX_CELLS, EncodedPairs, at_place
+from nsed.text.batch import MAX_CELLS, DistinctPairs, EncodedPairs, at_place
 from nsed.text.columns import Column
 from nsed.text.pairs import PairsLike
+from nsed.text.texts import Texts
 from nsed.text.visible import visible
 from nsed.train.saved_model import SavedModel
 from nsed.train.split import both_labels, stratified_split
@@ -56,7 +59,8 @@ class EditDistanceConfig(AlphabetConfig):
     max_cells: int = bounded(MAX_CELLS, low=1, most=2**34)
     """Maximum lattice cells of a pair, (n + 1)(m + 1): two strings of 2,047 symbols. A cell takes 150 to 300 bytes."""
     backend: str = "auto"
-    """Lattice backend, who computes the lattices: auto, torch, numba, triton or reference."""
+    """Lattice backend, who computes the lattices: auto, torch, numba, triton or reference; scores too, where it is not
+    auto, which scores many pairs without making lattices."""
 
 
 class LearnableEditDistance(LatticeModel, DecidingModel):
@@ -174,13 +178,28 @@ class LearnableEditDistance(LatticeModel, DecidingModel):
         return self._scores(pairs, relative=False, on_batch=ignore)
 
     def _scores(self, pairs: Pairs, *, relative: bool, on_batch: OnBatch) -> np.ndarray:
-        scores = np.empty(len(pairs))
-        for batch, lattice in self.lattices(pairs):
-            joint = lattice.log_prob + self.table.end.log()
-            score = joint - by_chance(self._smoothed, batch) if relative else joint
-            scores[batch.rows.numpy()] = torch.where(joint <= REACHABLE, -torch.inf, score).numpy()
+        read = self.tokenizers.encode_distinct(*(Texts.of(side).compacted() for side in (pairs.sources, pairs.targets)))
+        joint = self._alphas(read, on_batch) + self.table.end.log().item()
+        score = joint - by_chance(self._smoothed, read) if relative else joint
+        return checked_scores(np.where(joint <= REACHABLE, -np.inf, score))
+
+    def _alphas(self, pairs: DistinctPairs, on_batch: OnBatch) -> np.ndarray:
+        """Log alpha_{n,m} of each pair, under the smoothed table: by the kernel of tables, unless settings name one."""
+        limit = self.config.max_cells
+        if self.config.backend == AUTO:
+            compiled = self._smoothed.compiled(pairs.source, pairs.target)
+            return table_log_probs(compiled, pairs, max_cells=limit, on_batch=on_batch)
+        alphas = np.empty(len(pairs))
+        for batch in pairs.expanded().batches(batch_cells=self.config.batch_cells, max_cells=limit):
+            alphas[batch.rows.numpy()] = self._smoothed.lattice(batch, backend=self.config.backend).log_prob.numpy()
             on_batch(len(batch.rows))
-        return checked_scores(scores)
+        return alphas
+
+    def scoring_kernel(self) -> Choice:
+        """See `LatticeModel.scoring_kernel`: that of tables, unless the setting `backend` names one for lattices."""
+        if self.config.backend == AUTO:
+            return TABLE_SCORES.explain(self.table.delete.device)
+        return Choice("lattice", self.config.backend, "named by the setting backend; auto: table_scores")
 
     def operations(self) -> list[LearnedOperation]:
         """Learned operations, most probable first, without smoothing."""

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import TypeAlias
 
 import numpy as np
+import torch
 
 from nsed.capabilities import Capability
 from nsed.errors import ArgumentError, NotExplainableError
@@ -13,6 +14,7 @@ from nsed.explain.decision import Decision, Output
 from nsed.explain.explanation import Explanation, ExplanationSummary
 from nsed.explain.reading import read_explanation, read_scripts
 from nsed.explain.rule_table import RuleTable
+from nsed.kernels.dispatch import LATTICE, Choice
 from nsed.lattice import EditLattice
 from nsed.models.base import Model, checked_scores
 from nsed.models.transduction import TransducingModel
@@ -43,6 +45,10 @@ class LatticeModel(Model):
     @abstractmethod
     def score(self, pairs: PairsLike, targets: Column | None = None, *, on_batch: OnBatch = ignore) -> np.ndarray:
         """Log-probability of each pair, in the order given."""
+
+    def scoring_kernel(self) -> Choice:
+        """Which kernel scores many pairs, by which backend, and why: `nsed doctor MODEL` says it."""
+        return LATTICE.explain(torch.device("cpu"))
 
     def align_all(
         self, pairs: PairsLike, targets: Column | None = None, *, on_batch: OnBatch = ignore

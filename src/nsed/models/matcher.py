@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
-from itertools import repeat
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -14,13 +13,14 @@ from nsed.encoders import EncoderConfig
 from nsed.explain.decision import Decision
 from nsed.explain.rule_table import RuleTable
 from nsed.explain.weight_rules import weight_rules
+from nsed.kernels.dispatch import MATCH_SCORES, Choice
 from nsed.lattice import EditLattice
 from nsed.lattice.lattice import Weighting
 from nsed.models.base import checked_scores
 from nsed.models.lattice_model import LATTICE_VERBS, LatticeModel
 from nsed.models.odds import OddsConfig, OddsMatcher
 from nsed.models.pair_model import LabelledConfig, LabelledTask, PairModel, in_order
-from nsed.networks.bulk_scores import bulk_scores, can_score_in_bulk
+from nsed.networks.bulk_scores import bulk_scores
 from nsed.networks.losses import Reduction, distortion_loss, em_loss, match_loss, non_match_loss, real_cells
 from nsed.networks.matcher import MatcherNetwork, lattice_of
 from nsed.progress import OnBatch, ignore
@@ -149,18 +149,18 @@ class Matcher(PairModel, LatticeModel):
     def score(self, pairs: PairsLike, targets: Column | None = None, *, on_batch: OnBatch = ignore) -> np.ndarray:
         """Log alpha_{n,m} of each pair, in the order given: 0 is certain to match."""
         pairs = Pairs.given(pairs, targets)
-        if not can_score_in_bulk(self.network):
-            return checked_scores(match_log_probs(self.network, self.encoded(pairs), self.device, on_batch=on_batch))
-        sources, source_rows = different(pairs.sources, pairs.source_languages if self.languages else None)
-        targets, target_rows = different(pairs.targets, pairs.target_languages if self.languages else None)
-        source, of_source = self._encoded(self.tokenizers.source, sources)
-        target, of_target = self._encoded(self.tokenizers.target, targets)
-        rows, languages = (source_rows, target_rows), (of_source, of_target)
-        scores = bulk_scores(self.network, source, target, rows, languages=languages, on_batch=on_batch)
+        source, rows, of_source = self._encoded(self.tokenizers.source, pairs.sources, pairs.source_languages)
+        target, columns, of_target = self._encoded(self.tokenizers.target, pairs.targets, pairs.target_languages)
+        languages = (of_source, of_target)
+        scores = bulk_scores(self.network, source, target, (rows, columns), languages=languages, on_batch=on_batch)
         tiny = np.flatnonzero(np.isneginf(scores))  # beyond what a double can hold: as logarithms
         if len(tiny):
             scores[tiny] = match_log_probs(self.network, self.encoded(pairs.chosen(tiny.tolist())), self.device)
         return checked_scores(scores)
+
+    def scoring_kernel(self) -> Choice:
+        """See `LatticeModel.scoring_kernel`."""
+        return MATCH_SCORES.explain(self.device)
 
     def own_rules(self) -> RuleTable:
         """See `LatticeModel.own_rules`."""
@@ -170,12 +170,15 @@ class Matcher(PairModel, LatticeModel):
         """See `LatticeModel.lattices`."""
         return match_lattices(self.network, self.encoded(pairs), self.device)
 
-    def _encoded(self, tokenizer: Tokenizer, keys: list[tuple[str, str]]) -> tuple[EncodedStrings, np.ndarray | None]:
-        """Encoded strings and, where the model knows any, the numbers of their languages."""
-        encoded = tokenizer.encode([text for text, _ in keys])
+    def _encoded(
+        self, tokenizer: Tokenizer, texts: Sequence[str], languages: Sequence[str] | None
+    ) -> tuple[EncodedStrings, np.ndarray, np.ndarray | None]:
+        """Different strings, encoded, each text's row among them, and the numbers of their languages, if any count."""
+        column = Texts.of(texts).compacted()
         if self.languages is None:
-            return encoded, None
-        return encoded, np.array(self.languages.encode([language for _, language in keys]), dtype=np.int64)
+            return tokenizer.encode(column.different), column.rows, None
+        column, given = with_languages(column, [""] * len(texts) if languages is None else languages)
+        return tokenizer.encode(column.different), column.rows, np.array(self.languages.encode(given), dtype=np.int64)
 
     @staticmethod
     def _network(config: MatcherConfig, tokenizers: Tokenizers, languages: Vocabulary | None) -> MatcherNetwork:
@@ -199,11 +202,15 @@ class Matcher(PairModel, LatticeModel):
         return Decision.of(score, threshold=threshold, slope=slope, offset=offset, evidence=calibration.evidence)
 
 
-def different(texts: Sequence[str], languages: Sequence[str] | None) -> tuple[list[tuple[str, str]], np.ndarray]:
-    """Deduplicated strings (with their languages), and for each text which one it is."""
-    if languages is None and isinstance(texts, Texts):
-        return [(text, "") for text in texts.different], texts.rows
-    keys = zip(texts, languages if languages is not None else repeat(""), strict=False)
-    seen: dict[tuple[str, str], int] = {}
-    rows = np.fromiter((seen.setdefault(key, len(seen)) for key in keys), dtype=np.int64, count=len(texts))
-    return list(seen), rows
+def with_languages(texts: Texts, languages: Sequence[str]) -> tuple[Texts, list[str]]:
+    """Column whose strings differ where their languages do, and the language of each different one.
+
+    >>> column, languages = with_languages(Texts.of(["die", "die", "do", "die"]), ["de", "en", "en", "de"])
+    >>> column.different, column.rows.tolist(), languages
+    (['die', 'die', 'do'], [0, 1, 2, 0], ['de', 'en', 'en'])
+    """
+    known = Texts.of(languages)
+    kinds, rows = np.unique(texts.rows * len(known.different) + known.rows, return_inverse=True)
+    strings, of_each = np.divmod(kinds, max(1, len(known.different)))
+    different = [texts.different[place] for place in strings.tolist()]
+    return Texts(different, rows), [known.different[place] for place in of_each.tolist()]

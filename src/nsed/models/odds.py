@@ -20,23 +20,26 @@ from nsed.evaluate.matching import average_precision
 from nsed.explain.decision import Decision
 from nsed.explain.explanation import Explanation, ExplanationSummary
 from nsed.explain.rule_table import RuleTable
+from nsed.kernels.dispatch import LATTICE, TABLE_SCORES, Choice
 from nsed.lattice import EditLattice
 from nsed.models.base import checked_scores
 from nsed.models.decisions import UNCALIBRATED, Criterion
 from nsed.models.edit_distance import LearnableEditDistance, quiet_about_symbols
 from nsed.models.lattice_model import LATTICE_VERBS, LatticeModel
-from nsed.models.pair_model import LabelledConfig, LabelledTask, PairModel
+from nsed.models.pair_model import LabelledConfig, LabelledTask, PairModel, language_numbers
 from nsed.models.settings import resolve_settings
 from nsed.networks.expectation_maximization import iterate
 from nsed.networks.kinship import Kinship, kinship_of, prior_table, pseudo_counts, shares_of
 from nsed.networks.odds import Odds, OddsNetwork, odds_of
 from nsed.networks.operation_table import OperationTable
+from nsed.networks.table_scores import table_log_probs
 from nsed.progress import OnBatch, ignore
 from nsed.text import AlphabetConfig, PairBatch, Pairs, Tokenizers, Vocabulary
-from nsed.text.batch import EncodedPairs
+from nsed.text.batch import DistinctPairs, EncodedPairs
 from nsed.text.columns import Column
 from nsed.text.edit_script import EditKind
 from nsed.text.pairs import PairsLike
+from nsed.text.texts import Texts
 from nsed.text.tokenizer import SPECIALS
 from nsed.train.config import TrainConfig
 from nsed.train.trainer import Trainer
@@ -139,11 +142,11 @@ class OddsTask(LabelledTask):
 
     def validation_scores(self) -> np.ndarray:
         """See `LabelledTask.validation_scores`."""
-        return pair_odds(self.network, self.validation, self.device).scores
+        return pair_odds(self.network, DistinctPairs.of(self.validation), self.device).scores
 
     def validate(self) -> Mapping[str, float]:
         """Average precision: it needs no threshold, and of few pairs says more than F1."""
-        scores = pair_odds(self.network, self.judged, self.device).scores
+        scores = pair_odds(self.network, DistinctPairs.of(self.judged), self.device).scores
         return {self.metric: average_precision(scores, self.judged.labels)}
 
 
@@ -177,19 +180,37 @@ def odds_lattices(
 
 def pair_odds(
     network: OddsNetwork,
-    pairs: EncodedPairs,
+    pairs: DistinctPairs,
     device: torch.device,
     odds: Odds | None = None,
     *,
     on_batch: OnBatch = ignore,
 ) -> PairOdds:
-    """Log-odds of each pair, in order."""
+    """Log-odds of each pair, in order: by the kernel of tables, or by lattices where the network is no table."""
+    if network.no_table():
+        return _lattice_odds(network, pairs.expanded(), device, odds, on_batch=on_batch)
+    with torch.no_grad():
+        odds = network.odds() if odds is None else odds
+        n, m = (torch.from_numpy(part).to(device) for part in pairs.lengths)
+        languages = None if pairs.languages is None else torch.from_numpy(pairs.languages).to(device)
+        biases = network.biases(odds, (n, m), languages).cpu().numpy()
+    compiled = network.compiled(pairs.source, pairs.target, odds)
+    return PairOdds(table_log_probs(compiled, pairs, on_batch=on_batch), _scale(network), biases)
+
+
+def _lattice_odds(
+    network: OddsNetwork, pairs: EncodedPairs, device: torch.device, odds: Odds | None, *, on_batch: OnBatch
+) -> PairOdds:
     log_probs, biases = np.empty(len(pairs)), np.empty(len(pairs))
     for batch, lattice, bias in odds_lattices(network, pairs, device, odds):
         rows = batch.rows.cpu().numpy()
         log_probs[rows], biases[rows] = lattice.log_prob.cpu().numpy(), bias.cpu().numpy()
         on_batch(len(rows))
-    return PairOdds(log_probs, float(network.scale.detach().double().exp()), biases)
+    return PairOdds(log_probs, _scale(network), biases)
+
+
+def _scale(network: OddsNetwork) -> float:
+    return float(network.scale.detach().double().exp())
 
 
 class OddsMatcher(PairModel, LatticeModel):
@@ -228,6 +249,14 @@ class OddsMatcher(PairModel, LatticeModel):
         """Log-odds of each pair, before calibration, in the order given: any number, above 0 for a match."""
         return checked_scores(self._odds(Pairs.given(pairs, targets), on_batch=on_batch).scores)
 
+    def scoring_kernel(self) -> Choice:
+        """See `LatticeModel.scoring_kernel`: that of tables, unless some term does not fit into one."""
+        reason = self.network.no_table()
+        if not reason:
+            return TABLE_SCORES.explain(self.device)
+        chosen = LATTICE.explain(self.device)
+        return chosen._replace(reason=f"{chosen.reason}; table_scores: {reason}")
+
     def operations(self) -> list[OddsOperation]:
         """Log-odds of all operations, the strongest evidence for a match first; without factors of place."""
         odds, sides = self.network.odds(), (self.tokenizers.source.vocabulary, self.tokenizers.target.vocabulary)
@@ -244,7 +273,8 @@ class OddsMatcher(PairModel, LatticeModel):
 
     def lattices(self, pairs: Pairs) -> Iterator[tuple[PairBatch, EditLattice]]:
         """See `LatticeModel.lattices`."""
-        for batch, lattice, _ in odds_lattices(self.network, *self._read(pairs)):
+        read, odds = self._read(pairs)
+        for batch, lattice, _ in odds_lattices(self.network, read.expanded(), self.device, odds):
             yield batch, lattice
 
     def summarize_all(self, pairs: PairsLike, *, on_batch: OnBatch = ignore) -> list[ExplanationSummary]:
@@ -275,19 +305,22 @@ class OddsMatcher(PairModel, LatticeModel):
         ]
 
     def _odds(self, pairs: Pairs, *, on_batch: OnBatch = ignore) -> PairOdds:
-        return pair_odds(self.network, *self._read(pairs), on_batch=on_batch)
+        read, odds = self._read(pairs)
+        return pair_odds(self.network, read, self.device, odds, on_batch=on_batch)
 
-    def _read(self, pairs: Pairs) -> tuple[EncodedPairs, torch.device, Odds | None]:
-        """Encoded pairs, where to compute, and the log-odds of operations if some symbols are new: by their kinship."""
-        encoded = self.encoded(pairs)
-        if not (encoded.source.has_unknown or encoded.target.has_unknown):
-            return encoded, self.device, None
-        tokenizers = self.tokenizers.extended(pairs, shared=bool(self.config.shared_alphabet))
+    def _read(self, pairs: Pairs) -> tuple[DistinctPairs, Odds | None]:
+        """Encoded pairs, and the log-odds of operations if some symbols are new: by their kinship."""
+        sides = Texts.of(pairs.sources).compacted(), Texts.of(pairs.targets).compacted()
+        languages = language_numbers(pairs, self.languages)
+        read = self.tokenizers.encode_distinct(*sides, languages=languages)
+        if not (read.source.has_unknown or read.target.has_unknown):
+            return read, None
+        tokenizers = self.tokenizers.extended_by(*sides, shared=bool(self.config.shared_alphabet))
         if math.prod(len(vocabulary) for vocabulary in tokenizers.vocabularies.values()) > MOST_EXTENDED:
-            return encoded, self.device, None
-        again = EncodedPairs(*tokenizers.encode(pairs), languages=encoded.languages)
+            return read, None
         with torch.no_grad():
-            return again, self.device, self.network.extended_odds(kinship_of(tokenizers).to(self.device))
+            odds = self.network.extended_odds(kinship_of(tokenizers).to(self.device))
+        return tokenizers.encode_distinct(*sides, languages=languages), odds
 
     @classmethod
     def _split(cls, pairs: Pairs, validation: PairsLike | None, *, seed: int) -> tuple[Pairs, Pairs]:
@@ -395,7 +428,7 @@ def cross_validated_scores(task: OddsTask, pairs: EncodedPairs) -> np.ndarray:
             continue
         network = task.begun(seen).to(task.device)
         Trainer(OddsTask(network, task.config, seen, apart, task.device, begun=task.begun), task.config.train).run()
-        scores[folds == fold] = pair_odds(network.eval(), apart, task.device).scores
+        scores[folds == fold] = pair_odds(network.eval(), DistinctPairs.of(apart), task.device).scores
     return scores
 
 

@@ -17,6 +17,7 @@ from nsed.progress import OnBatch
 from nsed.text import Pairs, Tokenizers, Vocabulary
 from nsed.text.batch import EncodedPairs, PairBatch
 from nsed.text.pairs import PairsLike
+from nsed.text.texts import Texts
 from nsed.train.config import NetworkConfig
 from nsed.train.split import labelled_split
 from nsed.train.task import PairTask
@@ -88,7 +89,7 @@ class PairModel(NetworkModel, DecidingModel):
         """See `NetworkModel.encoded`: with labels and languages; without labels, all count as positive."""
         labels = None if pairs.labels is None else np.asarray(pairs.labels, dtype=bool)
         source, target = self.tokenizers.encode(pairs)
-        return EncodedPairs(source, target, labels=labels, languages=_language_numbers(pairs, self.languages))
+        return EncodedPairs(source, target, labels=labels, languages=language_numbers(pairs, self.languages))
 
     def contents(self, *, half: bool = False) -> Contents:
         """See `Model.contents`."""
@@ -159,9 +160,10 @@ def in_order(found: Iterable[tuple[PairBatch, PerPair]], count: int, *, on_batch
     return numbers
 
 
-def _language_numbers(pairs: Pairs, languages: Vocabulary | None) -> np.ndarray | None:
+def language_numbers(pairs: Pairs, languages: Vocabulary | None) -> np.ndarray | None:
+    """Numbers of the languages of pairs, a column for sources and one for targets; None for a model without any."""
     if languages is None:
         return None
     columns = (pairs.source_languages, pairs.target_languages)
-    given = (column if column is not None else [""] * len(pairs) for column in columns)
-    return np.array([languages.encode(column) for column in given], dtype=np.int64).T
+    given = [Texts.of(column if column is not None else [""] * len(pairs)) for column in columns]
+    return np.stack([np.array(languages.encode(one.different), dtype=np.int64)[one.rows] for one in given], axis=1)

@@ -4,12 +4,15 @@ A network without context has few different vectors, one per symbol and position
 table, and a pair costs a look into it per cell.
 """
 
+from itertools import repeat
+
 import numpy as np
 import torch
 
+from nsed.encoders.string_encoder import with_end
 from nsed.kernels.contracts import StringVectors
 from nsed.kernels.dispatch import MATCH_SCORES
-from nsed.networks.matcher import MatcherNetwork
+from nsed.networks.matcher import MatcherNetwork, Projected
 from nsed.progress import OnBatch, ignore
 from nsed.text import EncodedStrings
 from nsed.text.batch import PaddedStrings, check_cells
@@ -22,11 +25,6 @@ FEWER_SYMBOLS, FEWER_PAIRS = 2**15, 2**16
 """Batch sizes: symbols encoded at once, padding included, and pairs scored at once: on a GPU, and elsewhere."""
 MAX_CELLS = 2**22
 """Maximum lattice cells of a pair."""
-
-
-def can_score_in_bulk(network: MatcherNetwork) -> bool:
-    """Bulk scoring condition, no similarity heads: what a symbol contributes does not depend on the other string."""
-    return network.features.interaction == 0
 
 
 @torch.no_grad()
@@ -46,43 +44,94 @@ def bulk_scores(
     result = np.empty(len(pairs[0]))
     if not len(result):
         return result
-    vectors = (
-        vectors_of(network, source, languages[0], is_source=True),
-        vectors_of(network, target, languages[1], is_source=False),
-    )
+    vectors, rows_of = both_vectors(network, source, target, pairs, languages)
     kernel, (weight, constant) = MATCH_SCORES.choose(vectors[0].vectors), network.projection.folded()
     if kernel.backend != "numba":
         check_cells(source.lengths[pairs[0]] + 1, target.lengths[pairs[1]] + 1, MAX_CELLS)
-    score = kernel.code.scorer(*vectors, weight, constant, eps=network.projection.norm.eps, pairs=len(result))
+    eps, heads = network.projection.norm.eps, network.features.head_weights()
+    score = kernel.code.scorer(*vectors, weight, constant, eps=eps, pairs=len(result), heads=heads)
     at_once = PAIRS_AT_ONCE.get(weight.device.type, FEWER_PAIRS)
     for start in range(0, len(result), at_once):
         part = slice(start, start + at_once)
-        rows, columns = (torch.from_numpy(side[part]).to(weight.device) for side in pairs)
+        rows, columns = (torch.from_numpy(side[part]).to(weight.device) for side in rows_of)
         result[part] = score(rows, columns).cpu().numpy()
         on_batch(len(result[part]))
     return result
 
 
+def both_vectors(
+    network: MatcherNetwork,
+    source: EncodedStrings,
+    target: EncodedStrings,
+    pairs: tuple[np.ndarray, np.ndarray],
+    languages: tuple[Languages, Languages] = (None, None),
+) -> tuple[tuple[StringVectors, StringVectors], tuple[np.ndarray, np.ndarray]]:
+    """Symbol vectors of sources and targets, and the pairs' rows among them.
+
+    Where one encoder reads both sides in context, a string that is on both is encoded once.
+    """
+    if not (network.reads_alike and network.source_encoder.encoder.sees_context):
+        (of_source,) = vectors_of(network, source, languages[0], sides=(True,))
+        (of_target,) = vectors_of(network, target, languages[1], sides=(False,))
+        return (of_source, of_target), pairs
+    strings, numbers, known = _together(source, target, languages)
+    rows = numbers[: len(source)][pairs[0]], numbers[len(source) :][pairs[1]]
+    of_source, of_target = vectors_of(network, strings, known, sides=(True, False))
+    return (of_source, of_target), rows
+
+
+def _together(
+    source: EncodedStrings, target: EncodedStrings, languages: tuple[Languages, Languages]
+) -> tuple[EncodedStrings, np.ndarray, Languages]:
+    """Different strings of both sides, which one each string is, and their languages."""
+    both, known = source.followed_by(target), None
+    if languages[0] is not None and languages[1] is not None:
+        known = np.concatenate([languages[0], languages[1]])
+    of_each = repeat(0) if known is None else known.tolist()
+    cuts = zip(both.starts[:-1].tolist(), both.starts[1:].tolist(), of_each, strict=False)
+    seen: dict[tuple[bytes, int], int] = {}
+    numbers = np.array([seen.setdefault((both.flat[a:b].tobytes(), c), len(seen)) for a, b, c in cuts], dtype=np.int64)
+    first = np.unique(numbers, return_index=True)[1]
+    return both.chosen(first), numbers, None if known is None else known[first]
+
+
 @torch.no_grad()
 def vectors_of(
-    network: MatcherNetwork, strings: EncodedStrings, languages: Languages = None, *, is_source: bool
-) -> StringVectors:
-    """Symbol vectors for pair features: what strings contribute, per symbol, without context per kind of symbol."""
-    encoder = network.source_encoder if is_source else network.target_encoder
+    network: MatcherNetwork, strings: EncodedStrings, languages: Languages = None, *, sides: tuple[bool, ...]
+) -> list[StringVectors]:
+    """Symbol vectors for pair features: what strings contribute, per symbol, without context per kind of symbol.
+
+    They are encoded once, for each side asked for: as sources where True, as targets where False.
+    """
+    encoder = network.source_encoder if sides[0] else network.target_encoder
     if not encoder.encoder.sees_context and languages is None:
-        return _by_position(network, strings, is_source=is_source)
+        return [_by_position(network, strings, is_source=side) for side in sides]
     lengths, weight = strings.lengths + 1, network.features.source.weight
     starts = np.concatenate([[0], np.cumsum(lengths)])
-    rows = weight.new_empty(int(starts[-1]), len(weight))
     order = np.argsort(lengths, kind="stable")
     symbols = ENCODED_TOGETHER.get(weight.device.type, FEWER_SYMBOLS)
     at_once = max(1, symbols // max(int(lengths.max(initial=1)), 1))
+    made = [_room(network.projected(weight.new_empty(0, weight.shape[1]), is_source=side), starts) for side in sides]
     for some in np.array_split(order, range(at_once, len(order), at_once)) if len(order) else ():
-        projected = network.projected(_side(strings, languages, some, weight.device), is_source=is_source)
-        places = np.arange(projected.shape[1])
+        side = _side(strings, languages, some, weight.device)
+        vectors = encoder(with_end(side.symbols, side.lengths), side.lengths + 1, side.category)
+        places = np.arange(vectors.shape[1])
         inside = torch.from_numpy(places < lengths[some][:, None]).to(weight.device)
-        rows[torch.from_numpy(starts[some][:, None] + places).to(weight.device)[inside]] = projected[inside]
-    return _placed(rows, np.arange(starts[-1]), starts)
+        at = torch.from_numpy(starts[some][:, None] + places).to(weight.device)[inside]
+        for room, is_source in zip(made, sides, strict=True):
+            found = network.projected(vectors[inside], is_source=is_source)
+            room.vectors[at] = found.vectors
+            if room.similar is not None and found.similar is not None:
+                room.similar[at] = found.similar
+    return [_placed(one, np.arange(starts[-1]), starts) for one in made]
+
+
+def _room(like: Projected, starts: np.ndarray) -> Projected:
+    """Room for as many vectors like these as there are symbols."""
+    vectors, similar = like
+    count = int(starts[-1])
+    others = None if similar is None else similar.new_empty(count, *similar.shape[1:])
+    return Projected(vectors.new_empty(count, vectors.shape[1]), others)
 
 
 def _side(strings: EncodedStrings, languages: Languages, some: np.ndarray, device: torch.device) -> PaddedStrings:
@@ -97,11 +146,15 @@ def _by_position(network: MatcherNetwork, strings: EncodedStrings, *, is_source:
     places = np.arange(starts[-1]) - np.repeat(starts[:-1], strings.lengths + 1)
     symbols = np.full(starts[-1], END, dtype=np.int64)
     symbols[places < np.repeat(strings.lengths, strings.lengths + 1)] = strings.flat
-    kinds, flat = np.unique(symbols * width + places, return_inverse=True)
+    numbers = symbols * width + places
+    found = np.bincount(numbers) > 0  # counting is faster than sorting
+    kinds, flat = np.flatnonzero(found), (np.cumsum(found) - 1)[numbers]
     parts = (torch.from_numpy(part).to(device) for part in (kinds // width, kinds % width))
-    return _placed(network.projected_symbols(*parts, is_source=is_source), flat, starts)
+    encoder = network.source_encoder if is_source else network.target_encoder
+    return _placed(network.projected(encoder.without_context(*parts), is_source=is_source), flat, starts)
 
 
-def _placed(vectors: torch.Tensor, flat: np.ndarray, starts: np.ndarray) -> StringVectors:
+def _placed(projected: Projected, flat: np.ndarray, starts: np.ndarray) -> StringVectors:
     """Tensors moved to the device where the vectors are."""
-    return StringVectors(vectors, *(torch.from_numpy(part).to(vectors.device) for part in (flat, starts)))
+    there = [torch.from_numpy(part).to(projected.vectors.device) for part in (flat, starts)]
+    return StringVectors(projected.vectors, there[0], there[1], projected.similar)

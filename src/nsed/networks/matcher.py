@@ -1,16 +1,25 @@
 """Matcher network: from two strings to the log-probability that one can be edited into the other."""
 
-from jaxtyping import Float, Int
+from typing import NamedTuple
+
+from jaxtyping import Float
 from torch import Tensor, nn
 
 from nsed.encoders import EncoderConfig, StringEncoder
 from nsed.encoders.base import inside
-from nsed.encoders.string_encoder import read_both, with_end
+from nsed.encoders.string_encoder import read_both
 from nsed.lattice import EditLattice
 from nsed.networks.operations import MatchScores, match_scores
 from nsed.networks.pair_features import NormedProjection, PairFeatures, pair_scores
 from nsed.text.batch import PaddedStrings
 from nsed.types import Lengths
+
+
+class Projected(NamedTuple):
+    """Projected pair features of symbols, and their vectors for the similarity heads, if there are any."""
+
+    vectors: Float[Tensor, "*symbols dim"]
+    similar: Float[Tensor, "*symbols heads part"] | None
 
 
 class MatcherNetwork(nn.Module):
@@ -44,25 +53,15 @@ class MatcherNetwork(nn.Module):
         self.projection = NormedProjection(encoder.dim, 4, attends=False, width=feature_width)
         self.dropout = nn.Dropout(feature_dropout)
 
-    def projected(self, side: PaddedStrings, *, is_source: bool) -> Float[Tensor, "batch length dim"]:
-        """Projected pair features of one string: what it contributes, per symbol, `</s>` included."""
-        encoder, project = self._parts(is_source)
-        symbols = with_end(side.symbols, side.lengths)
-        projected: Tensor = project(encoder(symbols, side.lengths + 1, side.category))
-        return projected
+    @property
+    def reads_alike(self) -> bool:
+        """Shared encoder: whether a string has the same vectors on either side."""
+        return self.source_encoder is self.target_encoder
 
-    def projected_symbols(
-        self, symbols: Int[Tensor, " kinds"], positions: Int[Tensor, " kinds"], *, is_source: bool
-    ) -> Float[Tensor, "kinds dim"]:
-        """Projected pair features of single symbols at given positions, by an encoder that sees no context."""
-        encoder, project = self._parts(is_source)
-        projected: Tensor = project(encoder.without_context(symbols, positions))
-        return projected
-
-    def _parts(self, is_source: bool) -> tuple[StringEncoder, nn.Linear]:
-        if is_source:
-            return self.source_encoder, self.features.source
-        return self.target_encoder, self.features.target
+    def projected(self, vectors: Float[Tensor, "*symbols dim"], *, is_source: bool) -> Projected:
+        """Projected pair features: what encoded symbols contribute as those of a source, or of a target."""
+        project = self.features.source if is_source else self.features.target
+        return Projected(project(vectors), self.features.similar_parts(vectors))
 
     def forward(self, source: PaddedStrings, target: PaddedStrings) -> MatchScores:
         """Arc log-probabilities into each cell, and those of non-match."""

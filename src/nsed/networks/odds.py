@@ -2,6 +2,7 @@
 
 from typing import NamedTuple
 
+import numpy as np
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
@@ -10,7 +11,8 @@ from torch.nn import functional
 from nsed.lattice import Arcs, EditLattice
 from nsed.networks.kinship import KINSHIP, Kinship
 from nsed.networks.operation_table import OperationTable
-from nsed.text import PairBatch
+from nsed.networks.table_scores import CompiledTable, SymbolKinds
+from nsed.text import EncodedStrings, PairBatch
 from nsed.types import UNKNOWN, Lengths, PerPair
 
 PLACES = ("initial", "second", "medial", "last but one", "last")
@@ -77,6 +79,16 @@ class PlaceFactors(nn.Module):
             factor[1] * insert + gap[1],
             factor[0][:, :, None] * factor[1][:, None] * substitute + pair[0][:, :, None] + pair[1][:, None],
         )
+
+    def kinds(self, strings: EncodedStrings, gaps: Float[Tensor, " symbols"], *, side: int) -> SymbolKinds:
+        """Kinds of symbols, one for each symbol in each class of places, and their weights, as `forward` has them."""
+        factor, gap, pair = (
+            values.detach().to(gaps).expand(2, -1)[side] for values in (self.factor.exp(), self.gap, self.substitute)
+        )
+        numbers = strings.flat * np.int32(len(PLACES)) + ragged_places(strings)
+        rows = torch.arange(len(gaps), device=gaps.device).repeat_interleave(len(PLACES))
+        weights = (factor * gaps[:, None] + gap).flatten()
+        return SymbolKinds(numbers, weights, rows, factor.repeat(len(gaps)), pair.repeat(len(gaps)))
 
 
 class OddsNetwork(nn.Module):
@@ -159,8 +171,32 @@ class OddsNetwork(nn.Module):
         """
         odds = self.odds() if odds is None else odds
         lattice = EditLattice(*self._arcs(odds, batch), *batch.lengths, validate=False)
-        bias = odds.bias + self._of_lengths(batch, odds.bias) + self._of_languages(batch, odds.bias)
-        return lattice, bias
+        return lattice, self.biases(odds, batch.lengths, batch.languages)
+
+    def biases(
+        self, odds: Odds, lengths: tuple[Lengths, Lengths], languages: Int[Tensor, "batch sides"] | None
+    ) -> PerPair:
+        """Bias of each pair, all that is of no operation: by the lengths and languages of both strings."""
+        return odds.bias + self._of_lengths(lengths, odds.bias) + self._of_languages(languages, lengths[0], odds.bias)
+
+    def no_table(self) -> str:
+        """Why the log-odds of operations are no table of kinds of symbols, in words; nothing where they are.
+
+        Whoever adds a term that is of no single symbol or pair of symbols (and their places), and not of a pair as a
+        whole either, names it here: `compiled` is not asked then, and scores come from lattices, as in training.
+        """
+        return ""
+
+    def compiled(self, source: EncodedStrings, target: EncodedStrings, odds: Odds) -> CompiledTable:
+        """Log-odds of operations as a table for the kernel: a kind is a symbol, with factors of place one in a class.
+
+        Terms of symbols and of pairs of symbols are in `odds`; those of places in the kinds; the bias is apart.
+        """
+        if self.place is None:
+            sides = SymbolKinds.of_symbols(source, odds.delete), SymbolKinds.of_symbols(target, odds.insert)
+        else:
+            sides = self.place.kinds(source, odds.delete, side=0), self.place.kinds(target, odds.insert, side=1)
+        return CompiledTable(sides[0].strings(source.starts), sides[1].strings(target.starts), odds.substitute)
 
     def prior(self, spread: float) -> Float[Tensor, ""]:
         """Gaussian prior, its negative logarithm: each single operation's log-odds deviate by about `spread`.
@@ -186,17 +222,17 @@ class OddsNetwork(nn.Module):
         delete, insert = functional.pad(delete, (1, 0))[:, :, None], functional.pad(insert, (1, 0))[:, None]
         return Arcs(delete.expand_as(padded), insert.expand_as(padded), padded)
 
-    def _of_lengths(self, batch: PairBatch, like: Tensor) -> PerPair:
-        n, m = (length.to(like) for length in batch.lengths)
+    def _of_lengths(self, lengths: tuple[Lengths, Lengths], like: Tensor) -> PerPair:
+        n, m = (length.to(like) for length in lengths)
         if self.length is None:
             return torch.zeros_like(n)
         features = torch.stack([(n + m) / 10, (n - m).abs(), (n + m).clamp(min=1).log()], 1)
         return (features * self.length.to(like)).sum(1)
 
-    def _of_languages(self, batch: PairBatch, like: Tensor) -> PerPair:
+    def _of_languages(self, languages: Int[Tensor, "batch sides"] | None, n: Lengths, like: Tensor) -> PerPair:
         if self.languages is None:
-            return torch.zeros_like(batch.source_lengths, dtype=like.dtype)
-        vectors: Tensor = self.languages(batch.languages).to(like)
+            return torch.zeros_like(n, dtype=like.dtype)
+        vectors: Tensor = self.languages(languages).to(like)
         return (vectors[:, 0] * vectors[:, 1]).sum(1)
 
 
@@ -211,6 +247,20 @@ def places_of(symbols: Int[Tensor, "batch length"], lengths: Lengths) -> Int[Ten
     classes = torch.full_like(place, 2)
     for number, found in ((3, left == 1), (1, place == 1), (4, left == 0), (0, place == 0)):
         classes = classes.masked_fill(found & (left >= 0), number)
+    return classes
+
+
+def ragged_places(strings: EncodedStrings) -> np.ndarray:
+    """Numbers of the classes of places of all symbols, one string after the other, see `places_of`.
+
+    >>> ragged_places(EncodedStrings([[4, 4, 4, 4, 4], [], [4, 4]])).tolist()
+    [0, 1, 2, 3, 4, 0, 4]
+    """
+    classes = np.full(len(strings.flat), 2, dtype=np.int32)
+    starts, ends = strings.starts[:-1], strings.starts[1:]
+    of_two, of_one = strings.lengths > 1, strings.lengths > 0
+    for number, places in ((3, ends[of_two] - 2), (1, starts[of_two] + 1), (4, ends[of_one] - 1), (0, starts[of_one])):
+        classes[places] = number
     return classes
 
 

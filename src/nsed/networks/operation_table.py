@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from math import log
 from typing import NamedTuple
 
+import numpy as np
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
@@ -12,10 +13,12 @@ from torch.nn import functional
 
 from nsed.errors import ArgumentError
 from nsed.lattice import EditLattice
-from nsed.text import Edit, PairBatch, Vocabulary
+from nsed.networks.table_scores import CompiledTable, SymbolKinds
+from nsed.text import Edit, EncodedStrings, PairBatch, Vocabulary
+from nsed.text.batch import DistinctPairs
 from nsed.text.edit_script import EditKind
 from nsed.text.tokenizer import SPECIALS
-from nsed.types import UNKNOWN, Lengths, PerPair
+from nsed.types import UNKNOWN
 
 DTYPE = torch.float64
 TOLERANCE = 1e-6
@@ -137,6 +140,12 @@ class OperationTable:
             backend=backend,
         )
 
+    def compiled(self, source: EncodedStrings, target: EncodedStrings) -> CompiledTable:
+        """Log-probabilities of operations as a table for the kernel, every symbol a kind of its own."""
+        of_source = SymbolKinds.of_symbols(source, self.delete.log()).strings(source.starts)
+        of_target = SymbolKinds.of_symbols(target, self.insert.log()).strings(target.starts)
+        return CompiledTable(of_source, of_target, self.substitute.log())
+
     def operations(self, source: Vocabulary, target: Vocabulary) -> Iterator[LearnedOperation]:
         """Operations of probability above zero, in no particular order."""
         for s, probability in enumerate(self.delete.tolist()):
@@ -157,26 +166,22 @@ def _symbol_numbers(vocabulary: Vocabulary, unknown: bool) -> Int[Tensor, " symb
     return torch.tensor([UNKNOWN] * unknown + list(range(len(SPECIALS), len(vocabulary))), dtype=torch.long)
 
 
-def by_chance(table: OperationTable, batch: PairBatch) -> PerPair:
+def by_chance(table: OperationTable, pairs: DistinctPairs) -> np.ndarray:
     """Independence model: log p(s) + log p(t) of each pair, the margins of the table's own joint distribution.
 
     Each symbol is written with or without a partner, and any number of the other side's symbols before it and before
     the end, which is a geometric series.
     """
-    source = table.delete + table.substitute.sum(1), table.insert.sum()
-    target = table.insert + table.substitute.sum(0), table.delete.sum()
-    return _margin(*source, table.end, batch.source, batch.source_lengths) + _margin(
-        *target, table.end, batch.target, batch.target_lengths
-    )
+    source = _margins(table.delete + table.substitute.sum(1), table.insert.sum(), table.end, pairs.source)
+    target = _margins(table.insert + table.substitute.sum(0), table.delete.sum(), table.end, pairs.target)
+    return np.asarray(source[pairs.rows[0]] + target[pairs.rows[1]])
 
 
-def _margin(
-    symbols: Float[Tensor, " symbols"],
-    others: Float[Tensor, ""],
-    end: Float[Tensor, ""],
-    strings: Int[Tensor, "batch length"],
-    lengths: Lengths,
-) -> PerPair:
+def _margins(
+    symbols: Float[Tensor, " symbols"], others: Float[Tensor, ""], end: Float[Tensor, ""], strings: EncodedStrings
+) -> np.ndarray:
+    """Log-probability of each string."""
     log_symbols, log_end = (symbols / (1 - others)).log(), (end / (1 - others)).log()
-    real = torch.arange(strings.shape[1]) < lengths[:, None]
-    return torch.where(real, log_symbols[strings], 0.0).sum(1) + log_end
+    lengths = torch.from_numpy(strings.lengths)
+    sums = torch.segment_reduce(log_symbols[torch.from_numpy(strings.flat)], "sum", lengths=lengths, initial=0.0)
+    return np.asarray((sums + log_end).numpy())

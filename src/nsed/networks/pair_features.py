@@ -69,8 +69,7 @@ class PairFeatures(nn.Module):
 
     def of_source(self, source: SourceVectors, real: Bool[Tensor, "batch src"]) -> SourceFactors:
         """Source factors: what can be computed before there is a target; `real` masks padding (False)."""
-        similar = self._heads(source) if self.interaction else None
-        return SourceFactors(self.source(source), similar, source if self.attends else None, ~real)
+        return SourceFactors(self.source(source), self._heads(source), source if self.attends else None, ~real)
 
     def factors(self, source: SourceFactors, target: TargetVectors) -> Factors:
         """Pair feature factors of both sides: everything that can be computed per symbol."""
@@ -78,8 +77,7 @@ class PairFeatures(nn.Module):
         if self.attention is not None:
             seen = source.attended
             attended, _ = self.attention(target, seen, seen, key_padding_mask=source.padding, need_weights=False)
-        similar = self._heads(target) if self.interaction else None
-        return Factors(source.projected, self.target(target), source.similar, similar, attended)
+        return Factors(source.projected, self.target(target), source.similar, self._heads(target), attended)
 
     def rectified(self, factors: Factors) -> Float[Tensor, "batch src tgt dim"]:
         """ReLU features of every cell."""
@@ -89,10 +87,17 @@ class PairFeatures(nn.Module):
             summed = summed + self.spread(similarity.permute(0, 2, 3, 1) * SIMILARITY_DIM**-0.5)
         return summed.relu()
 
-    def _heads(self, vectors: Float[Tensor, "batch length dim"]) -> Float[Tensor, "batch heads length part"]:
-        batch, length, _ = vectors.shape
-        split: Tensor = self.similar(vectors).view(batch, length, self.interaction, SIMILARITY_DIM)
-        return split.transpose(1, 2)
+    def similar_parts(self, vectors: Float[Tensor, "*symbols dim"]) -> Float[Tensor, "*symbols heads part"] | None:
+        """Vectors of symbols for the similarity heads, whose dot products are the similarities; None without heads."""
+        return self.similar(vectors).unflatten(-1, (self.interaction, SIMILARITY_DIM)) if self.interaction else None
+
+    def head_weights(self) -> Float[Tensor, "heads dim"] | None:
+        """What a dot product of each similarity head adds to the features; None without heads."""
+        return self.spread.weight.T * SIMILARITY_DIM**-0.5 if self.interaction else None
+
+    def _heads(self, vectors: Float[Tensor, "batch length dim"]) -> Float[Tensor, "batch heads length part"] | None:
+        split = self.similar_parts(vectors)
+        return None if split is None else split.transpose(1, 2)
 
 
 SIMILARITY_DIM = 32

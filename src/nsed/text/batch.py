@@ -3,6 +3,7 @@
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from copy import copy
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -30,13 +31,40 @@ class EncodedStrings:
         for one in numbers:
             flat.extend(one)
             starts.append(len(flat))
-        self.flat, self.starts = np.asarray(flat, dtype=np.int32), np.asarray(starts, dtype=np.int64)
-        self.lengths: np.ndarray = np.diff(self.starts)
+        self._set(np.asarray(flat, dtype=np.int32), np.asarray(starts, dtype=np.int64))
+
+    @classmethod
+    def of_flat(cls, flat: np.ndarray, lengths: np.ndarray) -> "EncodedStrings":
+        """Encoded strings from all their numbers, one string after the other, and the length of each."""
+        strings = cls.__new__(cls)
+        strings._set(flat.astype(np.int32, copy=False), np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)]))
+        return strings
+
+    def _set(self, flat: np.ndarray, starts: np.ndarray) -> None:
+        self.flat, self.starts = flat, starts
+        self.lengths: np.ndarray = np.diff(starts)
         """Symbols in each string."""
         self.longest = int(self.lengths.max(initial=0))
 
     def __len__(self) -> int:
         return len(self.starts) - 1
+
+    def chosen(self, rows: np.ndarray) -> "EncodedStrings":
+        """Selected strings, any of them any number of times."""
+        lengths = self.lengths[rows]
+        before = np.repeat(self.starts[rows] - np.cumsum(lengths) + lengths, lengths)
+        return EncodedStrings.of_flat(self.flat[before + np.arange(len(before))], lengths)
+
+    def followed_by(self, others: "EncodedStrings") -> "EncodedStrings":
+        """These strings, and then the others."""
+        both = ((self.flat, others.flat), (self.lengths, others.lengths))
+        return EncodedStrings.of_flat(*(np.concatenate(parts) for parts in both))
+
+    def replaced(self, rows: np.ndarray, others: "EncodedStrings") -> "EncodedStrings":
+        """These strings, but others in some rows."""
+        order = np.arange(len(self))
+        order[rows] = np.arange(len(self), len(self) + len(others))
+        return self.followed_by(others).chosen(order)
 
     def turned(self) -> "EncodedStrings":
         """Reversed strings: the symbols of each from right to left."""
@@ -154,7 +182,7 @@ class EncodedPairs:
     def chosen(self, rows: np.ndarray) -> "EncodedPairs":
         """Selected pairs."""
         weights = None if self.weights is None else self.weights[rows]
-        sides = (EncodedStrings(map(side.__getitem__, rows.tolist())) for side in (self.source, self.target))
+        sides = (side.chosen(rows) for side in (self.source, self.target))
         return EncodedPairs(*sides, labels=self.labels[rows], languages=self.languages[rows], weights=weights)
 
     def turned(self) -> "EncodedPairs":
@@ -176,8 +204,7 @@ class EncodedPairs:
 
     def joined(self, other: "EncodedPairs") -> "EncodedPairs":
         """These pairs and the others."""
-        columns = ((self.source, other.source), (self.target, other.target))
-        sides = (EncodedStrings(side[row] for side in both for row in range(len(side))) for both in columns)
+        sides = (self.source.followed_by(other.source), self.target.followed_by(other.target))
         labels, languages = (
             np.concatenate(both) for both in ((self.labels, other.labels), (self.languages, other.languages))
         )
@@ -200,6 +227,37 @@ class EncodedPairs:
         order = np.lexsort((self.target.lengths, self.source.lengths))
         cuts = _cuts(heights[order].tolist(), widths[order].tolist(), batch_cells)
         return PairBatches(self, np.split(order, cuts))
+
+
+@dataclass(frozen=True)
+class DistinctPairs:
+    """Pairs of deduplicated strings: each different string encoded once, and which two strings each pair is of."""
+
+    source: EncodedStrings
+    target: EncodedStrings
+    rows: tuple[np.ndarray, np.ndarray]
+    """Row of each pair's source among the sources, and of its target among the targets."""
+    languages: np.ndarray | None = None
+    """Numbers of the languages, see `EncodedPairs.languages`."""
+
+    @classmethod
+    def of(cls, pairs: EncodedPairs) -> "DistinctPairs":
+        """Encoded pairs, whose strings count as different."""
+        rows = np.arange(len(pairs))
+        return cls(pairs.source, pairs.target, (rows, rows), pairs.languages)
+
+    def __len__(self) -> int:
+        return len(self.rows[0])
+
+    @property
+    def lengths(self) -> tuple[np.ndarray, np.ndarray]:
+        """Lengths of each pair's source and target."""
+        return self.source.lengths[self.rows[0]], self.target.lengths[self.rows[1]]
+
+    def expanded(self) -> EncodedPairs:
+        """Encoded pairs, with the strings of each."""
+        sides = (side.chosen(rows) for side, rows in zip((self.source, self.target), self.rows, strict=True))
+        return EncodedPairs(*sides, languages=self.languages)
 
 
 class PairBatches:

@@ -25,6 +25,11 @@ _HANGUL = {
 }
 
 
+def is_plain(text: str) -> bool:
+    """Fast path test: whether every code point of a string is a cluster of its own."""
+    return _PLAIN.fullmatch(text) is not None
+
+
 def split_graphemes(text: str) -> list[str]:
     r"""Grapheme clusters of a string, in order; joined, they are the string again. Linear in its length.
 

@@ -51,6 +51,18 @@ class Texts(Sequence[str]):
         """Map every different string, once."""
         return Texts([change(text) for text in self.different], self.rows)
 
+    def compacted(self) -> "Texts":
+        """The same column without the strings that none of its rows has, as a slice of a column may have them.
+
+        >>> Texts(["colour", "grey", "gray"], np.array([2, 0, 2])).compacted().different
+        ['colour', 'gray']
+        """
+        found = np.bincount(self.rows, minlength=len(self.different)) > 0
+        if found.all():
+            return self
+        numbers = np.cumsum(found) - 1
+        return Texts([self.different[place] for place in np.flatnonzero(found).tolist()], numbers[self.rows])
+
     @classmethod
     def of_arrow(cls, column: pa.Array | pa.ChunkedArray, *, name: str = "column") -> "Texts":
         """Dictionary encoding of an Arrow column of strings. Raises `ArgumentError` where a row has none."""

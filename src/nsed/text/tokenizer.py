@@ -7,10 +7,14 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain
 
+import numpy as np
+
 from nsed.errors import ArgumentError, UnknownSymbolWarning
-from nsed.text.batch import EncodedStrings
+from nsed.text.batch import DistinctPairs, EncodedStrings
+from nsed.text.bulk_encoding import MANY, encode_many, new_symbols
 from nsed.text.pairs import Pairs
 from nsed.text.symbols import StringConfig, SymbolSplitter
+from nsed.text.texts import Texts
 from nsed.text.visible import shown_symbols
 from nsed.types import UNKNOWN
 
@@ -50,11 +54,11 @@ class Vocabulary:
         return len(SPECIALS) + len(self.symbols)
 
     def __contains__(self, symbol: str) -> bool:
-        return symbol in self._numbers
+        return symbol in self.numbers
 
     def encode(self, symbols: Iterable[str]) -> list[int]:
         """Symbol numbers; those never seen get the number of `<unk>`."""
-        numbers = self._numbers
+        numbers = self.numbers
         return [numbers.get(symbol, UNKNOWN) for symbol in symbols]
 
     @cached_property
@@ -63,7 +67,8 @@ class Vocabulary:
         return (*SPECIALS, *self.symbols)
 
     @cached_property
-    def _numbers(self) -> dict[str, int]:
+    def numbers(self) -> dict[str, int]:
+        """Number of each symbol; special ones are no symbols."""
         return {symbol: number for number, symbol in enumerate(self.symbols, start=len(SPECIALS))}
 
 
@@ -103,13 +108,23 @@ class Tokenizer:
 
     def encode(self, texts: Sequence[str]) -> EncodedStrings:
         """Encoded strings, as symbol numbers; one warning names all symbols that are new (out of vocabulary)."""
-        encoded = EncodedStrings(map(self.vocabulary.encode, map(self.split, texts)))
+        different = texts.different if isinstance(texts, Texts) else texts
+        if len(different) < MANY:
+            encoded = EncodedStrings(map(self.vocabulary.encode, map(self.split, different)))
+        else:
+            encoded = encode_many(different, self.splitter, self.vocabulary.numbers)
+        if isinstance(texts, Texts):
+            encoded = encoded.chosen(texts.rows)
         if encoded.has_unknown:
-            self._warn(set(chain.from_iterable(map(self.split, texts))))
+            self._warn(different)
         return encoded
 
-    def _warn(self, symbols: set[str]) -> None:
-        unknown = sorted(symbol for symbol in symbols if symbol not in self.vocabulary)
+    def new_symbols(self, texts: Sequence[str]) -> list[str]:
+        """Out-of-vocabulary symbols of strings, each once, in sorted order."""
+        return new_symbols(texts, self.splitter, self.vocabulary.numbers)
+
+    def _warn(self, texts: Sequence[str]) -> None:
+        unknown = self.new_symbols(texts)
         count = f"1 {self.side} symbol is" if len(unknown) == 1 else f"{len(unknown)} {self.side} symbols are"
         message = f"{count} unknown to the model, which reads <unk>: {shown_symbols(unknown)}"
         warnings.warn(message, UnknownSymbolWarning, stacklevel=6)  # whoever called the verb
@@ -155,6 +170,14 @@ class Tokenizers:
         both = source.vocabulary.extended(target.vocabulary.symbols)
         return Tokenizers(replace(source, vocabulary=both), replace(target, vocabulary=both))
 
+    def extended_by(self, sources: Texts, targets: Texts, *, shared: bool = False) -> "Tokenizers":
+        """Tokenizers extended by all new symbols of different strings, see `extended`."""
+        sides = (self.source, sources), (self.target, targets)
+        new = [one.vocabulary.extended(one.new_symbols(texts.different)) for one, texts in sides]
+        if shared:
+            new = [new[0].extended(new[1].symbols)] * 2
+        return Tokenizers(*(replace(one, vocabulary=of) for (one, _), of in zip(sides, new, strict=True)))
+
     @property
     def vocabularies(self) -> dict[str, Vocabulary]:
         """Vocabularies, as `of` takes them."""
@@ -163,3 +186,8 @@ class Tokenizers:
     def encode(self, pairs: Pairs) -> tuple[EncodedStrings, EncodedStrings]:
         """Encoded strings of both sides."""
         return self.source.encode(pairs.sources), self.target.encode(pairs.targets)
+
+    def encode_distinct(self, sources: Texts, targets: Texts, *, languages: np.ndarray | None = None) -> DistinctPairs:
+        """Encoded strings of both sides, each different one once; `languages` are those of each pair."""
+        sides = self.source.encode(sources.different), self.target.encode(targets.different)
+        return DistinctPairs(*sides, (sources.rows, targets.rows), languages)

@@ -4,7 +4,8 @@ With incoming arcs normalised, alpha is a sub-convex mix of its predecessors, so
 in double precision it reaches down to exp(-700). Whoever gets minus infinity asks the lattice itself.
 
 Where there are few different vectors, one per symbol and position, the scores of all pairs of them are a table, and a
-pair costs a look into it per cell.
+pair costs a look into it per cell. Else its similarities come first, where there are heads, then the scores of three
+neighbouring cells at a time, whose sums stay in registers.
 """
 
 import math
@@ -14,11 +15,14 @@ from typing import Any
 import numpy as np
 import torch
 from numba import njit
+from torch import Tensor
+from torch.nn import functional
 
-from nsed.kernels.contracts import Constant, Score, StringVectors, Weight
+from nsed.kernels.contracts import Constant, HeadWeights, Score, StringVectors, Weight
 from nsed.kernels.numba.launch import Kernel, array, run_kernel
 from nsed.kernels.numba.math import exp_below_zero
-from nsed.kernels.numba.pair_scores import fused_scores
+from nsed.kernels.numba.pair_scores import ONE, added, four, inlined
+from nsed.kernels.numba.vectors import LANES, load, rectified, spread, total
 from nsed.kernels.torch.match_scores import LARGEST_TABLE
 from nsed.types import PerPair
 
@@ -28,15 +32,32 @@ LIMIT = np.float32(80)
 
 
 def scorer(
-    source: StringVectors, target: StringVectors, weight: Weight, constant: Constant, *, eps: float, pairs: int
+    source: StringVectors,
+    target: StringVectors,
+    weight: Weight,
+    constant: Constant,
+    *,
+    eps: float,
+    pairs: int,
+    heads: HeadWeights | None = None,
 ) -> Score:
     """See `MatchScoresKernel.scorer`."""
+    size, like = source.vectors.shape[1], source.vectors
+    spread_out = like.new_zeros(0, size) if heads is None else heads
+    similar = (like.new_zeros(1, 0) if side.similar is None else side.similar for side in (source, target))
+    vectors = [_padded(part) for part in (like, target.vectors, weight, spread_out, *similar)]
+    given = *vectors, array(constant), array(like.new_tensor([size, eps]))
     symbols = [array(part) for side in (source, target) for part in (side.flat, side.starts)]
-    if len(source.vectors) * len(target.vectors) <= min(LARGEST_TABLE, pairs * 64):
-        scores = fused_scores(source.vectors[None], target.vectors[None], weight, constant, eps=eps)[0]
-        return partial(_run, by_table, array(scores.clamp(-80, 80).exp()), *symbols)
-    given = map(array, (source.vectors, target.vectors, weight, constant))
-    return partial(_run, by_vectors, *given, np.float32(eps), *symbols)
+    if len(like) * len(target.vectors) > min(LARGEST_TABLE, pairs * 64):
+        return partial(_run, by_vectors, *given, *symbols)
+    table = np.empty((len(like), len(target.vectors), 4), vectors[0].dtype)
+    run_kernel(odds_table, *given, table, pairs=len(table))
+    return partial(_run, by_table, table, *symbols)
+
+
+def _padded(vectors: Tensor) -> np.ndarray:
+    """Vectors of a multiple of so many numbers as are added at once, those of all heads one after the other."""
+    return np.asarray(array(functional.pad(vectors, (0, -vectors.shape[-1] % LANES)).flatten(1)))
 
 
 def _run(kernel: Kernel, *given: Any) -> PerPair:
@@ -54,27 +75,52 @@ def odds(score):
 
 
 @compiled
-def cell_odds(source, target, weight, constant, eps, rows, columns, n, m, result):
-    """The exponentials of the four classes' scores in every cell; `rows` and `columns` say where the symbols are."""
-    zero, one, size = source.dtype.type(0), source.dtype.type(1), source.dtype.type(source.shape[1])
+def cell_similarities(source, target, heads, rows, columns, n, m, result):
+    """Dot products of the vectors of each similarity head, in every cell."""
+    width = source.shape[1] // max(heads, 1)
     for i in range(n + 1):
         for j in range(m + 1):
-            s, t = rows[i], columns[j]
-            total, squares, a, b, c, d = zero, zero, zero, zero, zero, zero
-            for k in range(source.shape[1]):
-                x = max(source[s, k] + target[t, k], zero)
-                total += x
-                squares += x * x
-                a += x * weight[0, k]
-                b += x * weight[1, k]
-                c += x * weight[2, k]
-                d += x * weight[3, k]
-            mean = total / size
-            inverse = one / math.sqrt(max(squares / size - mean * mean, zero) + eps)
-            result[i, j, 0] = odds(a * inverse + constant[0])
-            result[i, j, 1] = odds(b * inverse + constant[1])
-            result[i, j, 2] = odds(c * inverse + constant[2])
-            result[i, j, 3] = odds(d * inverse + constant[3])
+            for h in range(heads):
+                found = spread(source.dtype.type(0))
+                for k in range(h * width, (h + 1) * width, LANES):
+                    found = found + load(source, rows[i], k) * load(target, columns[j], k)
+                result[i, j, h] = total(found)
+
+
+@compiled
+def cell_odds(source, target, weight, heads, similar, constant, size, rows, columns, n, m, result):
+    """The exponentials of the four classes' scores in every cell; `rows` and `columns` say where the symbols are."""
+    nothing = spread(source.dtype.type(0))
+    for i in range(n + 1):
+        s = rows[i]
+        for j in range(0, m + 1, 3):
+            second, third = min(j + 1, m), min(j + 2, m)
+            t, u, v = columns[j], columns[second], columns[third]
+            one = other = last = (nothing, nothing, nothing, nothing, nothing, nothing)
+            for k in range(0, source.shape[1], LANES):
+                symbol, weights = load(source, s, k), four(weight, k)
+                x, y, z = symbol + load(target, t, k), symbol + load(target, u, k), symbol + load(target, v, k)
+                for h in range(heads.shape[0]):
+                    head = load(heads, h, k)
+                    x = x + spread(similar[i, j, h]) * head
+                    y = y + spread(similar[i, second, h]) * head
+                    z = z + spread(similar[i, third, h]) * head
+                one = added(one, rectified(x), weights)
+                other = added(other, rectified(y), weights)
+                last = added(last, rectified(z), weights)
+            _finish(result, i, j, one, constant, size)
+            _finish(result, i, second, other, constant, size)
+            _finish(result, i, third, last, constant, size)
+
+
+@inlined
+def _finish(result, i, j, sums, constant, size):
+    """What a cell's sums say: the exponentials of its scores; `size` is the number of features, and eps."""
+    mean = total(sums[0]) / size[0]
+    variance = total(sums[1]) / size[0] - mean * mean
+    inverse = ONE / math.sqrt(max(variance, variance * 0) + size[1])
+    for c in range(4):
+        result[i, j, c] = odds(total(sums[2 + c]) * inverse + constant[c])
 
 
 @compiled
@@ -100,18 +146,35 @@ def log_alpha(cells, n, m, before, here):
 
 @compiled
 def by_vectors(
-    rows, columns, source, target, weight, constant, eps, flat_s, starts_s, flat_t, starts_t, result, part, first, last
-):
+    rows, columns, source, target, weight, heads, similar_s, similar_t, constant, size,
+    flat_s, starts_s, flat_t, starts_t, result, part, first, last,
+):  # fmt: skip  # an argument a line would be a page
     """The score of each pair (row, column) of strings, from the vectors of their symbols."""
     longest_s, longest_t = _longest(starts_s), _longest(starts_t)
     cells = np.empty((longest_s + 1, longest_t + 1, 4), source.dtype)
+    similar = np.empty((longest_s + 1, longest_t + 1, heads.shape[0]), source.dtype)
     before, here = np.empty(longest_t + 1), np.empty(longest_t + 1)
     for pair in range(first, last):
         s, t = rows[pair], columns[pair]
         of_source, of_target = flat_s[starts_s[s] : starts_s[s + 1]], flat_t[starts_t[t] : starts_t[t + 1]]
         n, m = of_source.size - 1, of_target.size - 1
-        cell_odds(source, target, weight, constant, eps, of_source, of_target, n, m, cells)
+        cell_similarities(similar_s, similar_t, heads.shape[0], of_source, of_target, n, m, similar)
+        cell_odds(source, target, weight, heads, similar, constant, size, of_source, of_target, n, m, cells)
         result[pair] = log_alpha(cells, n, m, before, here)
+
+
+@compiled
+def odds_table(
+    source, target, weight, heads, similar_s, similar_t, constant, size, result, part, first, last
+):  # fmt: skip  # as `by_vectors`
+    """The odds of every pair of symbols, as of a lattice with a row of cells per source symbol."""
+    columns, last_column = np.arange(target.shape[0]), target.shape[0] - 1
+    similar = np.empty((1, target.shape[0], heads.shape[0]), source.dtype)
+    for row in range(first, last):
+        rows = np.full(1, row)
+        cell_similarities(similar_s, similar_t, heads.shape[0], rows, columns, 0, last_column, similar)
+        of_row = result[row : row + 1]
+        cell_odds(source, target, weight, heads, similar, constant, size, rows, columns, 0, last_column, of_row)
 
 
 @compiled

@@ -113,14 +113,15 @@ def _feature(symbol, target, j, k, cell, places, dropped):
 
 
 @inlined
-def _added(sums, x, weights):
+def added(sums, x, weights):
     """Sum, sum of squares, and the products with the weights."""
     a, b, c, d = weights
     return sums[0] + x, sums[1] + x * x, sums[2] + x * a, sums[3] + x * b, sums[4] + x * c, sums[5] + x * d
 
 
 @inlined
-def _four(weight, k):
+def four(weight, k):
+    """Some weights of all four classes."""
     return load(weight, 0, k), load(weight, 1, k), load(weight, 2, k), load(weight, 3, k)
 
 
@@ -145,10 +146,10 @@ def _forward_pair(source, target, weight, constant, size, eps, scores, moments, 
             a, b, c = mixed(U(seed + U(row + j))), mixed(U(seed + U(row + second))), mixed(U(seed + U(row + third)))
             one = other = last = (nothing, nothing, nothing, nothing, nothing, nothing)
             for k in range(0, source.shape[1], LANES):
-                symbol, weights = load(source, i, k), _four(weight, k)
-                one = _added(one, _feature(symbol, target, j, k, a, places, dropped), weights)
-                other = _added(other, _feature(symbol, target, second, k, b, places, dropped), weights)
-                last = _added(last, _feature(symbol, target, third, k, c, places, dropped), weights)
+                symbol, weights = load(source, i, k), four(weight, k)
+                one = added(one, _feature(symbol, target, j, k, a, places, dropped), weights)
+                other = added(other, _feature(symbol, target, second, k, b, places, dropped), weights)
+                last = added(last, _feature(symbol, target, third, k, c, places, dropped), weights)
             _finish(scores, moments, pair, i, j, one, constant, size, eps, zero)
             _finish(scores, moments, pair, i, second, other, constant, size, eps, zero)
             _finish(scores, moments, pair, i, third, last, constant, size, eps, zero)
@@ -187,7 +188,7 @@ def _slopes(gradient, scores, constant, moments, pair, size, cells, to_constant)
 def _backward_pair(source, target, weight, cells, to_source, to_target, to_weight, numbers, places, dropped):
     rows, columns, nothing = source.shape[0], target.shape[0], spread(source.dtype.type(0))
     for k in range(0, source.shape[1], LANES):
-        w0, w1, w2, w3 = _four(weight, k)
+        w0, w1, w2, w3 = four(weight, k)
         d0 = d1 = d2 = d3 = nothing
         for j in range(columns):
             store(to_target, j, k, nothing)

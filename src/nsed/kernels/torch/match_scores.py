@@ -11,12 +11,13 @@ from functools import partial
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
+from torch.nn import functional
 
-from nsed.kernels.contracts import Constant, Rows, Score, StringVectors, Weight
+from nsed.kernels.contracts import Constant, HeadWeights, Rows, Score, StringVectors, Weight
 from nsed.kernels.semiring import LOG
 from nsed.kernels.torch.arcs import match_arcs
 from nsed.kernels.torch.lattice import TorchBackend
-from nsed.kernels.torch.pair_scores import pair_scores
+from nsed.kernels.torch.pair_scores import moments_of, normed, pair_scores
 from nsed.types import NEG, PerPair
 
 LARGEST_TABLE = 2**22
@@ -30,26 +31,60 @@ TargetRows = Int[Tensor, "pairs tgt"]
 
 
 def scorer(
-    source: StringVectors, target: StringVectors, weight: Weight, constant: Constant, *, eps: float, pairs: int
+    source: StringVectors,
+    target: StringVectors,
+    weight: Weight,
+    constant: Constant,
+    *,
+    eps: float,
+    pairs: int,
+    heads: HeadWeights | None = None,
 ) -> Score:
     """See `MatchScoresKernel.scorer`."""
     if len(source.vectors) * len(target.vectors) <= min(LARGEST_TABLE, pairs * 64):
-        table = _table(source, target, weight, constant, eps=eps)
+        table = score_table(source, target, weight, constant, eps=eps, heads=heads)
         return partial(by_lengths, partial(_of_table, table), source, target, cells=CELLS_AT_ONCE)
 
     def of_vectors(rows: SourceRows, columns: TargetRows) -> PerPair:
-        return _log_alpha(pair_scores(source.vectors[rows], target.vectors[columns], weight, constant, eps=eps))
+        return _log_alpha(scores_of_rows(source, target, rows, columns, weight, constant, eps=eps, heads=heads))
 
     return partial(by_lengths, of_vectors, source, target, cells=CELLS_AT_ONCE)
 
 
-def _table(
-    source: StringVectors, target: StringVectors, weight: Weight, constant: Constant, *, eps: float
+def scores_of_rows(
+    source: StringVectors,
+    target: StringVectors,
+    rows: SourceRows,
+    columns: TargetRows,
+    weight: Weight,
+    constant: Constant,
+    *,
+    eps: float,
+    heads: HeadWeights | None,
+) -> Float[Tensor, "pairs src tgt 4"]:
+    """Class scores in all cells of pairs of the same lengths, from the vectors of their symbols."""
+    sides = source.vectors[rows], target.vectors[columns]
+    if heads is None or source.similar is None or target.similar is None:
+        return pair_scores(*sides, weight, constant, eps=eps)
+    similarities = torch.einsum("pihd,pjhd->pijh", source.similar[rows], target.similar[columns])
+    x = (sides[0][:, :, None] + sides[1][:, None] + similarities @ heads).relu()
+    return normed(functional.linear(x, weight), *moments_of(x), constant, size=weight.shape[1], eps=eps)
+
+
+def score_table(
+    source: StringVectors,
+    target: StringVectors,
+    weight: Weight,
+    constant: Constant,
+    *,
+    eps: float,
+    heads: HeadWeights | None,
 ) -> Float[Tensor, "kinds others 4"]:
     """Score table of all pairs of vectors, some rows after the others."""
-    some = torch.split(source.vectors, max(1, CELLS_AT_ONCE // max(1, len(target.vectors))))
-    parts = [pair_scores(rows[None], target.vectors[None], weight, constant, eps=eps)[0] for rows in some]
-    return torch.cat(parts)
+    columns, kinds = (torch.arange(len(side.vectors), device=weight.device)[None] for side in (target, source))
+    some = torch.split(kinds, max(1, CELLS_AT_ONCE // max(1, columns.shape[1])), dim=1)
+    parts = [scores_of_rows(source, target, rows, columns, weight, constant, eps=eps, heads=heads) for rows in some]
+    return torch.cat(parts, dim=1)[0]
 
 
 def _of_table(table: Float[Tensor, "kinds others 4"], rows: SourceRows, columns: TargetRows) -> PerPair:

@@ -13,9 +13,9 @@ import triton.language as tl
 from jaxtyping import Float
 from torch import Tensor
 
-from nsed.kernels.contracts import Constant, Rows, Score, StringVectors, Weight
+from nsed.kernels.contracts import Constant, HeadWeights, Rows, Score, StringVectors, Weight
 from nsed.kernels.semiring import LOG
-from nsed.kernels.torch.match_scores import LARGEST_TABLE, by_lengths
+from nsed.kernels.torch.match_scores import LARGEST_TABLE, by_lengths, score_table, scores_of_rows
 from nsed.kernels.triton.arcs import match_operation
 from nsed.kernels.triton.lattice import LOWEST, TritonBackend, log_add, then_log
 from nsed.kernels.triton.launch import launch
@@ -27,15 +27,27 @@ CELLS_AT_ONCE, WIDEST = 2**20, 1024
 
 
 def scorer(
-    source: StringVectors, target: StringVectors, weight: Weight, constant: Constant, *, eps: float, pairs: int
+    source: StringVectors,
+    target: StringVectors,
+    weight: Weight,
+    constant: Constant,
+    *,
+    eps: float,
+    pairs: int,
+    heads: HeadWeights | None = None,
 ) -> Score:
-    """See `MatchScoresKernel.scorer`."""
+    """See `MatchScoresKernel.scorer`: features with similarity heads are torch's."""
     if len(source.vectors) * len(target.vectors) <= LARGEST_TABLE and int(target.lengths.amax()) < WIDEST:
-        table = scores_of_all(source.vectors, target.vectors, weight, constant, eps=eps)
+        if heads is None:
+            table = scores_of_all(source.vectors, target.vectors, weight, constant, eps=eps)
+        else:
+            table = score_table(source, target, weight, constant, eps=eps, heads=heads)
         return partial(of_table, table, _narrow(source), _narrow(target))
 
     def log_alpha(rows: Tensor, columns: Tensor) -> PerPair:
-        return _log_alpha(pair_scores(source.vectors[rows], target.vectors[columns], weight, constant, eps=eps))
+        if heads is None:
+            return _log_alpha(pair_scores(source.vectors[rows], target.vectors[columns], weight, constant, eps=eps))
+        return _log_alpha(scores_of_rows(source, target, rows, columns, weight, constant, eps=eps, heads=heads))
 
     return partial(by_lengths, log_alpha, source, target, cells=CELLS_AT_ONCE)
 

@@ -1,0 +1,79 @@
+"""Many strings encoded at once: as one by one, whatever is in them."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from nsed.text import EncodedStrings, SymbolSplitter, Vocabulary
+from nsed.text.bulk_encoding import encode_many, encode_one_by_one, new_symbols
+
+KINDS = ("graphemes", "codepoints", "tokens", "letters")
+FORMS = ("NFC", "NFD", "none")
+CHARACTERS = "ab\u0301\u0327éÉ ΣσΑİ\u0130ß \t\u2028\u00a0कि्षते👩\u200d🚀🇨🇿한ᄒ\u11ab\r\n\ud800٣"
+TEXTS = [
+    "",
+    "étude",
+    "e\u0301tude",
+    "ΟΔΟΣ",
+    "ΟΔΟΣ ΑΣ",
+    "\u0301a",
+    "",
+    "क्षि",
+    "👩\u200d🚀🇨🇿",
+    "한국",
+    "a\tb  c ",
+    " ",
+    "x",
+]
+
+
+def splitters():
+    return [SymbolSplitter(kind, form, case) for kind in KINDS for form in FORMS for case in ("keep", "lower")]
+
+
+def numbers_for(splitter, texts):
+    """Numbers of every second symbol, so that others are new."""
+    found = sorted({symbol for text in texts for symbol in splitter.split(text)})
+    return Vocabulary(tuple(found[::2])).numbers
+
+
+def same(one, other):
+    return np.array_equal(one.flat, other.flat) and np.array_equal(one.starts, other.starts)
+
+
+def check(texts, splitter):
+    numbers = numbers_for(splitter, texts)
+    assert same(encode_many(texts, splitter, numbers), encode_one_by_one(texts, splitter, numbers))
+    symbols = {symbol for text in texts for symbol in splitter.split(text)}
+    assert new_symbols(texts, splitter, numbers) == sorted(symbols - numbers.keys())
+
+
+@pytest.mark.parametrize("splitter", splitters(), ids=str)
+@pytest.mark.parametrize("texts", [TEXTS, TEXTS[::-1], ["plain", "strings"], ["a\0b", "c"], [""], ["", ""]], ids=str)
+def test_strings_are_encoded_as_one_by_one(texts, splitter):
+    check(texts, splitter)
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    texts=st.lists(st.text(st.sampled_from(CHARACTERS), max_size=6), min_size=1, max_size=6),
+    splitter=st.sampled_from(splitters()),
+)
+def test_any_strings_are_encoded_as_one_by_one(texts, splitter):
+    check(texts, splitter)
+
+
+def test_nothing_to_encode():
+    assert len(encode_many([], SymbolSplitter(), {})) == 0
+    assert new_symbols([], SymbolSplitter(), {}) == []
+
+
+def test_strings_chosen_followed_and_replaced():
+    strings = EncodedStrings([[4, 5], [], [6], [7, 8, 9]])
+    chosen = strings.chosen(np.array([3, 0, 1, 3]))
+    assert [chosen[row] for row in range(4)] == [[7, 8, 9], [4, 5], [], [7, 8, 9]]
+    assert chosen.longest == 3
+    replaced = strings.replaced(np.array([1, 3]), EncodedStrings([[1, 1, 1, 1], []]))
+    assert [replaced[row] for row in range(4)] == [[4, 5], [1, 1, 1, 1], [6], []]
+    assert len(strings.chosen(np.zeros(0, dtype=np.int64))) == 0
