@@ -103,7 +103,7 @@ def doctor(
         for choice in report(torch.device(device)):
             table.add_row(f"{choice.kernel} on {device}", f"{choice.backend}: {choice.reason}")
     if model is not None:
-        table.add_row(f"scores of {model}", _scoring(model))
+        table.add_row(f"scores of {Path(model).name}", _scoring(model))
     for extra, (package, what) in EXTRAS.items():
         table.add_row(f"extra {extra}", f"{_installed(package)}: {what}")
     out.print(table)
