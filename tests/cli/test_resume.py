@@ -28,7 +28,7 @@ SMALL_NETWORK = """
 model: transducer
 feature_dropout: 0.1
 encoder: {kind: cnn, dim: 16, layers: 1, dropout: 0.1}
-train: {steps: 400, batch_pairs: 32, validate_every: 25, warmup: 10, average: 0.99, device: cpu}
+train: {steps: 250, batch_pairs: 32, validate_every: 25, warmup: 10, average: 0.99, device: cpu}
 """
 
 
@@ -145,7 +145,7 @@ def test_an_interrupted_training_says_how_to_go_on(tmp_path, pairs):
 def test_killed_training_resumes_to_the_same_model(tmp_path):
     """kill -9 after the first iteration, then --resume: bit for bit what an uninterrupted training gives."""
     data = tmp_path / "rules.tsv"
-    run("data", "rules", "--count", 20_000, "--longest", 12, "-o", data)
+    run("data", "rules", "--count", 8_000, "--longest", 12, "-o", data)
     settings = ["--set", "iterations=25", "--set", "tolerance=0"]
     process = nsed_process("train", data, tmp_path / "killed", *settings, stderr=subprocess.DEVNULL)
     while not (tmp_path / "killed" / "model.json").exists():
