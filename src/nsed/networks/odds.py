@@ -8,6 +8,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from nsed.lattice import Arcs, EditLattice
+from nsed.networks.coherence import Coherence
 from nsed.networks.kinship import KINSHIP, Kinship
 from nsed.networks.operation_table import OperationTable
 from nsed.text import PairBatch
@@ -25,6 +26,10 @@ FREE = 0.5
 """Spread of what all pairs have in common."""
 PLACE_FACTOR = 3
 """How much less freely the factors of place deviate than the rest of that."""
+FEATURE_SPREAD, COHERENCE_SPREAD = 0.3, 3.0
+"""Spread of the log-odds of features, and of the weights of coherence."""
+IDENTITY, IDENTITY_SPREAD = 0.6, 0.05
+"""Log-odds per symbol of two strings that are the same, before any pair, and their spread."""
 
 
 class Odds(NamedTuple):
@@ -34,6 +39,30 @@ class Odds(NamedTuple):
     insert: Float[Tensor, " targets"]
     substitute: Float[Tensor, "sources targets"]
     bias: Float[Tensor, ""]
+
+
+class FeatureOdds(nn.Module):
+    """Log-odds of features of symbols: bilinear in those of both symbols, linear in those of a deleted or inserted one.
+
+    So symbols that have something in common have learned something in common.
+    """
+
+    def __init__(self, source: int, target: int) -> None:
+        super().__init__()
+        self.delete, self.insert = nn.Parameter(torch.zeros(source)), nn.Parameter(torch.zeros(target))
+        self.substitute = nn.Parameter(torch.zeros(source, target))
+
+    def forward(
+        self, odds: Odds, source: Float[Tensor, "sources of_source"], target: Float[Tensor, "targets of_target"]
+    ) -> Odds:
+        """Log-odds of operations, with those of the symbols' features added."""
+        source, target = source.to(odds.delete), target.to(odds.delete)
+        return Odds(
+            odds.delete + source @ self.delete.to(source),
+            odds.insert + target @ self.insert.to(source),
+            odds.substitute + source @ self.substitute.to(source) @ target.T,
+            odds.bias,
+        )
 
 
 def odds_of(table: OperationTable) -> Odds:
@@ -89,6 +118,8 @@ class OddsNetwork(nn.Module):
     start_insert: Tensor
     start_substitute: Tensor
     start_bias: Tensor
+    source_features: Tensor
+    target_features: Tensor
     kinship: Tensor
     delete: Tensor
     insert: Tensor
@@ -96,7 +127,17 @@ class OddsNetwork(nn.Module):
     bias: Tensor
 
     def __init__(
-        self, *, sources: int, targets: int, symmetric: bool, place: bool, length: bool, languages: int
+        self,
+        *,
+        sources: int,
+        targets: int,
+        symmetric: bool,
+        place: bool,
+        length: bool,
+        languages: int,
+        features: tuple[Float[Tensor, "sources of_source"], Float[Tensor, "targets of_target"]] | None = None,
+        identity: bool = False,
+        coherence: int = 0,
     ) -> None:
         super().__init__()
         self.symmetric = symmetric
@@ -109,6 +150,11 @@ class OddsNetwork(nn.Module):
         self.scale = nn.Parameter(torch.zeros(()))
         self.place = PlaceFactors(1 if symmetric else 2) if place else None
         self.length = nn.Parameter(torch.zeros(len(LENGTHS))) if length else None
+        self.identity = nn.Parameter(torch.zeros(())) if identity else None
+        self.features = None if features is None else FeatureOdds(*(side.shape[1] for side in features))
+        for name, side in zip(("source_features", "target_features"), features or (), strict=False):
+            self.register_buffer(name, side, persistent=False)
+        self.coherence = Coherence(coherence, symmetric=symmetric) if coherence else None
         self.languages = nn.Embedding(languages, LANGUAGE_SIZE) if languages else None
         if self.languages is not None:
             nn.init.normal_(self.languages.weight, std=0.1)  # of zeros, an inner product has no gradient
@@ -128,6 +174,8 @@ class OddsNetwork(nn.Module):
         gaps, kin = self.gaps.to(dtype), self.kin.to(dtype)
         shared = _chosen(kin, self.kinship.long())
         odds = Odds(odds.delete + gaps[0], odds.insert + gaps[-1], odds.substitute + shared, odds.bias)
+        if self.features is not None:
+            odds = self.features(odds, self.source_features, self.target_features)
         if not self.symmetric:
             return odds
         gap, substitute = (odds.delete + odds.insert) / 2, (odds.substitute + odds.substitute.T) / 2
@@ -160,7 +208,11 @@ class OddsNetwork(nn.Module):
         odds = self.odds() if odds is None else odds
         lattice = EditLattice(*self._arcs(odds, batch), *batch.lengths, validate=False)
         bias = odds.bias + self._of_lengths(batch, odds.bias) + self._of_languages(batch, odds.bias)
-        return lattice, bias
+        return lattice, bias + self._of_identity(batch, odds.bias)
+
+    def no_table(self) -> str:
+        """Why the log-odds of operations are no table of symbols and places, in words; nothing where they are."""
+        return "coherence: an operation's log-odds depend on the cells around it" if self.coherence else ""
 
     def prior(self, spread: float) -> Float[Tensor, ""]:
         """Gaussian prior, its negative logarithm: each single operation's log-odds deviate by about `spread`.
@@ -174,7 +226,13 @@ class OddsNetwork(nn.Module):
             common.append(self.languages.weight)
         if self.place is not None:
             common += [PLACE_FACTOR * self.place.factor, self.place.gap, self.place.substitute]
-        return _squares(self.delete, self.insert, self.substitute) / spread**2 + _squares(*common) / FREE**2
+        if self.identity is not None:
+            common.append(FREE / IDENTITY_SPREAD * self.identity)
+        found = _squares(self.delete, self.insert, self.substitute) / spread**2 + _squares(*common) / FREE**2
+        for module, width in ((self.features, FEATURE_SPREAD), (self.coherence, COHERENCE_SPREAD)):
+            if module is not None:
+                found = found + _squares(*module.parameters()) / width**2
+        return found
 
     def _arcs(self, odds: Odds, batch: PairBatch) -> Arcs:
         numbers = batch.source[:, :, None] * odds.substitute.shape[1] + batch.target[:, None, :]
@@ -184,7 +242,8 @@ class OddsNetwork(nn.Module):
             delete, insert, substitute = self.place(batch, delete, insert, substitute)
         padded = functional.pad(substitute, (1, 0, 1, 0))
         delete, insert = functional.pad(delete, (1, 0))[:, :, None], functional.pad(insert, (1, 0))[:, None]
-        return Arcs(delete.expand_as(padded), insert.expand_as(padded), padded)
+        arcs = Arcs(delete.expand_as(padded), insert.expand_as(padded), padded)
+        return arcs if self.coherence is None else self.coherence(batch, arcs)
 
     def _of_lengths(self, batch: PairBatch, like: Tensor) -> PerPair:
         n, m = (length.to(like) for length in batch.lengths)
@@ -192,6 +251,15 @@ class OddsNetwork(nn.Module):
             return torch.zeros_like(n)
         features = torch.stack([(n + m) / 10, (n - m).abs(), (n + m).clamp(min=1).log()], 1)
         return (features * self.length.to(like)).sum(1)
+
+    def _of_identity(self, batch: PairBatch, like: Tensor) -> PerPair:
+        """Log-odds of identical strings: so much for each symbol."""
+        n, m = batch.lengths
+        if self.identity is None:
+            return torch.zeros_like(n, dtype=like.dtype)
+        width = min(batch.source.shape[1], batch.target.shape[1])
+        same = (n == m) & (batch.source[:, :width] == batch.target[:, :width]).all(1)
+        return same * n.to(like) * (IDENTITY + self.identity.to(like))
 
     def _of_languages(self, batch: PairBatch, like: Tensor) -> PerPair:
         if self.languages is None:
