@@ -69,7 +69,7 @@ ROUNDS = 2
 """Rounds of EM: the shares of kinds of operations that the first one finds are what the second expects."""
 TOLERANCE = 1e-4
 """Share of the log-likelihood that an iteration of EM must improve, to go on."""
-COHERENCE_SIZE, COHERENT_FROM = 16, 5_000
+COHERENCE_SIZE, COHERENT_FROM = 16, 50_000
 """Size of the network of coherence, and pairs from which on there is one."""
 COHERENT_STEPS, COHERENT_VALIDATIONS = 500, 10
 """Updates at most with coherence, which is learned slowly, and validations in these."""

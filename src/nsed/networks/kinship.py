@@ -62,7 +62,7 @@ def shares_of(table: OperationTable, kinship: Kinship) -> tuple[float, ...]:
 
 
 def backed_off(prior: OperationTable, table: OperationTable, tokenizers: Tokenizers) -> OperationTable:
-    """Prior table most of which is what a table says of the symbols' letters: long vowels are expected to do as short ones.
+    """Prior table, most of it what a table says of the symbols' letters: long vowels are expected to do as short ones.
 
     What the table has for two letters, all symbols of these together, is shared out by the symbols' frequencies.
     """

@@ -2,7 +2,7 @@
 
 | the strings of a side | symbols |
 |---|---|
-| segments with spaces between them, say phones | tokens; for models that compare symbols, phones, where there are fewer |
+| segments with spaces between them, say phones | tokens, or for models that compare symbols phones, if fewer |
 | every cluster is one code point: Latin, Cyrillic, Greek, Arabic or Hebrew without points, Chinese | graphemes |
 | Hangul, whose syllables are clusters of jamo | codepoints, NFD |
 | clusters with marks (abugidas, points, diacritics), many for their code points, or often new | codepoints |
@@ -29,8 +29,8 @@ MUCH_HANGUL, MANY_CLUSTERS, MORE_COVERED, FEWER = 0.1, 1.5, 0.005, 0.8
 held-out symbols is, from which on code points are chosen; NFD where it has so many of NFC's symbols, or fewer."""
 
 MOSTLY_ONE = 0.75
-"""Share of the tokens that are one phone, from which on the others are sequences of phones (IPA), and not names of phones
-(ARPABET)."""
+"""Share of the tokens that are one phone, from which on the others are sequences of phones (IPA), and not names of
+phones (ARPABET)."""
 
 SomeConfig = TypeVar("SomeConfig", bound=StringConfig)
 

@@ -85,13 +85,13 @@ def split_phones(token: str) -> list[str]:
     >>> split_phones("ˈt͡sʰaːɪ")
     ['ˈt͡sʰ', 'aː', 'ɪ']
     """
-    phones, before = [], ""
+    phones: list[str] = []
+    before = ""
     for grapheme in split_graphemes(token):
+        modifies = unicodedata.category(grapheme[0]) in MODIFIERS
         if grapheme in STRESS:
             before += grapheme
-        elif phones and not before and (unicodedata.category(grapheme[0]) in MODIFIERS):
-            phones[-1] += grapheme
-        elif phones and phones[-1].endswith(TIES):
+        elif phones and not before and (modifies or phones[-1].endswith(TIES)):
             phones[-1] += grapheme
         else:
             phones.append(before + grapheme)
