@@ -20,6 +20,7 @@ SWAPPED = (0, 2, 1, 3)
 """Channels of the same cells seen from the other string: a deletion is an insertion there."""
 
 Cells = Float[Tensor, "batch channels rows columns"]
+Residual = Float[Tensor, "batch operations rows columns"]
 
 
 class Coherence(nn.Module):
@@ -46,7 +47,7 @@ class Coherence(nn.Module):
         substitute, delete, insert = found.unbind(1)
         return Arcs(arcs.delete + delete, arcs.insert + insert, arcs.substitute + substitute)
 
-    def _residual(self, cells: Cells) -> Cells:
+    def _residual(self, cells: Cells) -> Residual:
         window = functional.conv2d(cells, self.window.weight.to(cells), self.window.bias.to(cells), padding=1)  # type: ignore[union-attr]  # it has a bias
         return functional.conv2d(torch.relu(window), self.residual.weight.to(cells), self.residual.bias.to(cells))  # type: ignore[union-attr]  # it has a bias
 
