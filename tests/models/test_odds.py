@@ -12,13 +12,15 @@ import torch
 import nsed
 from nsed.baselines.similarity import Levenshtein
 from nsed.capabilities import Capability, can
+from nsed.config import from_mapping
 from nsed.datasets.rule_language import matching_pairs
 from nsed.errors import ArgumentError, NotExplainableError, TooLongError, UnknownSymbolWarning
 from nsed.evaluate import average_precision, matching_score
 from nsed.evaluate.calibration import expected_calibration_error
 from nsed.models.edit_distance import LearnableEditDistance
-from nsed.models.odds import OddsMatcher
+from nsed.models.odds import OddsConfig, OddsMatcher, folds_of
 from nsed.networks.odds import PLACES, places_of
+from nsed.text import Tokenizers
 from support.commands import run, with_settings
 
 QUICK = {"train__steps": 20, "train__validate_every": 10, "train__device": "cpu"}
@@ -198,6 +200,49 @@ def test_factors_can_be_left_out(place, length, tmp_path):
     assert ("place.factor" in names, "length" in names) == (place, length)
     made.save(tmp_path)
     assert (nsed.load(tmp_path).score(pairs) == made.score(pairs)).all()
+
+
+def test_coherence_features_and_identity_are_saved_and_their_scores_hang_together(tmp_path):
+    pairs = alike(300, seed=1)
+    made = OddsMatcher.fit(pairs, shared_alphabet=True, coherence=True, **QUICK)
+    assert (made.config.features, made.config.identity, made.config.coherence) == (True, True, True)
+    assert made.config.train.steps == QUICK["train__steps"]
+    assert "coherence" in made.network.no_table()
+    assert made.score(pairs) == pytest.approx([made.score([pair])[0] for pair in pairs], abs=1e-9)
+    assert made.score(pairs) == pytest.approx(made.score(pairs.targets, pairs.sources), abs=1e-9)
+    explanation = made.explain("abcde", "abcdf")
+    assert math.fsum(part.value for part in explanation.contributions) == pytest.approx(explanation.total, abs=1e-9)
+    made.save(tmp_path)
+    assert (nsed.load(tmp_path).score(pairs) == made.score(pairs)).all()
+
+
+def test_a_model_from_before_features_identity_and_coherence_is_read_without_them():
+    config = from_mapping(OddsConfig, {"model": "odds", "shared_alphabet": False, "languages": False})
+    tokenizers = Tokenizers.learned(config, nsed.Pairs(["ab"], ["ab"]))
+    names = set(OddsMatcher._network(config, tokenizers, None).state_dict())
+    assert not [name for name in names if name.startswith(("features", "identity", "coherence"))]
+
+
+def test_folds_share_no_string_and_have_both_labels():
+    words = [f"{letter}{number}" for letter in "abcdefghij" for number in range(4)]
+    rows = [(one, other) for one in words for other in words if one[0] == other[0] and one != other]
+    labels = [int(one[1]) % 2 == int(other[1]) % 2 for one, other in rows]
+    made = OddsMatcher.fit(nsed.Pairs(*zip(*rows, strict=True), labels), shared_alphabet=True, **QUICK)
+    pairs = made.encoded(nsed.Pairs(*zip(*rows, strict=True), labels))
+    folds = folds_of(pairs, 5, shared=True, seed=0)
+    of_group = {(one[0], fold) for (one, _), fold in zip(rows, folds.tolist(), strict=True)}
+    assert len(of_group) == 10
+    assert {(fold, label) for fold, label in zip(folds.tolist(), labels, strict=True)} == {
+        (fold, label) for fold in range(5) for label in (False, True)
+    }
+
+
+def test_segments_of_several_phones_are_read_as_phones_with_the_reason():
+    words = ["h a n t", "t a n", "n aː t", "t au n", "h an t a"] * 6
+    pairs = nsed.Pairs(words, [*words[15:], *words[1:16]], [1] * 15 + [0] * 15)
+    made = OddsMatcher.fit(pairs, validation=pairs, **QUICK)
+    assert made.config.source_symbols == "phones"
+    assert "phones in" in made.config.symbols_note
 
 
 def test_languages_move_the_bias():

@@ -24,7 +24,7 @@ def test_tokens_are_what_stands_between_spaces():
     assert SymbolSplitter("letters").split("  t͡s  ɔ̃ˑ ") == ("t͡", "s", "ɔ̃", "ˑ")
     assert SymbolSplitter("letters").split(" a  \u0300b") == ("a", "\u0300", "b")  # tokens stay apart
     assert SymbolSplitter("letters").join(("a", "ː")) == "aː"
-    for kind in ("tokens", "graphemes", "letters", "codepoints"):
+    for kind in ("tokens", "graphemes", "letters", "phones", "codepoints"):
         assert SymbolSplitter(kind).split("") == ()
 
 

@@ -58,9 +58,9 @@ ValidationPairs = Annotated[
 SourceSymbols = Annotated[
     str | None,
     typer.Option(
-        help="What sources are made of: graphemes, codepoints, tokens between spaces, or letters (of tokens). By "
-        "default auto: tokens where they are segments with spaces between them, say phones; codepoints in Hangul, "
-        "abugidas and the like; else graphemes, as is then said."
+        help="What sources are made of: graphemes, codepoints, tokens between spaces, letters (of tokens), or "
+        "phones (letters with their modifiers). By default auto: tokens where they are segments with spaces between "
+        "them, phones of these for odds; codepoints in Hangul, abugidas and the like; else graphemes, as is then said."
     ),
 ]
 TargetSymbols = Annotated[

@@ -29,8 +29,9 @@ BINS, OF_A_BIN = 200, 50
 FEWEST = 50
 """Pairs across concepts at least: fewer show no distribution."""
 
-SETTINGS = {"source_symbols": "letters", "target_symbols": "letters", "shared_alphabet": True}
-"""Settings of the table: a long vowel has its vowel in common with a short one, and no language comes first."""
+SETTINGS = {"source_symbols": "letters", "target_symbols": "letters", "shared_alphabet": True, "coherence": False}
+"""Settings of the table: a long vowel has its vowel in common with a short one, no language comes first, and labels
+that are guesses teach no coherence."""
 
 OnRound = Callable[[int, OddsMatcher], None]
 

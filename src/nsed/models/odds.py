@@ -2,7 +2,7 @@
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import partial
 from itertools import chain
@@ -29,12 +29,20 @@ from nsed.models.lattice_model import LATTICE_VERBS, LatticeModel
 from nsed.models.pair_model import LabelledConfig, LabelledTask, PairModel, language_numbers
 from nsed.models.settings import resolve_settings
 from nsed.networks.expectation_maximization import iterate
-from nsed.networks.kinship import Kinship, kinship_of, prior_table, pseudo_counts, shares_of
+from nsed.networks.kinship import (
+    Kinship,
+    backed_off,
+    kinship_of,
+    letter_features,
+    prior_table,
+    pseudo_counts,
+    shares_of,
+)
 from nsed.networks.odds import Odds, OddsNetwork, odds_of
 from nsed.networks.operation_table import OperationTable
 from nsed.networks.table_scores import table_log_probs
 from nsed.progress import OnBatch, ignore
-from nsed.text import AlphabetConfig, PairBatch, Pairs, Tokenizers, Vocabulary
+from nsed.text import AlphabetConfig, PairBatch, Pairs, Tokenizers, Vocabulary, choose_symbols
 from nsed.text.batch import DistinctPairs, EncodedPairs
 from nsed.text.columns import Column
 from nsed.text.edit_script import EditKind
@@ -45,9 +53,13 @@ from nsed.train.config import TrainConfig
 from nsed.train.trainer import Trainer
 from nsed.types import PerPair
 
-CALIBRATED_FROM, FOLDS = 100, 5
-"""Validation pairs of each label from which on threshold and calibration are tuned on these; of fewer pairs, all are
-scored by models that have not seen them, in so many folds."""
+CALIBRATED_FROM, FOLDS, FEWER_FOLDS = 100, 5, 3
+"""Validation pairs of each label from which on threshold and calibration are tuned on these too; folds of
+cross-validation where there are fewer pairs, and where there are enough."""
+MOST_CROSS_VALIDATED, FOLD_STEPS = 20_000, 200
+"""Training pairs that are cross-validated, and updates of a fold's model, at most."""
+MOST_JUDGED = 10_000
+"""Pairs that weights are chosen by, at most."""
 ONE_ALPHABET = 0.8
 """Share of a side's symbols that the other side has too, from which on both are written in one alphabet."""
 MOST_EXTENDED = 2**24
@@ -60,6 +72,10 @@ ROUNDS = 2
 """Rounds of EM: the shares of kinds of operations that the first one finds are what the second expects."""
 TOLERANCE = 1e-4
 """Share of the log-likelihood that an iteration of EM must improve, to go on."""
+COHERENCE_SIZE, COHERENT_FROM = 16, 50_000
+"""Size of the network of coherence, and pairs from which on there is one."""
+COHERENT_STEPS, COHERENT_VALIDATIONS = 500, 10
+"""Updates at most with coherence, which is learned slowly, and validations in these."""
 SCORE: Form = "score"
 """Form of calibrations: scores are log-odds already."""
 
@@ -95,6 +111,15 @@ class OddsConfig(LabelledConfig):
     side are symbols of the other side too."""
     languages: Literal[False, True, "auto"] = "auto"  # type: ignore[assignment]  # a network decides neither by itself
     """Language vectors, whose inner product is added to the log-odds; auto: where the pairs have languages."""
+    features: Literal[False, True, "auto"] = "auto"
+    """Letters as features: the log-odds of symbols of several letters and marks depend on each of these too; auto: true
+    in training, false in models that were made before there were any."""
+    identity: Literal[False, True, "auto"] = "auto"
+    """Evidence of identity, in the bias, so much for each symbol of two strings that are the same; auto: where both
+    sides have one alphabet."""
+    coherence: Literal[False, True, "auto"] = "auto"
+    """Coherence: the log-odds of an operation depend on those in the cells around it, by a small convolution, so that
+    gaps come in runs; auto: where there are many pairs."""
     prior: float = bounded(10.0, low=0, most=1e9)
     """Prior of EM: so many operations on each symbol, mostly with itself or its kin, are counted in advance; more where
     the same strings come in many pairs, which say less than as many strings would."""
@@ -132,6 +157,9 @@ class OddsTask(LabelledTask):
         self.begun, self.most_cells = begun, SLICE_CELLS
         self.independent = independent(self.training)
         self.judged = self.validation if has_enough(self.validation) else self.training.joined(self.validation)
+        if len(self.judged) > MOST_JUDGED:
+            rows = np.random.default_rng(self.config.train.seed).permutation(len(self.judged))[:MOST_JUDGED]
+            self.judged = self.judged.chosen(np.sort(rows))
 
     def pair_losses(self, batch: PairBatch) -> PerPair:
         """See `PairTask.pair_losses`."""
@@ -193,7 +221,8 @@ def pair_odds(
         odds = network.odds() if odds is None else odds
         n, m = (torch.from_numpy(part).to(device) for part in pairs.lengths)
         languages = None if pairs.languages is None else torch.from_numpy(pairs.languages).to(device)
-        biases = network.biases(odds, (n, m), languages).cpu().numpy()
+        identical = torch.from_numpy(pairs.identical).to(device)
+        biases = network.biases(odds, (n, m), languages, identical).cpu().numpy()
     compiled = network.compiled(pairs.source, pairs.target, odds)
     return PairOdds(table_log_probs(compiled, pairs, on_batch=on_batch), _scale(network), biases)
 
@@ -335,6 +364,16 @@ class OddsMatcher(PairModel, LatticeModel):
         return decided(config, pairs)
 
     @classmethod
+    def plan(cls, config: Any, named: Collection[str] | None, pairs: Pairs, validation: Pairs | None) -> Any:
+        """See `NetworkModel.plan`: with coherence, more steps, unless these are named."""
+        config = super().plan(config, named, pairs, validation)
+        if not config.coherence or named is None:
+            return config
+        steps = {"steps": COHERENT_STEPS, "validate_every": COHERENT_STEPS // COHERENT_VALIDATIONS}
+        own = {name: value for name, value in steps.items() if f"train.{name}" not in named}
+        return replace(config, train=replace(config.train, **own))
+
+    @classmethod
     def _untrained(cls, pairs: Pairs, config: Any) -> "OddsMatcher":
         tokenizers, languages = cls._alphabets(pairs, config)
         with quiet_about_symbols():  # rare ones, which the training itself tells of
@@ -364,6 +403,9 @@ class OddsMatcher(PairModel, LatticeModel):
             place=config.place,
             length=config.length,
             languages=0 if languages is None else len(languages),
+            features=letter_features(tokenizers) if config.features is True else None,
+            identity=config.identity is True,
+            coherence=COHERENCE_SIZE if config.coherence is True else 0,
         )
 
     def _task(self, training: EncodedPairs, validation: EncodedPairs, device: torch.device) -> OddsTask:
@@ -377,13 +419,22 @@ class OddsMatcher(PairModel, LatticeModel):
 
 def decided(config: OddsConfig, pairs: Pairs) -> OddsConfig:
     """Config in which what the pairs decide is decided."""
+    config = choose_symbols(config, pairs, phones=True)
     shared, languages = config.shared_alphabet, config.languages
     if shared == "auto":
         shared = have_one_alphabet(pairs, config)
     if languages == "auto":
         languages = pairs.source_languages is not None and pairs.target_languages is not None
     train = replace(config.train, batch_pairs=min(config.train.batch_pairs, _batch_pairs(pairs, config)))
-    return replace(config, shared_alphabet=shared, languages=languages, train=train)
+    return replace(
+        config,
+        shared_alphabet=shared,
+        languages=languages,
+        features=config.features == "auto" or config.features,
+        identity=shared if config.identity == "auto" else config.identity,
+        coherence=len(pairs) >= COHERENT_FROM if config.coherence == "auto" else config.coherence,
+        train=train,
+    )
 
 
 def _batch_pairs(pairs: Pairs, config: AlphabetConfig) -> int:
@@ -411,34 +462,94 @@ def have_one_alphabet(pairs: Pairs, config: AlphabetConfig) -> bool:
 def tuned_criterion(task: OddsTask) -> Criterion:
     """Tuned criterion: the threshold with the best F1, and calibrated probabilities, of pairs that were held out.
 
-    These are the validation pairs or, where they are few, all pairs, each scored by a model that has not seen it.
+    These are all pairs, or some of many, each scored by a model that has not seen it (cross-validation): a validation
+    part may have few of what pairs share, say concepts, and be easier or harder than others. Validation pairs, where
+    they are not few, are scored by the model itself.
     """
-    if has_enough(task.validation):
-        return Criterion.tuned(task.validation_scores(), task.validation.labels, form=SCORE)
-    pairs = task.training.joined(task.validation)
-    return Criterion.tuned(cross_validated_scores(task, pairs), pairs.labels, form=SCORE)
+    if not has_enough(task.validation):
+        pairs = task.training.joined(task.validation)
+        return Criterion.tuned(cross_validated_scores(task, pairs, FOLDS), pairs.labels, form=SCORE)
+    rows = np.random.default_rng(task.config.train.seed).permutation(len(task.training))[:MOST_CROSS_VALIDATED]
+    some = task.training.chosen(np.sort(rows))
+    scores = [task.validation_scores(), cross_validated_scores(task, some, FEWER_FOLDS)]
+    return Criterion.tuned(np.concatenate(scores), np.concatenate([task.validation.labels, some.labels]), form=SCORE)
 
 
-def cross_validated_scores(task: OddsTask, pairs: EncodedPairs) -> np.ndarray:
-    """Scores of all pairs, each by a model that was trained without its fold; the folds share no source."""
-    scores, folds = np.empty(len(pairs)), folds_of(pairs, seed=task.config.train.seed)
-    for fold in range(FOLDS):
+def cross_validated_scores(task: OddsTask, pairs: EncodedPairs, count: int) -> np.ndarray:
+    """Scores of all pairs, each by a model that was trained without its fold, see `folds_of`."""
+    train = task.config.train
+    config = replace(task.config, train=replace(train, steps=min(train.steps, FOLD_STEPS)))
+    scores = np.empty(len(pairs))
+    folds = folds_of(pairs, count, shared=bool(config.shared_alphabet), seed=train.seed)
+    for fold in range(count):
         seen, apart = (pairs.chosen(np.flatnonzero((folds == fold) == side)) for side in (False, True))
         if not len(apart):
             continue
         network = task.begun(seen).to(task.device)
-        Trainer(OddsTask(network, task.config, seen, apart, task.device, begun=task.begun), task.config.train).run()
+        Trainer(OddsTask(network, config, seen, apart, task.device, begun=task.begun), config.train).run()
         scores[folds == fold] = pair_odds(network.eval(), DistinctPairs.of(apart), task.device).scores
     return scores
 
 
-def folds_of(pairs: EncodedPairs, *, seed: int) -> np.ndarray:
-    """Number of each pair's fold, at random, stratified by label."""
-    order = np.random.default_rng(seed).permutation(len(pairs))
-    order = order[np.argsort(pairs.labels[order], kind="stable")]
-    folds = np.empty(len(pairs), dtype=np.int64)
-    folds[order] = np.arange(len(pairs)) % FOLDS
+def folds_of(pairs: EncodedPairs, count: int, *, shared: bool, seed: int) -> np.ndarray:
+    """Number of each pair's fold: groups of pairs at random, or single pairs where a fold would lack a label.
+
+    Pairs that share a string, or that other pairs connect, are in one group (all pairs within a concept, say); where
+    that makes of most pairs one group, pairs of the same source are.
+    """
+    random, (one, other) = np.random.default_rng(seed), string_numbers(pairs, shared=shared)
+    groups = np.unique(connected(one, other), return_inverse=True)[1]
+    if len(pairs) and np.bincount(groups).max() > len(pairs) / count:
+        groups = np.unique(one, return_inverse=True)[1]
+    sizes, folds = np.zeros(count), np.empty(groups.max(initial=-1) + 1, dtype=np.int64)
+    members = np.bincount(groups)
+    for group in random.permutation(len(folds)).tolist():
+        folds[group] = sizes.argmin()
+        sizes[folds[group]] += members[group]
+    found: np.ndarray = folds[groups]
+    by_fold = [np.bincount(found[pairs.labels == label], minlength=count) for label in (False, True)]
+    return found if np.min(by_fold) else _stratified(pairs.labels, count, random)
+
+
+def _stratified(labels: np.ndarray, count: int, random: np.random.Generator) -> np.ndarray:
+    """Number of each pair's fold, at random, with its share of either label."""
+    order = random.permutation(len(labels))
+    order = order[np.argsort(labels[order], kind="stable")]
+    folds = np.empty(len(labels), dtype=np.int64)
+    folds[order] = np.arange(len(labels)) % count
     return folds
+
+
+def string_numbers(pairs: EncodedPairs, *, shared: bool) -> tuple[np.ndarray, np.ndarray]:
+    """Numbers of the strings of each pair, the same for the same strings; with `shared`, also across sides."""
+    numbers: dict[tuple[bool, bytes], int] = {}
+    source, target = (
+        np.array(
+            [
+                numbers.setdefault((turned and not shared, strings.flat[start:end].tobytes()), len(numbers))
+                for start, end in zip(strings.starts[:-1].tolist(), strings.starts[1:].tolist(), strict=True)
+            ],
+            dtype=np.int64,
+        )
+        for turned, strings in ((False, pairs.source), (True, pairs.target))
+    )
+    return source, target
+
+
+def connected(one: np.ndarray, other: np.ndarray) -> np.ndarray:
+    """Connected component of each edge of a graph, by the smallest number in it (label propagation).
+
+    >>> connected(np.array([0, 1, 3, 4]), np.array([1, 2, 3, 3])).tolist()
+    [0, 0, 3, 3]
+    """
+    labels = np.arange(max(one.max(initial=-1), other.max(initial=-1)) + 1)
+    while True:
+        low = np.minimum(labels[one], labels[other])
+        if (labels[one] == low).all() and (labels[other] == low).all():
+            return low
+        np.minimum.at(labels, one, low)
+        np.minimum.at(labels, other, low)
+        labels = labels[labels]
 
 
 def independent(pairs: EncodedPairs) -> float:
@@ -461,7 +572,7 @@ def odds_by_em(pairs: EncodedPairs, tokenizers: Tokenizers, kinship: Kinship, co
     strength = config.prior * len(positive) / independent(positive)
     for _ in range(ROUNDS if len(positive) else 0):
         table = _table_by_em(table, positive, pseudo_counts(prior, strength), config)
-        prior = prior_table(pairs, tokenizers, kinship, shares_of(table, kinship))
+        prior = backed_off(prior_table(pairs, tokenizers, kinship, shares_of(table, kinship)), table, tokenizers)
     return odds_of(table.mixed(prior, config.smoothing))
 
 

@@ -3,11 +3,13 @@
 import unicodedata
 from collections.abc import Sequence
 from functools import lru_cache
+from itertools import chain
 
 import numpy as np
 import torch
 from jaxtyping import Float
 from torch import Tensor
+from torch.nn import functional
 
 from nsed.networks.operation_table import OperationTable
 from nsed.text import EncodedStrings, Tokenizers, Vocabulary
@@ -20,9 +22,16 @@ KINSHIP = ("other", "kin", "identical")
 OTHER, KIN, IDENTICAL = range(len(KINSHIP))
 SHARES = (0.1, 0.15, 0.5, 0.25)
 """Shares of operations before any pair: of substitutions by `KINSHIP`, and of gaps."""
+UNLIKE = 0.2
+"""How much less a vowel is expected to become a consonant, or the other way round, than another symbol of its kind."""
+BACK_OFF = 0.9
+"""Share of the prior of a symbol that is what is known of all symbols with its letter."""
 UNSAID = frozenset({"SHORT", "FINAL", "SMALL", "CAPITAL", "FARSI", "UKRAINIAN"})
 """Words in the names of letters that say nothing of the letter."""
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+VOWELS = frozenset("AEIOUY")
+SOUNDS = {"ə": "E", "ɚ": "E", "ɝ": "E", "ʌ": "A", "ɯ": "U", "ɤ": "O", "œ": "O", "ʃ": "S", "ʒ": "Z", "ŋ": "N", "ð": "D"}
+"""Letters of the IPA whose names are no help: that of the schwa does not make it an S."""
 
 Kinship = Float[Tensor, "sources targets"]
 
@@ -37,7 +46,8 @@ def prior_table(
     )
     cells, substitute = source[:, None] * target, torch.zeros_like(kinship, dtype=source.dtype)
     for number, share in enumerate(shares[:-1]):
-        of_kind = torch.where(kinship == number, cells.sqrt() if number == IDENTICAL else cells, 0.0)
+        expected = {OTHER: cells * likeness_of(tokenizers), KIN: cells, IDENTICAL: cells.sqrt()}[number]
+        of_kind = torch.where(kinship == number, expected, 0.0)
         if of_kind.sum() > 0:
             substitute += share * of_kind / of_kind.sum()
     end = torch.tensor(1 / max(1.0, float(pairs.sizes.mean()) / 2), dtype=source.dtype)
@@ -49,6 +59,84 @@ def shares_of(table: OperationTable, kinship: Kinship) -> tuple[float, ...]:
     found = [float(table.substitute[kinship == number].sum()) for number in range(len(KINSHIP))]
     found.append(float(table.delete.sum() + table.insert.sum()))
     return tuple(share / sum(found) for share in found)
+
+
+def backed_off(prior: OperationTable, table: OperationTable, tokenizers: Tokenizers) -> OperationTable:
+    """Prior table, most of it what a table says of the symbols' letters: long vowels are expected to do as short ones.
+
+    What the table has for two letters, all symbols of these together, is shared out by the symbols' frequencies.
+    """
+    source, target = (groups.to(table.delete) for groups in letter_groups(tokenizers))
+    in_source, in_target = prior.delete + prior.substitute.sum(1), prior.insert + prior.substitute.sum(0)
+    from_source, from_target = (
+        (groups.T * margin / (groups.T @ margin)[:, None]).nan_to_num(0.0, 0.0, 0.0)
+        for groups, margin in ((source, in_source), (target, in_target))
+    )
+    known = OperationTable(
+        table.delete @ source @ from_source,
+        table.insert @ target @ from_target,
+        from_source.T @ (source.T @ table.substitute @ target) @ from_target,
+        table.end,
+    )
+    for part, of_prior in zip(
+        (known.delete, known.insert, known.substitute, known.substitute.T), _parts(prior), strict=True
+    ):
+        part[UNKNOWN] = of_prior[UNKNOWN]
+    return prior.mixed(known, BACK_OFF)
+
+
+def _parts(table: OperationTable) -> tuple[Tensor, ...]:
+    return table.delete, table.insert, table.substitute, table.substitute.T
+
+
+def letter_groups(tokenizers: Tokenizers) -> list[Tensor]:
+    """Which symbols of each side have the same first letter, without its marks: a column for each such group."""
+    bases = [[_base(symbol) for symbol in one.symbols] for one in tokenizers.vocabularies.values()]
+    numbers = {base: number for number, base in enumerate(dict.fromkeys(chain.from_iterable(bases)))}
+    found = []
+    for side in bases:
+        groups = torch.zeros(len(SPECIALS) + len(side), len(numbers))
+        groups[range(len(SPECIALS), len(groups)), [numbers[base] for base in side]] = 1
+        found.append(groups)
+    return found
+
+
+def _base(symbol: str) -> str:
+    letters = (c for c in unicodedata.normalize("NFD", symbol) if unicodedata.category(c) in ("Ll", "Lu", "Lo"))
+    return next(letters, symbol)
+
+
+def letter_features(
+    tokenizers: Tokenizers,
+) -> tuple[Float[Tensor, "sources points"], Float[Tensor, "targets points"]]:
+    """Features of symbols: which code points (NFD) they consist of, each row of length one."""
+    spelled = [
+        [unicodedata.normalize("NFD", symbol) for symbol in one.symbols] for one in tokenizers.vocabularies.values()
+    ]
+    points = {
+        point: number for number, point in enumerate(sorted(set(chain.from_iterable(chain.from_iterable(spelled)))))
+    }
+    found = []
+    for side in spelled:
+        features = torch.zeros(len(SPECIALS) + len(side), len(points))
+        for number, symbol in enumerate(side, len(SPECIALS)):
+            features[number, [points[point] for point in symbol]] = 1
+        found.append(functional.normalize(features, dim=1))
+    return found[0], found[1]
+
+
+def likeness_of(tokenizers: Tokenizers) -> Float[Tensor, "sources targets"]:
+    """What is expected of each two symbols that are not akin: less of a vowel and a consonant."""
+    vowels, consonants = zip(*(_sounds(vocabulary) for vocabulary in tokenizers.vocabularies.values()), strict=True)
+    unlike = vowels[0][:, None] & consonants[1] | consonants[0][:, None] & vowels[1]
+    return torch.where(unlike, UNLIKE, 1.0).double()
+
+
+def _sounds(vocabulary: Vocabulary) -> tuple[Tensor, Tensor]:
+    """Which symbols are vowels, and which are consonants, by their letters; others are neither."""
+    letters = [frozenset[str]()] * len(SPECIALS) + [letters_of(symbol) for symbol in vocabulary.symbols]
+    vowels = torch.tensor([bool(found) and found <= VOWELS for found in letters])
+    return vowels, torch.tensor([bool(found) for found in letters]) & ~vowels
 
 
 def pseudo_counts(prior: OperationTable, strength: float) -> OperationTable:
@@ -96,9 +184,12 @@ def letters_of(symbol: str) -> frozenset[str]:
     >>> [*letters_of("b")], [*letters_of("б")], [*letters_of("é")], [*letters_of("م")]
     (['B'], ['B'], ['E'], ['M'])
     """
-    names = (unicodedata.name(character, "") for character in unicodedata.normalize("NFD", symbol))
-    found = (_letter(name.partition(" LETTER ")[2].split(" WITH ")[0].split()) for name in names)
-    return frozenset(letter for letter in found if letter)
+    return frozenset(filter(None, map(_letter_of, unicodedata.normalize("NFD", symbol))))
+
+
+def _letter_of(character: str) -> str:
+    name = unicodedata.name(character, "").partition(" LETTER ")[2].split(" WITH ")[0]
+    return SOUNDS.get(character) or _letter(name.split())
 
 
 def _letter(words: list[str]) -> str:

@@ -4,11 +4,12 @@ from typing import NamedTuple
 
 import numpy as np
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 from torch.nn import functional
 
 from nsed.lattice import Arcs, EditLattice
+from nsed.networks.coherence import Coherence
 from nsed.networks.kinship import KINSHIP, Kinship
 from nsed.networks.operation_table import OperationTable
 from nsed.networks.table_scores import CompiledTable, SymbolKinds
@@ -27,6 +28,10 @@ FREE = 0.5
 """Spread of what all pairs have in common."""
 PLACE_FACTOR = 3
 """How much less freely the factors of place deviate than the rest of that."""
+FEATURE_SPREAD, COHERENCE_SPREAD = 0.3, 3.0
+"""Spread of the log-odds of features, and of the weights of coherence."""
+IDENTITY, IDENTITY_SPREAD = 0.6, 0.05
+"""Log-odds per symbol of two strings that are the same, before any pair, and their spread."""
 
 
 class Odds(NamedTuple):
@@ -36,6 +41,30 @@ class Odds(NamedTuple):
     insert: Float[Tensor, " targets"]
     substitute: Float[Tensor, "sources targets"]
     bias: Float[Tensor, ""]
+
+
+class FeatureOdds(nn.Module):
+    """Log-odds of features of symbols: bilinear in those of both symbols, linear in those of a deleted or inserted one.
+
+    So symbols that have something in common have learned something in common.
+    """
+
+    def __init__(self, source: int, target: int) -> None:
+        super().__init__()
+        self.delete, self.insert = nn.Parameter(torch.zeros(source)), nn.Parameter(torch.zeros(target))
+        self.substitute = nn.Parameter(torch.zeros(source, target))
+
+    def forward(
+        self, odds: Odds, source: Float[Tensor, "sources of_source"], target: Float[Tensor, "targets of_target"]
+    ) -> Odds:
+        """Log-odds of operations, with those of the symbols' features added."""
+        source, target = source.to(odds.delete), target.to(odds.delete)
+        return Odds(
+            odds.delete + source @ self.delete.to(source),
+            odds.insert + target @ self.insert.to(source),
+            odds.substitute + source @ self.substitute.to(source) @ target.T,
+            odds.bias,
+        )
 
 
 def odds_of(table: OperationTable) -> Odds:
@@ -101,6 +130,8 @@ class OddsNetwork(nn.Module):
     start_insert: Tensor
     start_substitute: Tensor
     start_bias: Tensor
+    source_features: Tensor
+    target_features: Tensor
     kinship: Tensor
     delete: Tensor
     insert: Tensor
@@ -108,7 +139,17 @@ class OddsNetwork(nn.Module):
     bias: Tensor
 
     def __init__(
-        self, *, sources: int, targets: int, symmetric: bool, place: bool, length: bool, languages: int
+        self,
+        *,
+        sources: int,
+        targets: int,
+        symmetric: bool,
+        place: bool,
+        length: bool,
+        languages: int,
+        features: tuple[Float[Tensor, "sources of_source"], Float[Tensor, "targets of_target"]] | None = None,
+        identity: bool = False,
+        coherence: int = 0,
     ) -> None:
         super().__init__()
         self.symmetric = symmetric
@@ -121,6 +162,11 @@ class OddsNetwork(nn.Module):
         self.scale = nn.Parameter(torch.zeros(()))
         self.place = PlaceFactors(1 if symmetric else 2) if place else None
         self.length = nn.Parameter(torch.zeros(len(LENGTHS))) if length else None
+        self.identity = nn.Parameter(torch.zeros(())) if identity else None
+        self.features = None if features is None else FeatureOdds(*(side.shape[1] for side in features))
+        for name, side in zip(("source_features", "target_features"), features or (), strict=False):
+            self.register_buffer(name, side, persistent=False)
+        self.coherence = Coherence(coherence, symmetric=symmetric) if coherence else None
         self.languages = nn.Embedding(languages, LANGUAGE_SIZE) if languages else None
         if self.languages is not None:
             nn.init.normal_(self.languages.weight, std=0.1)  # of zeros, an inner product has no gradient
@@ -140,6 +186,8 @@ class OddsNetwork(nn.Module):
         gaps, kin = self.gaps.to(dtype), self.kin.to(dtype)
         shared = _chosen(kin, self.kinship.long())
         odds = Odds(odds.delete + gaps[0], odds.insert + gaps[-1], odds.substitute + shared, odds.bias)
+        if self.features is not None:
+            odds = self.features(odds, self.source_features, self.target_features)
         if not self.symmetric:
             return odds
         gap, substitute = (odds.delete + odds.insert) / 2, (odds.substitute + odds.substitute.T) / 2
@@ -171,13 +219,19 @@ class OddsNetwork(nn.Module):
         """
         odds = self.odds() if odds is None else odds
         lattice = EditLattice(*self._arcs(odds, batch), *batch.lengths, validate=False)
-        return lattice, self.biases(odds, batch.lengths, batch.languages)
+        return lattice, self.biases(odds, batch.lengths, batch.languages, _identical(batch))
 
     def biases(
-        self, odds: Odds, lengths: tuple[Lengths, Lengths], languages: Int[Tensor, "batch sides"] | None
+        self,
+        odds: Odds,
+        lengths: tuple[Lengths, Lengths],
+        languages: Int[Tensor, "batch sides"] | None,
+        identical: Bool[Tensor, " batch"],
     ) -> PerPair:
-        """Bias of each pair, all that is of no operation: by the lengths and languages of both strings."""
-        return odds.bias + self._of_lengths(lengths, odds.bias) + self._of_languages(languages, lengths[0], odds.bias)
+        """Bias of each pair, all that is of no operation: by lengths and languages of both strings, and identity."""
+        of_lengths, n = self._of_lengths(lengths, odds.bias), lengths[0]
+        of_identity = self._of_identity(identical, n, odds.bias)
+        return odds.bias + of_lengths + self._of_languages(languages, n, odds.bias) + of_identity
 
     def no_table(self) -> str:
         """Why the log-odds of operations are no table of kinds of symbols, in words; nothing where they are.
@@ -185,7 +239,7 @@ class OddsNetwork(nn.Module):
         Whoever adds a term that is of no single symbol or pair of symbols (and their places), and not of a pair as a
         whole either, names it here: `compiled` is not asked then, and scores come from lattices, as in training.
         """
-        return ""
+        return "coherence: an operation's log-odds depend on the cells around it" if self.coherence else ""
 
     def compiled(self, source: EncodedStrings, target: EncodedStrings, odds: Odds) -> CompiledTable:
         """Log-odds of operations as a table for the kernel: a kind is a symbol, with factors of place one in a class.
@@ -210,7 +264,13 @@ class OddsNetwork(nn.Module):
             common.append(self.languages.weight)
         if self.place is not None:
             common += [PLACE_FACTOR * self.place.factor, self.place.gap, self.place.substitute]
-        return _squares(self.delete, self.insert, self.substitute) / spread**2 + _squares(*common) / FREE**2
+        if self.identity is not None:
+            common.append(FREE / IDENTITY_SPREAD * self.identity)
+        found = _squares(self.delete, self.insert, self.substitute) / spread**2 + _squares(*common) / FREE**2
+        for module, width in ((self.features, FEATURE_SPREAD), (self.coherence, COHERENCE_SPREAD)):
+            if module is not None:
+                found = found + _squares(*module.parameters()) / width**2
+        return found
 
     def _arcs(self, odds: Odds, batch: PairBatch) -> Arcs:
         numbers = batch.source[:, :, None] * odds.substitute.shape[1] + batch.target[:, None, :]
@@ -220,7 +280,8 @@ class OddsNetwork(nn.Module):
             delete, insert, substitute = self.place(batch, delete, insert, substitute)
         padded = functional.pad(substitute, (1, 0, 1, 0))
         delete, insert = functional.pad(delete, (1, 0))[:, :, None], functional.pad(insert, (1, 0))[:, None]
-        return Arcs(delete.expand_as(padded), insert.expand_as(padded), padded)
+        arcs = Arcs(delete.expand_as(padded), insert.expand_as(padded), padded)
+        return arcs if self.coherence is None else self.coherence(batch, arcs)
 
     def _of_lengths(self, lengths: tuple[Lengths, Lengths], like: Tensor) -> PerPair:
         n, m = (length.to(like) for length in lengths)
@@ -228,6 +289,12 @@ class OddsNetwork(nn.Module):
             return torch.zeros_like(n)
         features = torch.stack([(n + m) / 10, (n - m).abs(), (n + m).clamp(min=1).log()], 1)
         return (features * self.length.to(like)).sum(1)
+
+    def _of_identity(self, identical: Bool[Tensor, " batch"], n: Lengths, like: Tensor) -> PerPair:
+        """Log-odds of identical strings: so much for each symbol."""
+        if self.identity is None:
+            return torch.zeros_like(n, dtype=like.dtype)
+        return identical * n.to(like) * (IDENTITY + self.identity.to(like))
 
     def _of_languages(self, languages: Int[Tensor, "batch sides"] | None, n: Lengths, like: Tensor) -> PerPair:
         if self.languages is None:
@@ -272,3 +339,11 @@ def _squares(*parts: Tensor) -> Float[Tensor, ""]:
 def _chosen(values: Float[Tensor, " kinds"], numbers: Int[Tensor, "..."]) -> Float[Tensor, "..."]:
     """Values by number; in one dimension, where the gradient is a plain sum."""
     return values.index_select(0, numbers.flatten()).view(numbers.shape)
+
+
+def _identical(batch: PairBatch) -> Bool[Tensor, " batch"]:
+    """Whether the symbol numbers of each pair's strings are the same."""
+    n, m = batch.lengths
+    width = min(batch.source.shape[1], batch.target.shape[1])
+    same: Tensor = (n == m) & (batch.source[:, :width] == batch.target[:, :width]).all(1)
+    return same

@@ -254,6 +254,18 @@ class DistinctPairs:
         """Lengths of each pair's source and target."""
         return self.source.lengths[self.rows[0]], self.target.lengths[self.rows[1]]
 
+    @property
+    def identical(self) -> np.ndarray:
+        """Whether each pair's source and target have the same symbol numbers."""
+        same = np.equal(*self.lengths)
+        places = np.flatnonzero(same)
+        source, target = (
+            side.chosen(rows[places]) for side, rows in zip((self.source, self.target), self.rows, strict=True)
+        )
+        differing = np.concatenate([[0], np.cumsum(source.flat != target.flat)])
+        same[places] = differing[source.starts[1:]] == differing[source.starts[:-1]]
+        return same
+
     def expanded(self) -> EncodedPairs:
         """Encoded pairs, with the strings of each."""
         sides = (side.chosen(rows) for side, rows in zip((self.source, self.target), self.rows, strict=True))

@@ -2,7 +2,7 @@
 
 | the strings of a side | symbols |
 |---|---|
-| segments with spaces between them, say phones | tokens |
+| segments with spaces between them, say phones | tokens, or for models that compare symbols phones, if fewer |
 | every cluster is one code point: Latin, Cyrillic, Greek, Arabic or Hebrew without points, Chinese | graphemes |
 | Hangul, whose syllables are clusters of jamo | codepoints, NFD |
 | clusters with marks (abugidas, points, diacritics), many for their code points, or often new | codepoints |
@@ -27,6 +27,10 @@ HELD_OUT, LOOKED_AT = 10, 20_000
 MUCH_HANGUL, MANY_CLUSTERS, MORE_COVERED, FEWER = 0.1, 1.5, 0.005, 0.8
 """Share of Hangul from which on a side is read as jamo; clusters per code point, or how much larger the known share of
 held-out symbols is, from which on code points are chosen; NFD where it has so many of NFC's symbols, or fewer."""
+
+MOSTLY_ONE = 0.75
+"""Share of the tokens that are one phone, from which on the others are sequences of phones (IPA), and not names of
+phones (ARPABET)."""
 
 SomeConfig = TypeVar("SomeConfig", bound=StringConfig)
 
@@ -55,8 +59,8 @@ def looks_segmented(texts: Iterable[str]) -> bool:
     return sum(len(split_graphemes(token)) for token in tokens) <= TOKEN_LENGTH * len(tokens)
 
 
-def decide_symbols(texts: Iterable[str]) -> SymbolDecision:
-    """Symbols for the different strings of one side.
+def decide_symbols(texts: Iterable[str], *, phones: bool = False) -> SymbolDecision:
+    """Symbols for the different strings of one side; `phones`: of segments rather their phones, where these are fewer.
 
     >>> decide_symbols(["naïve", "cliché"])
     SymbolDecision(kind='graphemes', form='NFC', reason='every character is one code point')
@@ -65,7 +69,9 @@ def decide_symbols(texts: Iterable[str]) -> SymbolDecision:
     """
     some = list(islice(texts, LOOKED_AT))
     if looks_segmented(some):
-        return SymbolDecision("tokens", "NFC", "segments with spaces between them")
+        return (_phones(some) if phones else None) or SymbolDecision(
+            "tokens", "NFC", "segments with spaces between them"
+        )
     graphemes, composed = SymbolSplitter("graphemes"), SymbolSplitter("codepoints")
     if _hangul_share(some) >= MUCH_HANGUL:
         return SymbolDecision("codepoints", "NFD", "Hangul, of whose jamo there are fewer than syllables")
@@ -82,6 +88,19 @@ def decide_symbols(texts: Iterable[str]) -> SymbolDecision:
     return SymbolDecision("codepoints", form, f"{counts}; {shares}")
 
 
+def _phones(texts: Sequence[str]) -> SymbolDecision | None:
+    """Decision for phones, if most tokens are one, and there are fewer phones than tokens."""
+    by_token, by_phone = SymbolSplitter("tokens"), SymbolSplitter("phones")
+    tokens = list(chain.from_iterable(map(by_token.split, texts)))
+    different = {token: by_phone.split(token) for token in dict.fromkeys(tokens)}
+    found = set(chain.from_iterable(different.values()))
+    if sum(len(different[token]) == 1 for token in tokens) < MOSTLY_ONE * len(tokens) or len(found) >= len(different):
+        return None
+    counts = f"{len(found):,} phones in {len(different):,} segments"
+    shares = f"{known_share(by_phone, texts):.2%} against {known_share(by_token, texts):.2%} of held-out ones known"
+    return SymbolDecision("phones", "NFC", f"{counts}; {shares}")
+
+
 def known_share(splitter: SymbolSplitter, texts: Sequence[str]) -> float:
     """Coverage: the share of the symbols of every tenth string that the other strings have too; 1 without any."""
     held_out = [symbol for text in texts[HELD_OUT - 1 :: HELD_OUT] for symbol in splitter.split(text)]
@@ -94,8 +113,10 @@ def _hangul_share(texts: Sequence[str]) -> float:
     return sum("가" <= char <= "힣" for char in letters) / max(1, len(letters))
 
 
-def choose_symbols(config: SomeConfig, pairs: Pairs) -> SomeConfig:
+def choose_symbols(config: SomeConfig, pairs: Pairs, *, phones: bool = False) -> SomeConfig:
     """Settings with symbols in the place of `auto`, and a note with the reason for each side that had it.
+
+    A model that compares symbols reads `phones` of segments, where these are fewer.
 
     Where one side takes code points and both are written with mostly the same ones, the other side takes them too: the
     same letter then is the same symbol on both sides.
@@ -104,7 +125,7 @@ def choose_symbols(config: SomeConfig, pairs: Pairs) -> SomeConfig:
         return config
     columns = {"source_symbols": pairs.sources, "target_symbols": pairs.targets}
     texts = {name: Texts.of(columns[name]).different for name in columns if getattr(config, name) == "auto"}
-    made = {name: decide_symbols(strings) for name, strings in texts.items()}
+    made = {name: decide_symbols(strings, phones=phones) for name, strings in texts.items()}
     if len(made) == 2 and _one_script(*texts.values()):
         made = _together(made)
     forms = [made[name].form if name in made else "NFC" for name in columns]
@@ -124,7 +145,7 @@ def _one_script(*sides: Sequence[str]) -> bool:
 def _together(made: dict[str, SymbolDecision]) -> dict[str, SymbolDecision]:
     """Decisions of two sides in one script: code points on both where one of them needs these."""
     points = [one for one in made.values() if one.kind == "codepoints"]
-    if not points or any(one.kind == "tokens" for one in made.values()):
+    if not points or any(one.kind in ("tokens", "phones") for one in made.values()):
         return made
     form: UnicodeForm = "NFD" if any(one.form == "NFD" for one in points) else "NFC"
     return {

@@ -1,4 +1,4 @@
-"""Symbol segmentation, from a string to symbols and back: grapheme clusters, code points, tokens, or their letters."""
+"""Symbol segmentation, from a string to symbols and back: graphemes, code points, tokens, their letters or phones."""
 
 import unicodedata
 from collections.abc import Iterable
@@ -9,13 +9,19 @@ from typing import Literal
 from nsed.config import Config, bounded
 from nsed.text.graphemes import split_graphemes
 
-SymbolKind = Literal["graphemes", "codepoints", "tokens", "letters"]
-SymbolChoice = Literal["auto", "graphemes", "codepoints", "tokens", "letters"]
+SymbolKind = Literal["graphemes", "codepoints", "tokens", "letters", "phones"]
+SymbolChoice = Literal["auto", "graphemes", "codepoints", "tokens", "letters", "phones"]
 """Symbol kind in settings; auto: chosen from the training pairs, see `symbol_choice.py`."""
 UnicodeForm = Literal["NFC", "NFD", "none"]
 FormChoice = Literal["auto", "NFC", "NFD", "none", "NFD/NFC", "NFC/NFD"]
 """Unicode form in settings, of both sides, or of sources / of targets."""
 Case = Literal["keep", "lower"]
+STRESS = frozenset("\u02c8\u02cc")
+"""Marks that stand before the letter that they are of; other modifier letters (length, aspiration) stand after it."""
+TIES = ("\u0361", "\u035c")
+"""Tie bars, which make one phone of two letters."""
+MODIFIERS = frozenset({"Lm", "Sk"})
+"""Unicode categories of modifier letters and tone letters."""
 
 
 @dataclass(frozen=True)
@@ -28,6 +34,8 @@ class SymbolSplitter:
     ('N', 'AY', 'IY', 'V')
     >>> SymbolSplitter("letters").split("ˈtʰ eː n")
     ('ˈ', 't', 'ʰ', 'e', 'ː', 'n')
+    >>> SymbolSplitter("phones").split("ˈtʰ oa eː n")
+    ('ˈtʰ', 'o', 'a', 'eː', 'n')
     >>> SymbolSplitter("codepoints", "NFD").split("né")
     ('n', 'e', '\u0301')
     >>> SymbolSplitter(case="lower").split("DéJÀ")
@@ -37,7 +45,8 @@ class SymbolSplitter:
     kind: SymbolKind = "graphemes"
     """`graphemes`: what a reader calls characters; `codepoints`: of Unicode, so that marks, and in NFD the jamo of
     Hangul, are symbols of their own; `tokens`: whatever stands between spaces, say phones; `letters`: the graphemes of
-    tokens, without the spaces, so that a long vowel has its vowel in common with a short one."""
+    tokens, without the spaces, so that a long vowel has its vowel in common with a short one; `phones`: the same, each
+    with its modifier letters, so that a long vowel is one symbol and a diphthong is two."""
     form: UnicodeForm = "NFC"
     """Unicode normalisation, done first, so that two encodings of one letter are one symbol; `none` leaves it out."""
     case: Case = "keep"
@@ -57,10 +66,12 @@ class SymbolSplitter:
         if self.kind == "codepoints":
             return tuple(text)
         tokens = text.split()
-        return tuple(tokens if self.kind == "tokens" else chain.from_iterable(map(split_graphemes, tokens)))
+        if self.kind == "tokens":
+            return tuple(tokens)
+        return tuple(chain.from_iterable(map(split_graphemes if self.kind == "letters" else split_phones, tokens)))
 
     def join(self, symbols: Iterable[str]) -> str:
-        """The string of some symbols; of letters, without the spaces that there may have been.
+        """The string of some symbols; of letters and phones, without the spaces that there may have been.
 
         That of decomposed code points is composed again (NFC), as text is written.
         """
@@ -68,16 +79,36 @@ class SymbolSplitter:
         return unicodedata.normalize("NFC", text) if self.kind == "codepoints" and self.form == "NFD" else text
 
 
+def split_phones(token: str) -> list[str]:
+    """Phones of a token: its graphemes, each with the stress marks before and the modifier letters after it.
+
+    >>> split_phones("ˈt͡sʰaːɪ")
+    ['ˈt͡sʰ', 'aː', 'ɪ']
+    """
+    phones: list[str] = []
+    before = ""
+    for grapheme in split_graphemes(token):
+        modifies = unicodedata.category(grapheme[0]) in MODIFIERS
+        if grapheme in STRESS:
+            before += grapheme
+        elif phones and not before and (modifies or phones[-1].endswith(TIES)):
+            phones[-1] += grapheme
+        else:
+            phones.append(before + grapheme)
+            before = ""
+    return [*phones, before] if before else phones
+
+
 @dataclass(frozen=True)
 class StringConfig(Config):
     """Tokenization settings: how sources and targets become symbols. Abstract: the models' settings add to it."""
 
     source_symbols: SymbolChoice = "auto"
-    """Source segmentation: graphemes, codepoints, tokens between spaces, or letters, the graphemes of tokens; auto:
-    chosen from the training pairs."""
+    """Source segmentation: graphemes, codepoints, tokens between spaces, letters, the graphemes of tokens, or phones,
+    letters with their modifiers; auto: chosen from the training pairs."""
     target_symbols: SymbolChoice = "auto"
-    """Target segmentation: graphemes, codepoints, tokens between spaces, or letters, the graphemes of tokens; auto:
-    chosen from the training pairs."""
+    """Target segmentation: graphemes, codepoints, tokens between spaces, letters, the graphemes of tokens, or phones,
+    letters with their modifiers; auto: chosen from the training pairs."""
     unicode_form: FormChoice = "auto"
     """Unicode normalisation of all strings: NFC, NFD, none, or NFD/NFC, of sources / of targets; auto: NFC, unless auto
     chooses code points that are better decomposed."""
