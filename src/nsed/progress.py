@@ -34,11 +34,11 @@ def ignore(_: object) -> None:
 class Progress(Protocol):
     """Told what begins and how much there is to do; what comes back is told how much of it is done."""
 
-    def __call__(self, what: str, total: int) -> AbstractContextManager[OnBatch]:
-        """A context in which that work is done."""
+    def __call__(self, what: str, total: int | None) -> AbstractContextManager[OnBatch]:
+        """A context in which that work is done; of nobody knows how much, None."""
 
 
-def silent(what: str, total: int) -> AbstractContextManager[OnBatch]:
+def silent(what: str, total: int | None) -> AbstractContextManager[OnBatch]:
     """Null progress: nobody wants to know."""
     return nullcontext(ignore)
 

@@ -293,8 +293,8 @@ def test_a_null_in_one_row_does_not_stop_the_job_where_rows_may_be_skipped(model
     found = cells("transduce", transducer, with_nulls, "--rejects", tmp_path / "rejects.tsv")
     assert [(row[0], row[-2:]) for row in found] == [("AB", ["1", "0.1"]), ("C", ["3", ""])]
     header, *rejected = (tmp_path / "rejects.tsv").read_text().splitlines()
-    assert header == "row\treason\tcells"
-    assert rejected == ["2\tcolumn 'source': expected text, found None\t" + '["None", "b", "2", "0.2"]']
+    assert header == "file\trow\treason\tcells"
+    assert rejected == [f"{with_nulls}\t2\tcolumn 'source': expected text, found None\t" + '["None", "b", "2", "0.2"]']
 
 
 def test_rows_of_text_that_cannot_be_used_are_skipped_and_told_by_their_numbers(model, tmp_path):
