@@ -41,6 +41,7 @@ from nsed.cli.tables import (
     report_rejects,
 )
 from nsed.errors import ArgumentError, DataError
+from nsed.progress import reuse_freed_memory
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -145,6 +146,7 @@ def _job(
 
 
 def _run(job: TableJob, act: Callable[[TableJob], JobSummary], *, unit: str = "pairs") -> None:
+    reuse_freed_memory()
     try:
         summary = act(replace(job, progress=job_progress(unit)))
     except KeyboardInterrupt as interruption:
@@ -224,7 +226,7 @@ def transduce(
     """
     given, names = _source_inputs(sources, text, column), split_columns(ids) or []
     job = _job(given, output, None if column is None else [column], names, format_, header, on_error, rejects)
-    transducer = _transducer(model, sample, language)
+    transducer = transducer_from(model, sample, language)
     if overrides is not None and sample is not None:
         raise ArgumentError("--overrides", got=overrides, expected="none beside --sample, which draws from the model")
     job = replace(job, resume=resume, overwrite=overwrite, shard_rows=shard_rows)
@@ -250,7 +252,8 @@ def _source_inputs(
     return paths or ["-"]
 
 
-def _transducer(path: Path, sample: int | None, language: str | None) -> Model:
+def transducer_from(path: Path, sample: int | None, language: str | None) -> Model:
+    """Transducer in a folder, for a language where it knows several. Raises `ArgumentError` where it cannot do that."""
     model = load_model(path)
     if not can(model, Capability.TRANSDUCE):
         raise ArgumentError("MODEL", got=f"{path}, which scores pairs only", expected="a transducer")

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from nsed.jobs.clustering import CLUSTERERS, cluster, similarity_matrix
+    from nsed.jobs.lexicon import LexiconFormat, Pronunciation, lexicon_lines, pronounce
     from nsed.jobs.similarity import CONTROLS, LevenshteinControl
     from nsed.jobs.table_job import JobSummary, TableJob
     from nsed.jobs.unsupervised import learn_without_gold
@@ -16,18 +17,23 @@ __all__ = [
     "ClusterScore",
     "JobSummary",
     "LevenshteinControl",
+    "LexiconFormat",
+    "Pronunciation",
     "TableJob",
     "TunedThreshold",
     "cluster",
     "cluster_score",
     "cluster_words",
     "learn_without_gold",
+    "lexicon_lines",
+    "pronounce",
     "similarity_matrix",
     "tune_threshold",
 ]
 
 _HOMES = {
     "clustering": ("CLUSTERERS", "cluster", "similarity_matrix"),
+    "lexicon": ("LexiconFormat", "Pronunciation", "lexicon_lines", "pronounce"),
     "similarity": ("CONTROLS", "LevenshteinControl"),
     "table_job": ("JobSummary", "TableJob"),
     "unsupervised": ("learn_without_gold",),
