@@ -233,8 +233,7 @@ def transduce(
     if sample is not None:
         _run(job, lambda job: job.sample(transducer, count=sample, seed=seed), unit="words")
     else:
-        options = {"nbest": nbest, "beam": beam, "overrides": overrides}
-        _run(job, lambda job: job.transduce(transducer, **options), unit="words")
+        _run(job, lambda job: job.transduce(transducer, nbest=nbest, beam=beam, overrides=overrides), unit="words")
 
 
 def _source_inputs(

@@ -159,7 +159,7 @@ def column_of(data: Pairs, name: str) -> list[str] | None:
 
 
 @contextmanager
-def _progress(what: str, total: int) -> Iterator[OnBatch]:
+def _progress(what: str, total: int | None) -> Iterator[OnBatch]:
     with progress_bar(what, total) as bar:
         yield bar.advance
 
