@@ -317,3 +317,29 @@ def test_transduce_of_a_file_of_0_bytes_is_an_error_that_says_so(name, content, 
         given.write_text(content)
     with pytest.raises(DataError, match=rf"{name}: the file is empty; expected lines with sources"):
         run("transduce", transducer, given, stdin=content)
+
+
+def test_a_folder_of_shards_several_files_and_a_job_that_is_resumed(model, table, tmp_path):
+    again = [model, table, table, "-o", f"{tmp_path}/scored/", "--id", "id", "--shard-rows", 2]
+    run("score", *again)
+    assert sorted(path.name for path in (tmp_path / "scored").glob("part-*")) == [
+        "part-00000.parquet",
+        "part-00001.parquet",
+    ]
+    found = pyarrow.parquet.read_table(tmp_path / "scored" / "part-00001.parquet")
+    assert found.column_names[:4] == ["id", "source", "target", "score"]
+    assert found["id"].to_pylist() == ["7", "8"]
+    with pytest.raises(DataError, match="scored: a finished job is here; --overwrite puts another in its place"):
+        run("score", *again)
+    run("score", *again, "--overwrite")
+    run("score", model, tmp_path / "scored", "-o", tmp_path / "again.tsv", "--resume")
+    assert len((tmp_path / "again.tsv").read_text().splitlines()) == 5
+
+
+def test_rejected_rows_have_a_file_beside_the_output(model, with_nulls, tmp_path):
+    shown = CliRunner().invoke(
+        app, ["score", str(model), str(with_nulls), "-o", f"{tmp_path}/out.csv", "--on-error", "skip"]
+    )
+    assert "2 rows skipped: row 2: column 'source': expected text, found None" in shown.stderr
+    assert f"all are in {tmp_path}/out.csv.rejects.tsv" in shown.stderr.replace("\n", "")
+    assert len((tmp_path / "out.csv.rejects.tsv").read_text().splitlines()) == 3
