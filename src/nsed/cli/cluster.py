@@ -117,7 +117,8 @@ def cluster(
 
     The similarity is the probability that a matcher gives; of other models, that of the pair per token. Where the list
     has cognate classes, B-cubed, pairwise and adjusted Rand figures are shown, too. Clusters are numbered from 1.
-    `--format edictor` writes COGID and ALIGNMENT, `--format cldf -o FOLDER` a CLDF data set, `--format nexus` characters.
+    `--format edictor` writes COGID and ALIGNMENT, `--format cldf -o FOLDER` a CLDF data set, `--format nexus` sets as
+    characters.
 
     **Without cognate classes to learn from**, use `auto`: it learns which sounds correspond from words of one concept
     against words of two, in a minute or two for 10,000 words, and never looks at classes. **With classes** for some

@@ -39,6 +39,7 @@ SetsFormatOption = Annotated[
 COLUMN = "CLUSTER"
 FORMS = ("FORM", "VALUE", "IPA", "TRANSCRIPTION")
 FORM_IDS = ("FORM_ID", "ID")
+LANGUAGE_NAMES = ("LANGUAGE_NAME",)
 
 
 def check_sets_output(output: Path | None, form: SetsFormat) -> None:
@@ -83,13 +84,11 @@ def _write_cldf(
 ) -> None:
     from nsed.datasets.cldf_output import CldfForm, write_cldf
 
-    ids, forms = _column(table, FORM_IDS), _column(table, FORMS)
+    ids, forms, languages = (_column(table, names) for names in (FORM_IDS, FORMS, LANGUAGE_NAMES))
     glosses = [gloss for _, gloss in table.provenance()]
-    rows = zip(words, ids, glosses, forms, found, aligned, strict=True)
-    made = [
-        CldfForm(word._replace(id=own, gloss=gloss), form, number + 1, alignment)
-        for word, own, gloss, form, number, alignment in rows
-    ]
+    known = [word._replace(id=own, gloss=gloss) for word, own, gloss in zip(words, ids, glosses, strict=True)]
+    numbers = [number + 1 for number in found]
+    made = [CldfForm(*row) for row in zip(known, forms, numbers, aligned, languages, strict=True)]
     write_cldf(output, made, method=method)
 
 

@@ -1,4 +1,4 @@
-"""CLDF output: a word list and its cognate sets as a CLDF Wordlist, which `cldf validate` accepts (extra `cognates`)."""
+"""CLDF output: a word list and its cognate sets as a CLDF Wordlist, by `pycldf` (extra `cognates`)."""
 
 import os
 import re
@@ -22,13 +22,16 @@ class CldfForm(NamedTuple):
     """The word as it is written; its tokens together where nobody wrote it otherwise."""
     cognate_set: int
     alignment: Sequence[str]
+    language_name: str = ""
+    """The language in words, where the list calls it by something else."""
 
 
 def write_cldf(folder: Path, forms: Sequence[CldfForm], *, method: str) -> None:
-    """Write a CLDF Wordlist: forms, languages, parameters (concepts) and cognates, with alignments; `method` found them.
+    """Write a CLDF Wordlist, which `cldf validate` accepts: forms, languages, parameters (concepts) and cognates.
 
-    Identifiers of languages, concepts and forms are kept where they are such as CLDF allows, else made of them. Raises
-    `MissingExtraError` without `pycldf`, `ArgumentError` for a folder in which there is something.
+    `method` says how the cognates were found; their alignments are with them. Identifiers of languages, concepts and
+    forms are kept where they are such as CLDF allows, else made of them. Raises `MissingExtraError` without `pycldf`,
+    `ArgumentError` for a folder in which there is something.
     """
     if find_spec("pycldf") is None:
         raise MissingExtraError("pycldf", extra="cognates")
@@ -51,13 +54,15 @@ def _write(folder: Path, forms: Sequence[CldfForm], method: str) -> None:
     dataset = import_module("pycldf").Wordlist.in_dir(folder)
     for component in ("LanguageTable", "ParameterTable", "CognateTable"):
         dataset.add_component(component)
+    dataset.add_columns("CognateTable", *METHODS)
     languages = identifiers(form.word.language for form in forms)
     concepts = identifiers(form.word.concept for form in forms)
     glosses = {form.word.concept: form.word.gloss for form in forms if form.word.gloss}
+    names = {form.word.language: form.language_name for form in forms if form.language_name}
     ids = _form_ids(forms)
     dataset.write(
         FormTable=[_form(form, own, languages, concepts) for form, own in zip(forms, ids, strict=True)],
-        LanguageTable=[{"ID": own, "Name": name} for name, own in languages.items()],
+        LanguageTable=[{"ID": own, "Name": names.get(name, name)} for name, own in languages.items()],
         ParameterTable=[{"ID": own, "Name": glosses.get(name, name)} for name, own in concepts.items()],
         CognateTable=[_cognate(form, own, method) for form, own in zip(forms, ids, strict=True)],
     )
@@ -78,14 +83,13 @@ def _cognate(form: CldfForm, own: str, method: str) -> dict[str, Any]:
     return {
         "ID": own,
         "Form_ID": own,
-        "Form": form.form or "".join(form.word.tokens.split()),
         "Cognateset_ID": str(form.cognate_set),
-        "Cognate_Detection_Method": method,
         "Alignment": list(form.alignment),
-        "Alignment_Method": "SCA",
+        **dict(zip(METHODS, (method, "SCA"), strict=True)),
     }
 
 
+METHODS = ("Cognate_Detection_Method", "Alignment_Method")
 ALLOWED = re.compile(r"[a-zA-Z0-9_\-]+")
 
 

@@ -68,8 +68,8 @@ def edictor_rows(
 ) -> Iterator[list[str]]:
     """Word list as EDICTOR and LingPy read it: a header, then ID, DOCULECT, CONCEPT, TOKENS, COGID, ALIGNMENT, others.
 
-    Further columns follow; those whose names are taken have `INPUT_` before them. A list whose ids are no numbers, which
-    LingPy wants, is numbered from 1.
+    Further columns follow; those whose names are taken have `INPUT_` before them. A list whose ids are no numbers, as
+    LingPy wants them, is numbered from 1.
     """
     numbers = {place: one.number for one in sets for place in one.places}
     ids, others = _ids(table), _others(table)
