@@ -105,6 +105,12 @@ def test_a_folder_has_shards_and_a_manifest_and_is_an_input_itself(model, pairs,
     assert sorted(path.name for path in (tmp_path / "shards").iterdir()) == ["manifest.json", "part-00000.csv"]
 
 
+def test_shards_are_no_larger_than_wished_for(model, pairs, tmp_path):
+    TableJob(pairs, f"{tmp_path}/shards/", shard_rows=30).score(model)
+    manifest = json.loads((tmp_path / "shards" / MANIFEST).read_bytes())
+    assert [shard["rows"] for shard in manifest["shards"]] == [30, 30, 30, 10]
+
+
 def test_several_files_of_several_formats_are_one_input(model, tmp_path):
     for number, ending in enumerate(["parquet", "tsv", "arrow"]):
         made = pyarrow.parquet.read_table(write_pairs(tmp_path / "some.parquet", 20, first=20 * number, seed=number))

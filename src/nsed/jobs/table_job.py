@@ -79,9 +79,9 @@ class TableJob:
     overwrite: bool = False
     """Begin again where an unfinished job, or a finished folder, is in the place of the output."""
     batch_rows: int = ROWS_PER_BATCH
-    """Rows that are read and answered together."""
+    """Rows that are read and answered together; no more than a shard has."""
     shard_rows: int | None = None
-    """Rows of a shard, at least; None: 262,144 pairs or 16,384 sources."""
+    """Rows of a shard, at least, the last one aside; None: 262,144 pairs or 16,384 sources."""
     progress: Progress = field(default=silent, compare=False)
 
     def check(self) -> None:
@@ -171,9 +171,9 @@ class TableJob:
         return Inputs(files, known)
 
     def _options(self, question: Question) -> RunOptions:
-        skip = self.on_error == "skip" or self.rejects is not None
-        reading = BatchOptions(self.columns, skip, self.batch_rows)
-        return RunOptions(reading, self.ids, self.shard_rows or question.shard_rows, self.progress)
+        skip, shard_rows = self.on_error == "skip" or self.rejects is not None, self.shard_rows or question.shard_rows
+        reading = BatchOptions(self.columns, skip, min(self.batch_rows, shard_rows))
+        return RunOptions(reading, self.ids, shard_rows, self.progress)
 
     def _identity(self, model: Any, question: Question, inputs: Inputs) -> Mapping[str, Any]:
         """What makes it the same job: all that the output depends on, but for rows that stop it or are skipped."""
