@@ -161,6 +161,11 @@ def test_files_globs_and_folders_are_meant_in_the_order_of_their_names(tmp_path)
         input_files(tmp_path / "empty")
 
 
+def test_one_column_is_too_few_for_pairs(tmp_path):
+    with pytest.raises(ArgumentError, match="columns: got source, expected the names of 2, 3 or 5"):
+        pair_batches(tmp_path / "any.tsv", BatchOptions(["source"]))
+
+
 def test_halves_of_a_batch_have_all_of_its_rows(tmp_path):
     (batch,) = pair_batches(write(tmp_path / "table.tsv", table(5)), BatchOptions())
     one, other = split_batch(batch)

@@ -47,7 +47,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from nsed.jobs import JobSummary, TableJob
-    from nsed.jobs.table_files import RowFormat
     from nsed.text import Pairs
     from nsed.text.readers.delimited import Sources
 
@@ -75,9 +74,11 @@ def score(
     done is kept in `scores.parquet.parts`, and a job that was killed goes on with `--resume`.
     """
     given, names = _pair_inputs(pairs, pair, columns), split_columns(ids) or []
-    job = _job(given, output, split_columns(columns), names, format_, header, on_error, rejects)
+    job = _job(given, output, columns=split_columns(columns), ids=names, on_error=on_error, rejects=rejects)
+    job = replace(job, format=format_, header=header, resume=resume, overwrite=overwrite, shard_rows=shard_rows)
+    job.check()
     scorer = load_model(model)
-    _run(replace(job, resume=resume, overwrite=overwrite, shard_rows=shard_rows), lambda job: job.score(scorer))
+    _run(job, lambda job: job.score(scorer))
 
 
 def match(
@@ -103,7 +104,9 @@ def match(
     score`: `nsed match MODEL pairs.parquet -o matches.parquet`, and `--resume` after a kill.
     """
     given, names = _pair_inputs(pairs, pair, columns), split_columns(ids) or []
-    job = _job(given, output, split_columns(columns), names, format_, header, on_error, rejects)
+    job = _job(given, output, columns=split_columns(columns), ids=names, on_error=on_error, rejects=rejects)
+    job = replace(job, format=format_, header=header, resume=resume, overwrite=overwrite, shard_rows=shard_rows)
+    job.check()
     matcher = load_model(model)
     if not can(matcher, Capability.MATCH):
         expected = "a matcher, or another model that has learned from labelled pairs"
@@ -112,7 +115,7 @@ def match(
     err.print(
         f"match: probability of at least {matcher.threshold_probability:.6f}, the model's threshold", markup=False
     )
-    _run(replace(job, resume=resume, overwrite=overwrite, shard_rows=shard_rows), lambda job: job.match(matcher))
+    _run(job, lambda job: job.match(matcher))
 
 
 def _pair_inputs(
@@ -127,22 +130,18 @@ def _pair_inputs(
 def _job(
     inputs: Sequence[str | Path] | Pairs | Sources,
     output: str | None,
+    *,
     columns: list[str] | None,
     ids: Sequence[str],
-    form: RowFormat | None,
-    header: bool,
     on_error: OnError,
     rejects: Path | None,
 ) -> TableJob:
-    """Job that the user means; what is wrong with it is said before any model is loaded."""
+    """Job that the user means."""
     from nsed.jobs import TableJob
     from nsed.text import Pairs
 
-    if isinstance(inputs, Pairs):
-        columns = None
-    job = TableJob(inputs, output, columns, ids, form, header, on_error.value, rejects)
-    job.check()
-    return job
+    named = None if isinstance(inputs, Pairs) else columns
+    return TableJob(inputs, output, named, ids, on_error=on_error.value, rejects=rejects)
 
 
 def _run(job: TableJob, act: Callable[[TableJob], JobSummary], *, unit: str = "pairs") -> None:
@@ -225,11 +224,13 @@ def transduce(
     `--resume` after a kill.
     """
     given, names = _source_inputs(sources, text, column), split_columns(ids) or []
-    job = _job(given, output, None if column is None else [column], names, format_, header, on_error, rejects)
+    chosen = None if column is None else [column]
+    job = _job(given, output, columns=chosen, ids=names, on_error=on_error, rejects=rejects)
+    job = replace(job, format=format_, header=header, resume=resume, overwrite=overwrite, shard_rows=shard_rows)
+    job.check()
     transducer = transducer_from(model, sample, language)
     if overrides is not None and sample is not None:
         raise ArgumentError("--overrides", got=overrides, expected="none beside --sample, which draws from the model")
-    job = replace(job, resume=resume, overwrite=overwrite, shard_rows=shard_rows)
     if sample is not None:
         _run(job, lambda job: job.sample(transducer, count=sample, seed=seed), unit="words")
     else:

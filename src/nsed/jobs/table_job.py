@@ -8,6 +8,8 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
+import torch
+
 from nsed.errors import ArgumentError, DataError, NsedError
 from nsed.jobs.provenance import InputFile, count_rows, describe_inputs, model_hash
 from nsed.jobs.questions import Question, decisions_of, samples_of, scores_of, targets_of
@@ -189,6 +191,7 @@ class TableJob:
             "inputs": [one._asdict() for one in inputs.known],
             "device": str(getattr(model, "device", "cpu")),
             "backend": wanted(),
+            "threads": torch.get_num_threads() if hasattr(model, "network") else None,  # of sums, the last bit
             "versions": versions(),
         }
 

@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from nsed.errors import ArgumentError, DataError
 from nsed.text.pairs import Pairs
-from nsed.text.readers import READERS, reader_for
+from nsed.text.readers import READERS, check_columns, reader_for
 from nsed.text.readers.delimited import ReadOptions, Reject, Sources
 from nsed.text.readers.lines import STDIN
 from nsed.text.readers.parquet import (
@@ -59,6 +59,7 @@ def pair_batches(path: Path, options: BatchOptions, *, start: int = 0) -> Iterat
     Raises `DataError` as `nsed.read_pairs` does, for rows that cannot be used too unless they are to be skipped.
     """
     ending, columns = path.suffix.lower(), options.columns
+    check_columns(columns)
     if ending in TABLES:
         return _table_batches(path, options, start, pairs_of_table)
     if ending == ".dict":
