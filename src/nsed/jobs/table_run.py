@@ -2,6 +2,7 @@
 
 import warnings
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -69,7 +70,7 @@ class TableRun:
         start = self.output.position
         if start.file:  # columns are those of the first file, which is read no more
             self._fitting(next(self.question.batches(self.inputs.files[0], self.options.reading)))
-        batches, telling = self._batches(start), Warnings()
+        batches, telling = _read_ahead(self._batches(start)), Warnings()
         with self.options.progress(self.question.verb, self.inputs.rows_from(start)) as on_batch:
             while first := next(batches, None):
                 with self.output.shard() as shard:
@@ -168,6 +169,15 @@ class TableRun:
             message = f"has the further columns {names}, but {first} has {wanted_names}: expected the same in all files"
             raise DataError(batch.path, message)
         return _cast(batch, first, expected)
+
+
+def _read_ahead(batches: Iterator[PlacedBatch]) -> Iterator[PlacedBatch]:
+    """The same batches; the next one is read by a thread while one is answered."""
+    with ThreadPoolExecutor(1) as reader:
+        coming = reader.submit(next, batches, None)
+        while batch := coming.result():
+            coming = reader.submit(next, batches, None)
+            yield batch
 
 
 def _id(batch: RowBatch, others: pa.Table | None, name: str) -> Any:
