@@ -1,6 +1,7 @@
 """LingPy word lists: one word per line, with its language, its concept and its cognate class."""
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -164,3 +165,42 @@ def _rows(lines: Iterable[str]) -> Iterator[Row]:
             inside = block[1]
         elif text.strip() and not text.startswith(("#", "@")):
             yield Row(number, text.split(TAB.character))
+
+
+MOST = 0.5
+"""Share of words, or of concepts, from which on a column of classes is doubted; of true classes it is near 0."""
+FEWEST = 10
+"""Concepts below which nothing is doubted: in a short list anything may be by chance."""
+
+
+def doubtful_classes(words: Sequence[Word]) -> list[str]:
+    """Cautions about cognate classes that are probably none, in words; empty where nothing is wrong with them.
+
+    A number within a concept, 1, 2, ..., which begins again with each, puts words of many concepts together; a column
+    of the concepts themselves puts all words of a concept together.
+
+    >>> doubtful_classes([Word(language, f"c{n}", "a", "1") for n in range(10) for language in ("x", "y")])[0]
+    '100% of the words are in classes that span concepts, such as 1, of 10 concepts: are they numbers within a ...'
+    """
+    concepts: dict[str, set[str]] = {}
+    classes: dict[str, set[str]] = {}
+    sizes = Counter(word.concept for word in words if word.cognate_class)
+    known = [word for word in words if word.cognate_class]
+    for word in known:
+        concepts.setdefault(word.cognate_class, set()).add(word.concept)
+        classes.setdefault(word.concept, set()).add(word.cognate_class)
+    if len(classes) < FEWEST:
+        return []
+    found = []
+    spanning = sum(len(concepts[word.cognate_class]) > 1 for word in known) / len(known)
+    if spanning > MOST:
+        largest = max(concepts, key=lambda name: len(concepts[name]))
+        such = f"such as {largest}, of {len(concepts[largest]):,} concepts"
+        question = "are they numbers within a concept? Name another column with --classes"
+        found.append(f"{spanning:.0%} of the words are in classes that span concepts, {such}: {question}")
+    several = [concept for concept, size in sizes.items() if size > 1]
+    whole = sum(len(classes[concept]) == 1 for concept in several) / max(len(several), 1)
+    if whole > MOST:
+        question = "are the classes the concepts themselves? Name another column with --classes"
+        found.append(f"all words of {whole:.0%} of the concepts are of one class: {question}")
+    return found
