@@ -1,7 +1,6 @@
 """LingPy word lists: one word per line, with its language, its concept and its cognate class."""
 
 import re
-from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -182,25 +181,30 @@ def doubtful_classes(words: Sequence[Word]) -> list[str]:
     >>> doubtful_classes([Word(language, f"c{n}", "a", "1") for n in range(10) for language in ("x", "y")])[0]
     '100% of the words are in classes that span concepts, such as 1, of 10 concepts: are they numbers within a ...'
     """
-    concepts: dict[str, set[str]] = {}
-    classes: dict[str, set[str]] = {}
-    sizes = Counter(word.concept for word in words if word.cognate_class)
     known = [word for word in words if word.cognate_class]
-    for word in known:
-        concepts.setdefault(word.cognate_class, set()).add(word.concept)
-        classes.setdefault(word.concept, set()).add(word.cognate_class)
-    if len(classes) < FEWEST:
+    if len({word.concept for word in known}) < FEWEST:
         return []
-    found = []
-    spanning = sum(len(concepts[word.cognate_class]) > 1 for word in known) / len(known)
-    if spanning > MOST:
+    return [*_spanning_classes(known), *_whole_concepts(known)]
+
+
+def _spanning_classes(words: Sequence[Word]) -> Iterator[str]:
+    concepts: dict[str, set[str]] = {}
+    for word in words:
+        concepts.setdefault(word.cognate_class, set()).add(word.concept)
+    share = sum(len(concepts[word.cognate_class]) > 1 for word in words) / len(words)
+    if share > MOST:
         largest = max(concepts, key=lambda name: len(concepts[name]))
         such = f"such as {largest}, of {len(concepts[largest]):,} concepts"
         question = "are they numbers within a concept? Name another column with --classes"
-        found.append(f"{spanning:.0%} of the words are in classes that span concepts, {such}: {question}")
-    several = [concept for concept, size in sizes.items() if size > 1]
-    whole = sum(len(classes[concept]) == 1 for concept in several) / max(len(several), 1)
-    if whole > MOST:
+        yield f"{share:.0%} of the words are in classes that span concepts, {such}: {question}"
+
+
+def _whole_concepts(words: Sequence[Word]) -> Iterator[str]:
+    classes: dict[str, list[str]] = {}
+    for word in words:
+        classes.setdefault(word.concept, []).append(word.cognate_class)
+    several = [own for own in classes.values() if len(own) > 1]
+    share = sum(len(set(own)) == 1 for own in several) / max(len(several), 1)
+    if share > MOST:
         question = "are the classes the concepts themselves? Name another column with --classes"
-        found.append(f"all words of {whole:.0%} of the concepts are of one class: {question}")
-    return found
+        yield f"all words of {share:.0%} of the concepts are of one class: {question}"
