@@ -115,8 +115,8 @@ def cognates(
     test_words = _words(test_list, classes, chosen.own_column) if test_list else None
     options = protocols.SplitOptions(seed, held_out, tuple(hold_out_language or ()), test_words)
     words = _words(word_list, classes, chosen.own_column)
-    for caution in doubtful_classes(words):
-        warn(f"{word_list}: {caution}")
+    for doubt in doubtful_classes(words):
+        warn(f"{word_list}: {doubt}")
     splits = chosen.split(words, options)
     write_parts(folder, splits, ("tokens", "tokens"))
     write_controls(folder, splits, protocol=protocol)
