@@ -293,8 +293,8 @@ def test_a_null_in_one_row_does_not_stop_the_job_where_rows_may_be_skipped(model
     found = cells("transduce", transducer, with_nulls, "--rejects", tmp_path / "rejects.tsv")
     assert [(row[0], row[-2:]) for row in found] == [("AB", ["1", "0.1"]), ("C", ["3", ""])]
     header, *rejected = (tmp_path / "rejects.tsv").read_text().splitlines()
-    assert header == "row\treason\tcells"
-    assert rejected == ["2\tcolumn 'source': expected text, found None\t" + '["None", "b", "2", "0.2"]']
+    assert header == "file\trow\treason\tcells"
+    assert rejected == [f"{with_nulls}\t2\tcolumn 'source': expected text, found None\t" + '["None", "b", "2", "0.2"]']
 
 
 def test_rows_of_text_that_cannot_be_used_are_skipped_and_told_by_their_numbers(model, tmp_path):
@@ -317,3 +317,29 @@ def test_transduce_of_a_file_of_0_bytes_is_an_error_that_says_so(name, content, 
         given.write_text(content)
     with pytest.raises(DataError, match=rf"{name}: the file is empty; expected lines with sources"):
         run("transduce", transducer, given, stdin=content)
+
+
+def test_a_folder_of_shards_several_files_and_a_job_that_is_resumed(model, table, tmp_path):
+    again = [model, table, table, "-o", f"{tmp_path}/scored/", "--id", "id", "--shard-rows", 2]
+    run("score", *again)
+    assert sorted(path.name for path in (tmp_path / "scored").glob("part-*")) == [
+        "part-00000.parquet",
+        "part-00001.parquet",
+    ]
+    found = pyarrow.parquet.read_table(tmp_path / "scored" / "part-00001.parquet")
+    assert found.column_names[:4] == ["id", "source", "target", "score"]
+    assert found["id"].to_pylist() == ["7", "8"]
+    with pytest.raises(DataError, match="scored: a finished job is here; --overwrite puts another in its place"):
+        run("score", *again)
+    run("score", *again, "--overwrite")
+    run("score", model, tmp_path / "scored", "-o", tmp_path / "again.tsv", "--resume")
+    assert len((tmp_path / "again.tsv").read_text().splitlines()) == 5
+
+
+def test_rejected_rows_have_a_file_beside_the_output(model, with_nulls, tmp_path):
+    shown = CliRunner().invoke(
+        app, ["score", str(model), str(with_nulls), "-o", f"{tmp_path}/out.csv", "--on-error", "skip"]
+    )
+    assert "2 rows skipped: row 2: column 'source': expected text, found None" in shown.stderr
+    assert f"all are in {tmp_path}/out.csv.rejects.tsv" in shown.stderr.replace("\n", "")
+    assert len((tmp_path / "out.csv.rejects.tsv").read_text().splitlines()) == 3

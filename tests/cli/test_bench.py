@@ -33,7 +33,7 @@ def run(*arguments):
     [
         *(
             pytest.param(name, marks=pytest.mark.slow)
-            for name in ("transducer-update", "matcher-update", "pair-features", "memory")
+            for name in ("transducer-update", "matcher-update", "pair-features", "memory", "table-job")
         ),
         "lattice",
     ],

@@ -150,3 +150,41 @@ def test_groups_of_pairs_without_labels_are_refused(transducer, few, tmp_path):
     assert "intervals" not in run("evaluate", transducer, path)
     with pytest.raises(ArgumentError, match="groups: got concept, expected nothing: these pairs have no labels"):
         run("evaluate", transducer, path, "--groups", "concept")
+
+
+def test_figures_by_any_column_are_those_of_its_pairs_alone(matcher, transducer, labelled, tmp_path):
+    path, alone = grouped(labelled, tmp_path / "grouped.tsv"), tmp_path / "alone.tsv"
+    shown = run(
+        "evaluate",
+        matcher,
+        path,
+        "--by",
+        "Concept",
+        "--by",
+        "script",
+        "-o",
+        tmp_path / "a.json",
+        "--html",
+        tmp_path / "a.html",
+    )
+    found = {one["by"]: one["groups"] for one in json.loads((tmp_path / "a.json").read_text())["breakdowns"]}
+    assert [group["name"] for group in found["Concept"]] == [f"c{number}" for number in range(10)]
+    header, *rows = path.read_text().splitlines(keepends=True)
+    alone.write_text(header + "".join(row for row in rows if row.rstrip().endswith("c3")))
+    expected = evaluated_on(matcher, alone, tmp_path)
+    assert found["Concept"][3]["values"][1:] == [expected[name] for name in ("precision", "recall", "f1")]
+    assert re.search(rf"^c3 +20 .*{expected['f1']:.2%}$", shown, flags=re.MULTILINE)
+    assert [group["name"] for group in found["script"]] == ["latin"]
+    assert "By Concept" in (tmp_path / "a.html").read_text(encoding="utf-8")
+    with pytest.raises(DataError, match=r"no column named 'genus', to show figures by; there are: concept, length"):
+        run("evaluate", matcher, path, "--by", "genus")
+
+
+def test_words_are_in_the_groups_of_their_pairs(transducer, tmp_path):
+    path = tmp_path / "words.tsv"
+    path.write_text("source\ttarget\tfrom\nCB\tcb\tx\nCB\tcc\ty\nCCB\ta\ty\n")
+    shown = run("evaluate", transducer, path, "--by", "from", "--by", "length")
+    assert re.search(
+        r"^from +words +CER +corpus CER +WER\s+x +1 .* 0\.00%\s+y +2 .* 50\.00%$", shown, flags=re.MULTILINE
+    )
+    assert re.search(r"^source length +words", shown, flags=re.MULTILINE)

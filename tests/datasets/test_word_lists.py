@@ -4,6 +4,7 @@ import pytest
 
 from nsed.datasets import Word, read_cldf, read_word_list
 from nsed.datasets import cldf as cldf_module
+from nsed.datasets.word_list import doubtful_classes
 from nsed.errors import DataError, NsedError
 
 HAND = [Word("Dutch", "hand", "h ɑ n t", "1"), Word("German", "hand", "h a n t", "1")]
@@ -206,3 +207,18 @@ def test_cldf_with_another_delimiter(cldf):
     change(cldf / "cognates.csv", (b"f2;f2;1;", b"f2;f2;1;;;;;;"))
     with pytest.raises(DataError, match=r"cognates\.csv:3: expected 6 columns separated by a ';', found"):
         read_cldf(cldf)
+
+
+def test_classes_that_are_none_are_doubted_and_true_ones_are_not():
+    """A number that begins again with each concept, and the concept itself, are no classes of one origin."""
+    places = [(concept, place) for concept in range(12) for place in range(4)]
+
+    def doubts(name):
+        return doubtful_classes([Word(f"L{at}", f"c{concept}", "a", name(concept, at)) for concept, at in places])
+
+    assert doubts(lambda concept, at: f"{concept}.{at // 2}") == []
+    (within,) = doubts(lambda concept, at: str(at // 2))
+    assert within.startswith("100% of the words are in classes that span concepts, such as 0, of 12 concepts")
+    (whole,) = doubts(lambda concept, at: str(concept))
+    assert whole.startswith("all words of 100% of the concepts are of one class")
+    assert doubts(lambda concept, at: "") == []

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from enum import StrEnum
+from glob import has_magic
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -17,112 +19,148 @@ from nsed.cli.arguments import (
     OnePair,
     Output,
     PairsPath,
+    PairsPaths,
     load_model,
     open_output,
     pairs_from,
+    split_columns,
 )
 from nsed.cli.console import err, out, progress_bar
 from nsed.cli.tables import (
     Header,
+    Ids,
+    JobOutput,
     OnError,
     OnErrorOption,
-    Rejects,
+    Overwrite,
     RejectsFile,
+    Resume,
     RowFormatOption,
-    Table,
-    TableFile,
-    TableOutput,
-    answered,
-    other_columns,
+    ShardRows,
+    job_progress,
+    report_rejects,
 )
 from nsed.errors import ArgumentError, DataError
+from nsed.progress import reuse_freed_memory
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
-    from nsed.models.transduction import Transduction
+    from nsed.jobs import JobSummary, TableJob
     from nsed.text import Pairs
     from nsed.text.readers.delimited import Sources
 
 
 def score(
     model: ModelPath,
-    pairs: PairsPath = None,
+    pairs: PairsPaths = None,
     pair: OnePair = None,
     columns: Columns = None,
+    ids: Ids = None,
     on_error: OnErrorOption = OnError.STOP,
     rejects: RejectsFile = None,
     format_: RowFormatOption = None,
     header: Header = True,
-    output: TableFile = None,
+    output: JobOutput = None,
+    resume: Resume = False,
+    overwrite: Overwrite = False,
+    shard_rows: ShardRows = None,
 ) -> None:
     """Give each pair its log-probability: `source`, `target`, `score`.
 
     Of an edit distance that is log p(source, target), of a transducer, mixture or seq2seq log p(target | source), of a
     matcher log alpha, of a cross-encoder and of stance the log-probability that the pair matches. The other columns of
-    the input follow.
+    the input follow. Files may be of any size, `nsed score MODEL 'pairs/*.parquet' -o scores.parquet --id id`: what is
+    done is kept in `scores.parquet.parts`, and a job that was killed goes on with `--resume`.
     """
-    written, rejected = TableOutput.of(output, format_, header), Rejects(on_error, rejects)
-    scorer, data = load_model(model), _kept_pairs(pairs, columns, pair, rejected, written)
-    with progress_bar("scoring", len(data)) as bar:
-        scores = scorer.score(data, on_batch=bar.advance)
-    written.write(_answered_pairs(data, {"score": scores.tolist()}))
+    given, names = _pair_inputs(pairs, pair, columns), split_columns(ids) or []
+    job = _job(given, output, columns=split_columns(columns), ids=names, on_error=on_error, rejects=rejects)
+    job = replace(job, format=format_, header=header, resume=resume, overwrite=overwrite, shard_rows=shard_rows)
+    job.check()
+    scorer = load_model(model)
+    _run(job, lambda job: job.score(scorer))
 
 
 def match(
     model: ModelPath,
-    pairs: PairsPath = None,
+    pairs: PairsPaths = None,
     pair: OnePair = None,
     columns: Columns = None,
+    ids: Ids = None,
     on_error: OnErrorOption = OnError.STOP,
     rejects: RejectsFile = None,
     format_: RowFormatOption = None,
     header: Header = True,
-    output: TableFile = None,
+    output: JobOutput = None,
+    resume: Resume = False,
+    overwrite: Overwrite = False,
+    shard_rows: ShardRows = None,
 ) -> None:
     """Decide whether each pair matches: `source`, `target`, `match` (1 or 0), calibrated `probability`.
 
     The other columns of the input follow. Pairs match from the model's threshold on, the one with the best F1 on
     validation pairs. As a probability it is mostly not one half: the command says, on standard error, which it is.
-    Another border is another decision: compare the probabilities with it.
+    Another border is another decision: compare the probabilities with it. Files may be of any size, as those of `nsed
+    score`: `nsed match MODEL pairs.parquet -o matches.parquet`, and `--resume` after a kill.
     """
-    written, rejected = TableOutput.of(output, format_, header), Rejects(on_error, rejects)
+    given, names = _pair_inputs(pairs, pair, columns), split_columns(ids) or []
+    job = _job(given, output, columns=split_columns(columns), ids=names, on_error=on_error, rejects=rejects)
+    job = replace(job, format=format_, header=header, resume=resume, overwrite=overwrite, shard_rows=shard_rows)
+    job.check()
     matcher = load_model(model)
     if not can(matcher, Capability.MATCH):
         expected = "a matcher, or another model that has learned from labelled pairs"
         advice = "An edit distance has a threshold if trained on labelled pairs, or with --validation LABELLED."
         raise ArgumentError("MODEL", got=f"{model}, which makes no decisions", expected=expected, advice=advice)
-    data = _kept_pairs(pairs, columns, pair, rejected, written)
-    with progress_bar("matching", len(data)) as bar:
-        scores = matcher.score(data, on_batch=bar.advance)
     err.print(
         f"match: probability of at least {matcher.threshold_probability:.6f}, the model's threshold", markup=False
     )
-    decisions, probabilities = scores >= matcher.threshold, matcher.calibration.probability(scores)
-    written.write(_answered_pairs(data, {"match": decisions.tolist(), "probability": probabilities.tolist()}))
+    _run(job, lambda job: job.match(matcher))
 
 
-def _kept_pairs(
-    path: Path | None, columns: str | None, pair: tuple[str, str] | None, rejects: Rejects, output: TableOutput
-) -> Pairs:
-    """Pairs to answer, with all columns that the output is to have; what it cannot hold is refused now."""
+def _pair_inputs(
+    paths: list[str] | None, pair: tuple[str, str] | None, columns: str | None
+) -> Sequence[str | Path] | Pairs:
+    """What the user means: files, or a single pair."""
+    if paths and pair is None:
+        return paths
+    return pairs_from(None if not paths else Path(paths[0]), columns, pair)
+
+
+def _job(
+    inputs: Sequence[str | Path] | Pairs | Sources,
+    output: str | None,
+    *,
+    columns: list[str] | None,
+    ids: Sequence[str],
+    on_error: OnError,
+    rejects: Path | None,
+) -> TableJob:
+    """Job that the user means."""
+    from nsed.jobs import TableJob
+    from nsed.text import Pairs
+
+    named = None if isinstance(inputs, Pairs) else columns
+    return TableJob(inputs, output, named, ids, on_error=on_error.value, rejects=rejects)
+
+
+def _run(job: TableJob, act: Callable[[TableJob], JobSummary], *, unit: str = "pairs") -> None:
+    reuse_freed_memory()
     try:
-        data = pairs_from(path, columns, pair, keep_others=True, on_reject=rejects.on_reject)
-    finally:
-        rejects.report()
-    output.check(_answered_pairs(data, {}))
-    return data
+        summary = act(replace(job, progress=job_progress(unit)))
+    except KeyboardInterrupt as interruption:
+        for note in getattr(interruption, "__notes__", ()):
+            err.print(note, markup=False)
+        raise
+    report_rejects(summary)
 
 
-def _answered_pairs(pairs: Pairs, answers: Table) -> Table:
-    return answered({"source": pairs.sources, "target": pairs.targets}, answers, other_columns(pairs))
-
-
-SourcesPath = Annotated[
-    Path,
+SourcesPaths = Annotated[
+    list[str] | None,
     typer.Argument(
-        help="File with a source per line, or a table, TSV, CSV, Parquet or Arrow, with a column of them, see "
-        "--column; - is standard input."
+        help="Files with a source per line, or tables, TSV, CSV, Parquet or Arrow, with a column of them, see "
+        "--column; globs; folders; by default and for - standard input.",
+        show_default=False,
     ),
 ]
 SourceColumn = Annotated[
@@ -159,7 +197,7 @@ OverridesPath = Annotated[
 
 def transduce(
     model: ModelPath,
-    sources: SourcesPath = Path("-"),
+    sources: SourcesPaths = None,
     text: Text = None,
     column: SourceColumn = None,
     nbest: Nbest = 1,
@@ -168,62 +206,54 @@ def transduce(
     seed: Seed = 0,
     language: Language = None,
     overrides: OverridesPath = None,
+    ids: Ids = None,
     on_error: OnErrorOption = OnError.STOP,
     rejects: RejectsFile = None,
     format_: RowFormatOption = None,
     header: Header = True,
-    output: TableFile = None,
+    output: JobOutput = None,
+    resume: Resume = False,
+    overwrite: Overwrite = False,
+    shard_rows: ShardRows = None,
 ) -> None:
     """Give each source its most probable target: `source`, `target`, `log_prob`.
 
     With `--overrides` a fourth column, `exception`, is 1 where the file gave the target; its `log_prob` is the model's
     own. The model's targets follow, with `--nbest`. The other columns of a table are kept, in each row of a source.
+    Files may be of any size, as those of `nsed score`: `nsed transduce g2p-en words.txt -o phones.parquet`, and
+    `--resume` after a kill.
     """
-    written, rejected = TableOutput.of(output, format_, header), Rejects(on_error, rejects)
-    transducer = _transducer(model, sample, language)
+    given, names = _source_inputs(sources, text, column), split_columns(ids) or []
+    chosen = None if column is None else [column]
+    job = _job(given, output, columns=chosen, ids=names, on_error=on_error, rejects=rejects)
+    job = replace(job, format=format_, header=header, resume=resume, overwrite=overwrite, shard_rows=shard_rows)
+    job.check()
+    transducer = transducer_from(model, sample, language)
     if overrides is not None and sample is not None:
         raise ArgumentError("--overrides", got=overrides, expected="none beside --sample, which draws from the model")
-    given = _sources(sources, text, column, rejected)
-    written.check(answered({"source": given.texts}, {}, given.others))
-    with progress_bar("transducing", len(given.texts), unit="words") as bar:
-        if sample is None:
-            options = {"nbest": nbest, "beam": beam, "overrides": overrides}
-            found = transducer.transduce(given.texts, **options, on_batch=bar.advance)
-        else:
-            found = transducer.sample(given.texts, count=sample, seed=seed, on_batch=bar.advance)
-    written.write(_answered_sources(given, found, marked=overrides is not None))
+    if sample is not None:
+        _run(job, lambda job: job.sample(transducer, count=sample, seed=seed), unit="words")
+    else:
+        _run(job, lambda job: job.transduce(transducer, nbest=nbest, beam=beam, overrides=overrides), unit="words")
 
 
-def _sources(path: Path, text: list[str] | None, column: str | None, rejects: Rejects) -> Sources:
-    from nsed.text.readers import read_sources
+def _source_inputs(
+    paths: list[str] | None, text: list[str] | None, column: str | None
+) -> Sequence[str | Path] | Sources:
     from nsed.text.readers.delimited import Sources
-    from nsed.text.readers.lines import STDIN
 
     if text:
         if column is not None:
             raise ArgumentError("--column", got=column, expected="nothing beside --text")
         return Sources(text)
-    if path != STDIN and not path.exists():
-        raise DataError(path, f"no such file; a source on the command line goes after --text: --text {path}")
-    try:
-        return read_sources(path, column=column, on_reject=rejects.on_reject)
-    finally:
-        rejects.report()
+    for path in paths or ():
+        if path != "-" and not has_magic(path) and not Path(path).exists():
+            raise DataError(path, f"no such file; a source on the command line goes after --text: --text {path}")
+    return paths or ["-"]
 
 
-def _answered_sources(given: Sources, found: list[list[Transduction]], *, marked: bool) -> Table:
-    """Output rows: as many for each source as it has answers."""
-    import numpy as np
-
-    rows = np.array([row for row, best in enumerate(found) for _ in best], dtype=np.int64)
-    answers = [one for best in found for one in best]
-    mark = {"exception": [one.override for one in answers]} if marked else {}
-    named = {"target": [one.text for one in answers], "log_prob": [one.log_prob for one in answers], **mark}
-    others = None if given.others is None else given.others.take(rows)
-    return answered({"source": [given.texts[row] for row in rows.tolist()]}, named, others)
-
-
-def _transducer(path: Path, sample: int | None, language: str | None) -> Model:
+def transducer_from(path: Path, sample: int | None, language: str | None) -> Model:
+    """Transducer in a folder, for a language where it knows several. Raises `ArgumentError` where it cannot do that."""
     model = load_model(path)
     if not can(model, Capability.TRANSDUCE):
         raise ArgumentError("MODEL", got=f"{path}, which scores pairs only", expected="a transducer")

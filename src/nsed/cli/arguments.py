@@ -5,24 +5,19 @@ This file and those of the commands import what they work with when they work: h
 
 from __future__ import annotations
 
-import math
-import os
-import shutil
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TextIO
 
 import typer
 
-from nsed.errors import ArgumentError, DataError
+from nsed.errors import ArgumentError
+from nsed.jobs.table_files import replacing, tsv_lines
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from nsed.text import Pairs
-    from nsed.text.readers.delimited import Reject
 
 Model = Any
 """A model of any kind: `nsed.capabilities.can` says what may be asked of it."""
@@ -34,6 +29,14 @@ PairsPath = Annotated[
     Path | None,
     typer.Argument(
         help="File of pairs: TSV, CSV, CMUdict .dict, Parquet or Arrow; - is TSV on standard input.",
+        show_default=False,
+    ),
+]
+PairsPaths = Annotated[
+    list[str] | None,
+    typer.Argument(
+        help="Files of pairs: TSV, CSV, CMUdict .dict, Parquet or Arrow; globs; folders of them; - is TSV on standard "
+        "input.",
         show_default=False,
     ),
 ]
@@ -68,9 +71,6 @@ def pairs_from(
     path: Path | None,
     columns: str | None,
     pair: tuple[str, str] | None,
-    *,
-    keep_others: bool = False,
-    on_reject: Callable[[Reject], None] | None = None,
 ) -> Pairs:
     """Pairs that the user means: a file, or a single one."""
     from nsed.text import Pairs, read_pairs
@@ -83,7 +83,7 @@ def pairs_from(
             raise ArgumentError("--columns", got=columns, expected="nothing beside --pair")
         return Pairs.of([pair])
     assert path is not None
-    return read_pairs(path, columns=split_columns(columns), keep_others=keep_others, on_reject=on_reject)
+    return read_pairs(path, columns=split_columns(columns))
 
 
 def split_columns(columns: str | None) -> list[str] | None:
@@ -108,70 +108,6 @@ def open_output(path: Path | None) -> Iterator[TextIO]:
         yield stream
 
 
-@contextmanager
-def replacing(path: Path) -> Iterator[Path]:
-    """Path to write to instead of a file, whose place it takes when all is written: no half file is ever left.
-
-    What is no ordinary file, a device or a pipe, is written to as it is.
-    """
-    if path.is_relative_to("/dev") or (path.exists() and not path.is_file()):
-        with _told(path, ""):
-            yield path
-        return
-    final = path.resolve()
-    beside = final.with_name(f".{final.name}.{os.getpid()}.part")
-    left = "; what was there before is unchanged" if final.exists() else "; nothing is left under this name"
-    try:
-        with _told(path, left):
-            yield beside
-            if final.exists():
-                shutil.copymode(final, beside)
-            beside.replace(final)
-    finally:
-        beside.unlink(missing_ok=True)
-
-
-@contextmanager
-def _told(path: Path, left: str) -> Iterator[None]:
-    """Errors of the system as those of a file: which, why, and what is left of it."""
-    try:
-        yield
-    except BrokenPipeError:
-        raise
-    except OSError as error:
-        raise DataError(path, f"cannot be written: {error.strerror or error}{left}") from None
-
-
 def write_tsv(stream: TextIO, rows: Iterable[Iterable[object]], *, otherwise: str = "") -> None:
     """Write TSV, tab-separated lines; `otherwise` is advice for text that cannot be written so."""
     stream.writelines(tsv_lines(rows, otherwise=otherwise))
-
-
-def tsv_lines(rows: Iterable[Iterable[object]], *, otherwise: str = "") -> Iterator[str]:
-    """TSV lines of rows. Raises `ArgumentError`, with advice what to do otherwise, for text that no TSV can hold."""
-    for row in rows:
-        cells = [str(cell) for cell in row]
-        for cell in cells:
-            if not _FORBIDDEN.isdisjoint(cell):
-                expected = "text without tabs and line breaks, as TSV has it"
-                raise ArgumentError("output", got=repr(cell), expected=expected, advice=otherwise)
-        yield "\t".join(cells) + "\n"
-
-
-_FORBIDDEN = frozenset("\t\n\r")
-
-
-def plain(row: Mapping[str, object]) -> dict[str, object]:
-    """JSON-safe row: infinity, say the log-probability of what cannot be, is null."""
-    return {
-        name: None if isinstance(value, float) and not math.isfinite(value) else value for name, value in row.items()
-    }
-
-
-def cell(value: object) -> str:
-    """TSV cell of a value: truth is 1 or 0, numbers have six digits, nothing is empty."""
-    if isinstance(value, bool):
-        return str(int(value))
-    if value is None:
-        return ""
-    return f"{value:.6f}" if isinstance(value, float) else str(value)

@@ -11,7 +11,7 @@ import typer
 from rich.table import Table
 
 from nsed.cli.arguments import Columns, SymbolKind, split_columns
-from nsed.cli.console import out
+from nsed.cli.console import out, warn
 from nsed.errors import ArgumentError
 
 if TYPE_CHECKING:
@@ -88,12 +88,15 @@ def _words(words: str | None, training: Path, others: list[Path] | None) -> list
     """Word list that is named, or that of the data set; nothing where there is none."""
     from nsed.datasets import load_words, names
     from nsed.datasets.catalogue import DATASETS
-    from nsed.datasets.word_list import read_word_list
+    from nsed.datasets.word_list import doubtful_classes, read_word_list
 
     name = words or ("" if others else str(training))
     if name in names() and DATASETS[name].parts is None:
         return load_words(name)
-    return read_word_list(words) if words else []
+    found = read_word_list(words) if words else []
+    for caution in doubtful_classes(found):
+        warn(f"{words}: {caution}")
+    return found
 
 
 def _as_dict(report: LeakReport, shared: list[WordOverlap]) -> dict[str, Any]:

@@ -7,14 +7,14 @@ from collections import Counter
 from collections.abc import Callable
 from enum import StrEnum
 from functools import partial
-from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 from rich.table import Table
 
-from nsed.cli.arguments import Output, load_model, open_output, write_tsv
+from nsed.cli.arguments import Output, load_model, open_output
+from nsed.cli.cognate_sets import COLUMN, SetsFormat, SetsFormatOption, check_sets_output, write_sets
 from nsed.cli.console import err, out, progress_bar, warn
 from nsed.errors import ArgumentError, DataError, UnknownNameError
 
@@ -39,7 +39,6 @@ LIKELY = 0.25
 """Cognate share of pairs within a concept, for a first threshold; measured: `results/cluster-thresholds.json`."""
 LEXSTAT_WORDS = 100
 """Words of a language below which LexStat is warned of: too few of each sound to tell correspondences from chance."""
-COLUMN = "CLUSTER"
 
 
 class Concepts(StrEnum):
@@ -106,6 +105,7 @@ def cluster(
     same_language: Annotated[bool, typer.Option("--same-language", help="Compare words of one language, too.")] = False,
     figures: FiguresOption = None,
     save: SaveOption = None,
+    format_: SetsFormatOption = SetsFormat.TABLE,
     output: Output = None,
 ) -> None:
     """Put the words of each concept into clusters, cognate sets, and write the list with one more column, CLUSTER.
@@ -117,6 +117,8 @@ def cluster(
 
     The similarity is the probability that a matcher gives; of other models, that of the pair per token. Where the list
     has cognate classes, B-cubed, pairwise and adjusted Rand figures are shown, too. Clusters are numbered from 1.
+    `--format edictor` writes COGID and ALIGNMENT, `--format cldf -o FOLDER` a CLDF data set, `--format nexus` sets as
+    characters.
 
     **Without cognate classes to learn from**, use `auto`: it learns which sounds correspond from words of one concept
     against words of two, in a minute or two for 10,000 words, and never looks at classes. **With classes** for some
@@ -130,6 +132,7 @@ def cluster(
     from nsed.jobs.word_clusters import cluster_compared, known_similarities
 
     CLUSTERERS[method]  # a wrong name is known before anything is read
+    check_sets_output(output, format_)
     table, scorer_for = _table(word_list), _scorer_for(model, save)
     everything = table.words(_class_column(table, classes), all_classes=False)
     places = _places(everything, concepts, seed)
@@ -146,7 +149,8 @@ def cluster(
     tuner = job._replace(scorer=scorer_for(tuning.words)) if tuning and tune else job
     limit = given or tuner.tuned(tuning) or _default(job, compared)
     found = cluster_compared(compared, threshold=limit.threshold, method=method)
-    _write(output, table, places, found)
+    chosen = table._replace(rows=[table.rows[place] for place in places])
+    write_sets(output, format_, chosen, words, found.tolist(), method=f"nsed cluster {model}, {method}")
     score = cluster_score(words, found) if known else None
     summary = _summary(words, found, limit, known_similarities(compared))
     _warn_of_threshold(limit.threshold, known_similarities(compared))
@@ -338,13 +342,6 @@ def _warn_of_threshold(threshold: float, similarities: np.ndarray) -> None:
 
 def _span(similarities: np.ndarray) -> str:
     return f"from {similarities.min():.4f} to {similarities.max():.4f}"
-
-
-def _write(output: Path | None, table: WordTable, places: list[int], found: np.ndarray) -> None:
-    """Write all columns as they were, and the cluster, numbered from 1: programs such as LingPy read 0 as no set."""
-    numbered = ([*table.rows[place].cells, number + 1] for place, number in zip(places, found.tolist(), strict=True))
-    with open_output(output) as stream:
-        write_tsv(stream, chain([[*table.header.cells, COLUMN]], numbered))
 
 
 def _save_figures(path: Path | None, facts: dict[str, object], score: ClusterScore) -> None:

@@ -31,6 +31,10 @@ COMMANDS: Commands = {
         "nsed.cli.answers:transduce",
         "Give each source its most probable target: `source`, `target`, `log_prob`.",
     ),
+    "lexicon": (
+        "nsed.cli.lexicon:lexicon",
+        "Write a pronouncing dictionary of a word list, as CMUdict, Kaldi or the Montreal Forced Aligner have it.",
+    ),
     "review": (
         "nsed.cli.review:review",
         "List the answers that most deserve a look: the least certain ones, and likely errors of the data.",

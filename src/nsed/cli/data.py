@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from nsed.cli.console import warn
 from nsed.cli.data_sets import pair_table, write_parts
 from nsed.cli.tables import TableFile, TableOutput
 from nsed.errors import ArgumentError
@@ -106,13 +107,17 @@ def cognates(
     """
     from nsed.cli.figures import cautions_of, show_caution, write_controls
     from nsed.datasets import protocols
+    from nsed.datasets.word_list import doubtful_classes
 
     given = {"--held-out": held_out, "--hold-out-language": hold_out_language, "--test-list": test_list}
     _check_options(protocol, classes or CLASSES, given)
     chosen = protocols.PROTOCOLS[protocol]
     test_words = _words(test_list, classes, chosen.own_column) if test_list else None
     options = protocols.SplitOptions(seed, held_out, tuple(hold_out_language or ()), test_words)
-    splits = chosen.split(_words(word_list, classes, chosen.own_column), options)
+    words = _words(word_list, classes, chosen.own_column)
+    for doubt in doubtful_classes(words):
+        warn(f"{word_list}: {doubt}")
+    splits = chosen.split(words, options)
     write_parts(folder, splits, ("tokens", "tokens"))
     write_controls(folder, splits, protocol=protocol)
     for caution in cautions_of(folder / "test.tsv"):

@@ -14,8 +14,9 @@ from rich.markup import escape
 
 from nsed.cli.arguments import Columns, SymbolKind, open_output, split_columns
 from nsed.cli.console import err, out, progress_bar
-from nsed.cli.tables import RowFormat, Table, TableOutput, answered, other_columns
+from nsed.cli.tables import TableOutput
 from nsed.errors import DataError
+from nsed.jobs.table_files import RowFormat, Table, answered, other_columns
 
 if TYPE_CHECKING:
     from nsed.datasets import Splits

@@ -44,6 +44,14 @@ GroupsOption = Annotated[
         show_default=f"{CONCEPT}, if there",
     ),
 ]
+ByOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--by",
+        help="Figures for each value of a column of the file, or for each length, language or script; repeatable.",
+        show_default=False,
+    ),
+]
 OutputOption = Annotated[
     Path | None, typer.Option("--output", "-o", help="Write figures, curves, groups and errors here, as JSON.")
 ]
@@ -59,6 +67,7 @@ def evaluate(
     alignments: AlignmentsOption = None,
     against: AgainstOption = None,
     groups: GroupsOption = None,
+    by: ByOption = None,
     errors: Annotated[int, typer.Option(min=0, help="How many of the worst errors go into JSON and HTML.")] = 50,
     output: OutputOption = None,
     html: Annotated[Path | None, typer.Option(help="Write a page with all of it here, for a browser.")] = None,
@@ -71,6 +80,8 @@ def evaluate(
     column `concept`, or another that `--groups` names, whole groups are resampled. The best F1 is that of the threshold
     which suits these very pairs: no other pairs will be as kind. The page of `--html` is one file that needs no other.
     A model that cannot transduce is measured on pairs without labels by its alignment alone, against `--alignments`.
+    `nsed evaluate MODEL test.tsv --by dialect --by script` shows a table of figures for each dialect, a column of the
+    file, and for each script.
     """
     from nsed.cli.figures import cautions_of, show_report
     from nsed.evaluate.report import NamedModel, Wishes, read_reference, to_html
@@ -86,11 +97,12 @@ def evaluate(
         alignments=read_reference(alignments, data) if alignments else None,
         against=NamedModel(str(against), load_model(against)) if against else None,
         groups=_groups(pairs, data, groups),
+        by=_categories(pairs, data, by or []),
         mistakes=errors if output or html else 0,
     )
     report = report_on(loaded, data, name=pairs.name, wishes=wishes, progress=_progress)
     report = replace(report, cautions=cautions_of(pairs))
-    show_report(report)
+    show_report(report, by={BUILT_IN.get(name, name) for name in by or ()})
     if output is not None:
         _write(output, json.dumps(report.to_dict(), indent=1))
     if html is not None:
@@ -111,6 +123,33 @@ def _groups(path: Path, data: Pairs, column: str | None) -> Groups | None:
     return Groups(column, found)
 
 
+BUILT_IN = {"length": "source length", "language": "language"}
+"""Breakdowns that every report has, of the languages where these are known."""
+
+
+def _categories(path: Path, data: Pairs, names: list[str]) -> dict[str, list[str]]:
+    """Categories of the pairs by the names that the user gives; of a report's own breakdowns, none."""
+    found = {name: _category(data, name) for name in names}
+    for name, values in found.items():
+        own = name == "length" or (name == "language" and data.languages is not None)
+        if values is None and not own:
+            known = [*([] if data.others is None else data.others.column_names), "length", "language", "script"]
+            raise DataError(path, f"no column named {name!r}, to show figures by; there are: {', '.join(known)}")
+    return {name: values for name, values in found.items() if values is not None}
+
+
+def _category(data: Pairs, name: str) -> list[str] | None:
+    from nsed.evaluate import script_of
+
+    own = {"source_language": data.source_languages, "target_language": data.target_languages}.get(name)
+    values = column_of(data, name) if own is None else list(own)
+    if values is not None or name != "script":
+        return values
+    sides = (data.sources, data.targets) if data.labels is not None else (data.sources,)
+    scripts = [[script_of(text) for text in side] for side in sides]
+    return ["-".join(dict.fromkeys(both)) for both in zip(*scripts, strict=True)]
+
+
 def column_of(data: Pairs, name: str) -> list[str] | None:
     """Further column of a file of pairs, by its name in upper or lower case: a text for each pair; None without one."""
     names = [] if data.others is None else [one for one in data.others.column_names if one.lower() == name.lower()]
@@ -120,7 +159,7 @@ def column_of(data: Pairs, name: str) -> list[str] | None:
 
 
 @contextmanager
-def _progress(what: str, total: int) -> Iterator[OnBatch]:
+def _progress(what: str, total: int | None) -> Iterator[OnBatch]:
     with progress_bar(what, total) as bar:
         yield bar.advance
 

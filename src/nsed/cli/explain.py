@@ -20,10 +20,10 @@ from nsed.cli.arguments import (
     load_model,
     open_output,
     pairs_from,
-    replacing,
 )
 from nsed.cli.console import err, progress_bar
 from nsed.errors import ArgumentError
+from nsed.jobs.table_files import replacing
 
 if TYPE_CHECKING:
     from nsed.explain.explanation import Explanation

@@ -1,6 +1,7 @@
 """Terminal report: metrics with their confidence intervals, and what a split scores without a model (leakage)."""
 
 import json
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
@@ -12,14 +13,14 @@ from nsed.cli.console import out
 from nsed.datasets.leaks import Controls, check_leaks
 from nsed.datasets.splits import Splits
 from nsed.evaluate.report import Caution, Figure, Report
-from nsed.evaluate.report.records import in_words
+from nsed.evaluate.report.records import Breakdown, in_words
 
 WIDTH = 140
 """Console width, room for the widest table: where the terminal has less, lines go on below."""
 
 
-def show_report(report: Report) -> None:
-    """Show cautions, metrics, and how they differ from another model's."""
+def show_report(report: Report, *, by: Collection[str] = ()) -> None:
+    """Show cautions, metrics, how they differ from another model's, and the breakdowns of these names."""
     for caution in report.cautions:
         show_caution(caution)
     out.print(_figures_table(report), width=max(out.width, WIDTH))
@@ -28,6 +29,28 @@ def show_report(report: Report) -> None:
     for one in report.comparison.differences if report.comparison else ():
         span = f"95 % {100 * one.interval.low:+.2f} to {100 * one.interval.high:+.2f}"
         out.print(f"{in_words(one.name)}: {100 * one.value:+.2f} points, {span}, p = {one.p_value:.4f}")
+    for breakdown in report.breakdowns:
+        if breakdown.by in by:
+            out.print()
+            out.print(_breakdown_table(breakdown), width=max(out.width, WIDTH))
+
+
+SHOWN_GROUPS = 30
+"""Largest groups of a breakdown that the terminal shows; JSON and HTML have all."""
+
+
+def _breakdown_table(breakdown: Breakdown) -> Table:
+    largest = {group.name for group in sorted(breakdown.groups, key=lambda group: -group.items)[:SHOWN_GROUPS]}
+    table = Table(escape(breakdown.by), box=None, pad_edge=False)
+    for head in (breakdown.of, *map(in_words, breakdown.columns)):
+        table.add_column(head, justify="right")
+    for group in breakdown.groups:
+        if group.name in largest:
+            table.add_row(escape(group.name), f"{group.items:,}", *(f"{value:.2%}" for value in group.values))
+    left = len(breakdown.groups) - len(largest)
+    if left:
+        table.add_row(f"[dim]and {left:,} smaller groups: see --output, --html[/]")
+    return table
 
 
 def _figures_table(report: Report) -> Table:

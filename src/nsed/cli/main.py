@@ -58,7 +58,7 @@ def main() -> None:
     try:
         _run_to_the_end()
     except NsedError as error:
-        complain(str(error))
+        complain("\n".join([str(error), *getattr(error, "__notes__", ())]))
         sys.exit(2)
     except OSError as error:
         if error.errno not in FULL:

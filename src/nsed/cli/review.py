@@ -18,15 +18,14 @@ from nsed.cli.arguments import (
     Model,
     ModelPath,
     Output,
-    cell,
     load_model,
     open_output,
-    plain,
     split_columns,
     write_tsv,
 )
 from nsed.cli.console import out, progress_bar
 from nsed.errors import ArgumentError
+from nsed.jobs.table_files import cell, plain
 
 if TYPE_CHECKING:
     from nsed.jobs.review import ReviewedPair, ReviewedWord

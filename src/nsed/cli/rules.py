@@ -21,12 +21,12 @@ from nsed.cli.arguments import (
     PairsPath,
     load_model,
     open_output,
-    replacing,
     split_columns,
     write_tsv,
 )
 from nsed.cli.console import out, progress_bar
 from nsed.errors import ArgumentError, NotExplainableError
+from nsed.jobs.table_files import replacing
 
 if TYPE_CHECKING:
     from nsed.explain.rule_table import Rule, RuleDifference, RuleTable

@@ -1,53 +1,26 @@
-"""Tables of answers: with the columns of the input, in the format of the file's ending; and rows that are skipped."""
+"""Tables of answers: options of commands that write them; files of one table; long jobs, with their progress."""
 
 from __future__ import annotations
 
-import csv
-import json
-from collections import deque
-from collections.abc import Iterable, Iterator, Mapping
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import timedelta
 from enum import StrEnum
-from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
-from nsed.cli.arguments import cell, open_output, plain, replacing, tsv_lines, write_tsv
-from nsed.cli.console import warn
+from nsed.cli.console import err, progress_bar, warn
 from nsed.errors import ArgumentError
+from nsed.jobs.table_files import BINARY, RowFormat, Table, TextWriter, replacing, row_format, table_writer
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from nsed.jobs import JobSummary
+    from nsed.progress import OnBatch, Progress
 
-    import pyarrow as pa
-
-    from nsed.text import Pairs
-    from nsed.text.readers.delimited import Reject
-
-
-class RowFormat(StrEnum):
-    """Output format of rows."""
-
-    TSV = "tsv"
-    CSV = "csv"
-    JSON = "json"
-    PARQUET = "parquet"
-    ARROW = "arrow"
-
-
-ENDINGS = {
-    "": RowFormat.TSV,
-    ".tsv": RowFormat.TSV,
-    ".txt": RowFormat.TSV,
-    ".csv": RowFormat.CSV,
-    ".json": RowFormat.JSON,
-    ".jsonl": RowFormat.JSON,
-    ".parquet": RowFormat.PARQUET,
-    ".arrow": RowFormat.ARROW,
-    ".feather": RowFormat.ARROW,
-}
-"""Output format by the ending of a file's name; TSV where it has none."""
 RowFormatOption = Annotated[
     RowFormat | None,
     typer.Option(
@@ -64,8 +37,40 @@ TableFile = Annotated[
     ),
 ]
 Header = Annotated[bool, typer.Option("--header/--no-header", help="Names of the columns first, in TSV and CSV.")]
-Table = Mapping[str, Any]
-"""Columns of equal length by their names; those of an input may be Arrow's."""
+JobOutput = Annotated[
+    str | None,
+    typer.Option(
+        "--output",
+        "-o",
+        help="Write here instead of to standard output, in the format of the ending, see --format; a name that ends "
+        "in / is a folder of shards, Parquet by default.",
+        show_default=False,
+    ),
+]
+Ids = Annotated[
+    str | None,
+    typer.Option("--id", help="Columns of the input that come first, say id or id_a,id_b.", show_default=False),
+]
+Resume = Annotated[
+    bool,
+    typer.Option(
+        "--resume",
+        help="Go on with the unfinished job of this output: same inputs, model and settings; the result is the same "
+        "as without interruption.",
+    ),
+]
+Overwrite = Annotated[
+    bool, typer.Option("--overwrite", help="Begin again where an unfinished job, or a finished folder, is.")
+]
+ShardRows = Annotated[
+    int | None,
+    typer.Option(
+        "--shard-rows",
+        min=1,
+        help="Rows after which what is done is safe from a kill: 262,144 pairs, 16,384 sources.",
+        show_default=False,
+    ),
+]
 
 
 class TableOutput(NamedTuple):
@@ -78,95 +83,18 @@ class TableOutput(NamedTuple):
     @classmethod
     def of(cls, path: Path | None, form: RowFormat | None, header: bool) -> TableOutput:
         """What the user wants, checked before any work is done."""
-        ending = "" if path is None else path.suffix.lower()
-        if form is None and ending not in ENDINGS:
-            expected = f"a name that ends in {', '.join(filter(None, ENDINGS))}; or say --format"
-            raise ArgumentError("--output", got=path, expected=expected)
-        chosen = form or ENDINGS[ending]
-        if path is None and chosen in (RowFormat.PARQUET, RowFormat.ARROW):
+        chosen = form or (RowFormat.TSV if path is None else row_format(path, argument="--output"))
+        if path is None and chosen in BINARY:
             raise ArgumentError("--format", got=chosen, expected="tsv, csv or json without --output FILE")
         return cls(path, chosen, header)
 
-    def check(self, table: Table) -> None:
-        """Refuse what the format cannot hold, before hours are spent on answers to it."""
-        if self.form is RowFormat.TSV:
-            deque(tsv_lines(_text_rows(table), otherwise=_OTHERWISE), maxlen=0)
-
     def write(self, table: Table) -> None:
         """Write all rows."""
-        if self.form in (RowFormat.PARQUET, RowFormat.ARROW):
-            assert self.path is not None
-            with replacing(self.path) as beside:
-                _write_arrow(table, beside, self.form)
+        if self.path is None:
+            TextWriter(sys.stdout, self.form, header=self.header).write(table)
             return
-        with open_output(self.path) as stream:
-            if self.form is RowFormat.JSON:
-                rows = (dict(zip(table, row, strict=True)) for row in zip(*map(_values, table.values()), strict=True))
-                stream.writelines(json.dumps(plain(row), ensure_ascii=False, default=str) + "\n" for row in rows)
-                return
-            lines = chain([list(table)] if self.header else [], _text_rows(table))
-            if self.form is RowFormat.CSV:
-                csv.writer(stream, lineterminator="\n").writerows(lines)
-            else:
-                write_tsv(stream, lines, otherwise=_OTHERWISE)
-
-
-_OTHERWISE = "Use --format json or csv, or -o FILE.parquet."
-
-
-def _text_rows(table: Table) -> Iterator[Iterable[str]]:
-    return zip(*(map(cell, _values(column, exact=True)) for column in table.values()), strict=True)
-
-
-def _values(column: Any, *, exact: bool = False) -> Iterable[object]:
-    """Python values of a column; with `exact`, numbers of an input are text, since those of answers are rounded."""
-    import pyarrow as pa
-
-    if not isinstance(column, pa.ChunkedArray):
-        return list(column)
-    return [str(value) if exact and isinstance(value, float) else value for value in column.to_pylist()]
-
-
-def _write_arrow(table: Table, path: Path, form: RowFormat) -> None:
-    import pyarrow as pa
-    from pyarrow import feather, parquet
-
-    columns = [column if isinstance(column, pa.ChunkedArray) else list(column) for column in table.values()]
-    try:
-        made = pa.table(dict(zip(table, columns, strict=True)))
-        (parquet.write_table if form is RowFormat.PARQUET else feather.write_feather)(made, path)
-    except (pa.ArrowException, UnicodeEncodeError) as error:
-        raise ArgumentError("output", got=str(error), expected=f"columns that {form} can hold") from None
-
-
-def answered(given: Table, answers: Table, others: pa.Table | None) -> Table:
-    """Output table: what was asked, the answers, then the other columns of the input.
-
-    A column of the input whose name is taken has `input_` before it.
-    """
-    table = {**given, **answers}
-    for own, column in zip(others.column_names, others.columns, strict=True) if others is not None else ():
-        name = own
-        while name in table:
-            name = f"input_{name}"
-        table[name] = column
-    return table
-
-
-def other_columns(pairs: Pairs) -> pa.Table | None:
-    """Columns of pairs beside source and target: label and languages by their usual names, then further ones."""
-    import pyarrow as pa
-
-    usual = {
-        "label": pairs.labels,
-        "source_language": pairs.source_languages,
-        "target_language": pairs.target_languages,
-    }
-    known = {name: pa.array(list(column)) for name, column in usual.items() if column is not None}
-    names, arrays = list(known), list(known.values())
-    if pairs.others is not None:
-        names, arrays = names + pairs.others.column_names, arrays + pairs.others.columns
-    return pa.Table.from_arrays(arrays, names=names) if arrays else None
+        with replacing(self.path) as beside, table_writer(beside, self.form, header=self.header) as writer:
+            writer.write(table)
 
 
 class OnError(StrEnum):
@@ -186,32 +114,55 @@ OnErrorOption = Annotated[
 ]
 RejectsFile = Annotated[
     Path | None,
-    typer.Option("--rejects", help="Skip such rows, and write them here: number, reason, cells.", show_default=False),
+    typer.Option(
+        "--rejects",
+        help="Skip such rows, and write them here: file, row, reason, cells; by default OUTPUT.rejects.tsv.",
+        show_default=False,
+    ),
 ]
-SHOWN_ROWS = 10
+SECONDS_BETWEEN = 30
+"""Seconds between two lines on the progress of a job whose standard error is no terminal."""
 
 
-class Rejects:
-    """Rejected rows of an input: nothing is kept of them where the first one is to stop the command."""
+def job_progress(unit: str) -> Progress:
+    """Progress of a job: a bar with the time left; without a terminal, a line now and then."""
 
-    def __init__(self, on_error: OnError, path: Path | None) -> None:
-        self._skip = on_error is OnError.SKIP or path is not None
-        self._output = None if path is None else TableOutput.of(path, None, header=True)
-        self._rows: list[Reject] = []
+    @contextmanager
+    def shown(what: str, total: int | None) -> Iterator[OnBatch]:
+        begun = told = time.monotonic()
+        done = 0
+        with progress_bar(what, total, unit=unit) as bar:
 
-    @property
-    def on_reject(self) -> Callable[[Reject], None] | None:
-        """See `read_pairs`."""
-        return self._rows.append if self._skip else None
+            def advance(count: int) -> None:
+                nonlocal told, done
+                done += count
+                bar.advance(count)
+                now = time.monotonic()
+                if not err.is_terminal and now - told >= SECONDS_BETWEEN:
+                    told = now
+                    bar.comment(_pace(done, total, now - begun, unit))
 
-    def report(self) -> None:
-        """Say how many rows were skipped, and which, and write them to their file."""
-        if self._output is not None:
-            cells = [json.dumps(row.cells, ensure_ascii=False) for row in self._rows]
-            reasons = [" ".join(row.reason.split()) for row in self._rows]
-            self._output.write({"row": [row.row for row in self._rows], "reason": reasons, "cells": cells})
-        if self._rows:
-            shown = "; ".join(f"row {row.row}: {row.reason}" for row in self._rows[:SHOWN_ROWS])
-            more = "; ..." if len(self._rows) > SHOWN_ROWS else ""
-            where = f"; all are in {self._output.path}" if self._output else ""
-            warn(f"{len(self._rows):,} rows skipped: {shown}{more}{where}")
+            yield advance
+
+    return shown
+
+
+def _pace(done: int, total: int | None, seconds: float, unit: str) -> str:
+    """Speed, and the time that is left.
+
+    >>> _pace(1000, 4000, 10.0, "pairs")
+    '100 pairs/s, 0:00:30 left'
+    """
+    speed = done / max(seconds, 1e-9)
+    left = "" if total is None else f", {timedelta(seconds=round(max(total - done, 0) / speed))} left"
+    return f"{speed:,.0f} {unit}/s{left}"
+
+
+def report_rejects(summary: JobSummary) -> None:
+    """Say how many rows were skipped, and which."""
+    if not summary.rejected:
+        return
+    shown = "; ".join(f"row {one.reject.row}: {one.reject.reason}" for one in summary.shown)
+    more = "; ..." if summary.rejected > len(summary.shown) else ""
+    where = f"; all are in {summary.rejects}" if summary.rejects else ""
+    warn(f"{summary.rejected:,} rows skipped: {shown}{more}{where}")

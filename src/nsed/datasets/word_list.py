@@ -164,3 +164,47 @@ def _rows(lines: Iterable[str]) -> Iterator[Row]:
             inside = block[1]
         elif text.strip() and not text.startswith(("#", "@")):
             yield Row(number, text.split(TAB.character))
+
+
+MOST = 0.5
+"""Share of words, or of concepts, from which on a column of classes is doubted; of true classes it is near 0."""
+FEWEST = 10
+"""Concepts below which nothing is doubted: in a short list anything may be by chance."""
+
+
+def doubtful_classes(words: Sequence[Word]) -> list[str]:
+    """Cautions about cognate classes that are probably none, in words; empty where nothing is wrong with them.
+
+    A number within a concept, 1, 2, ..., which begins again with each, puts words of many concepts together; a column
+    of the concepts themselves puts all words of a concept together.
+
+    >>> doubtful_classes([Word(language, f"c{n}", "a", "1") for n in range(10) for language in ("x", "y")])[0]
+    '100% of the words are in classes that span concepts, such as 1, of 10 concepts: are they numbers within a ...'
+    """
+    known = [word for word in words if word.cognate_class]
+    if len({word.concept for word in known}) < FEWEST:
+        return []
+    return [*_spanning_classes(known), *_whole_concepts(known)]
+
+
+def _spanning_classes(words: Sequence[Word]) -> Iterator[str]:
+    concepts: dict[str, set[str]] = {}
+    for word in words:
+        concepts.setdefault(word.cognate_class, set()).add(word.concept)
+    share = sum(len(concepts[word.cognate_class]) > 1 for word in words) / len(words)
+    if share > MOST:
+        largest = max(concepts, key=lambda name: len(concepts[name]))
+        such = f"such as {largest}, of {len(concepts[largest]):,} concepts"
+        question = "are they numbers within a concept? Name another column with --classes"
+        yield f"{share:.0%} of the words are in classes that span concepts, {such}: {question}"
+
+
+def _whole_concepts(words: Sequence[Word]) -> Iterator[str]:
+    classes: dict[str, list[str]] = {}
+    for word in words:
+        classes.setdefault(word.concept, []).append(word.cognate_class)
+    several = [own for own in classes.values() if len(own) > 1]
+    share = sum(len(set(own)) == 1 for own in several) / max(len(several), 1)
+    if share > MOST:
+        question = "are the classes the concepts themselves? Name another column with --classes"
+        yield f"all words of {share:.0%} of the concepts are of one class: {question}"

@@ -10,7 +10,7 @@ from nsed.evaluate.calibration import (
     reliability_bins,
 )
 from nsed.evaluate.clustering import adjusted_rand, b_cubed, pairwise
-from nsed.evaluate.grouping import category_groups, length_groups
+from nsed.evaluate.grouping import category_groups, length_groups, script_of
 from nsed.evaluate.matching import (
     Agreement,
     MatchingScore,
@@ -80,6 +80,7 @@ __all__ = [
     "read_pharaoh",
     "reliability_bins",
     "roc_auc",
+    "script_of",
     "totals_interval",
     "transduction_score",
     "word_errors",

@@ -1,5 +1,7 @@
-"""Breakdown groups of items, so that a figure can be given for each: by length, by language."""
+"""Breakdown groups of items, so that a figure can be given for each: by length, by language, by script."""
 
+import unicodedata
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
@@ -40,6 +42,17 @@ def category_groups(categories: Sequence[Iterable[str]]) -> list[Rows]:
         for name in set(names):
             rows.setdefault(name, []).append(row)
     return [Rows(name, np.array(rows[name])) for name in sorted(rows)]
+
+
+def script_of(text: str) -> str:
+    """Script of most letters of a text, by their Unicode names; `none` where there is no letter.
+
+    >>> script_of("Москва"), script_of("naïve"), script_of("12")
+    ('cyrillic', 'latin', 'none')
+    """
+    names = (unicodedata.name(character, "none") for character in text if character.isalpha())
+    counts = Counter(name.split(" ")[0].lower() for name in names)
+    return counts.most_common(1)[0][0] if counts else "none"
 
 
 def _span(lengths: np.ndarray) -> str:

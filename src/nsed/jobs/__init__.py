@@ -1,20 +1,49 @@
-"""Jobs: what trained models are used for, over whole data sets."""
+"""Jobs: what trained models are used for, over whole data sets. Each is imported when it is asked for."""
 
-from nsed.jobs.clustering import CLUSTERERS, cluster, similarity_matrix
-from nsed.jobs.similarity import CONTROLS, LevenshteinControl
-from nsed.jobs.unsupervised import learn_without_gold
-from nsed.jobs.word_clusters import ClusterScore, TunedThreshold, cluster_score, cluster_words, tune_threshold
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from nsed.jobs.clustering import CLUSTERERS, cluster, similarity_matrix
+    from nsed.jobs.lexicon import LexiconFormat, Pronunciation, lexicon_lines, pronounce
+    from nsed.jobs.similarity import CONTROLS, LevenshteinControl
+    from nsed.jobs.table_job import JobSummary, TableJob
+    from nsed.jobs.unsupervised import learn_without_gold
+    from nsed.jobs.word_clusters import ClusterScore, TunedThreshold, cluster_score, cluster_words, tune_threshold
 
 __all__ = [
     "CLUSTERERS",
     "CONTROLS",
     "ClusterScore",
+    "JobSummary",
     "LevenshteinControl",
+    "LexiconFormat",
+    "Pronunciation",
+    "TableJob",
     "TunedThreshold",
     "cluster",
     "cluster_score",
     "cluster_words",
     "learn_without_gold",
+    "lexicon_lines",
+    "pronounce",
     "similarity_matrix",
     "tune_threshold",
 ]
+
+_HOMES = {
+    "clustering": ("CLUSTERERS", "cluster", "similarity_matrix"),
+    "lexicon": ("LexiconFormat", "Pronunciation", "lexicon_lines", "pronounce"),
+    "similarity": ("CONTROLS", "LevenshteinControl"),
+    "table_job": ("JobSummary", "TableJob"),
+    "unsupervised": ("learn_without_gold",),
+    "word_clusters": ("ClusterScore", "TunedThreshold", "cluster_score", "cluster_words", "tune_threshold"),
+}
+"""Public names of each module: the command line has its formats from here, and its help is there at once."""
+
+
+def __getattr__(name: str) -> Any:
+    home = next((module for module, names in _HOMES.items() if name in names), None)
+    if home is None:
+        raise AttributeError(f"module 'nsed.jobs' has no attribute {name!r}")
+    return getattr(import_module(f"nsed.jobs.{home}"), name)

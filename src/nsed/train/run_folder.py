@@ -227,17 +227,12 @@ class RunFolder:
         """Lock file, locked, which says who has it."""
         try:
             self.path.mkdir(parents=True, exist_ok=True)
-            while (stream := _locked(self.path / LOCK)) is None:
-                pass
+            return take_lock(self.path / LOCK)
         except BlockingIOError as held:
             instead = "wait for it, end it, or choose another folder"
             raise ModelFileError(self.path, f"another training is going on here, {held.strerror}: {instead}") from None
         except OSError as error:
             raise self._unusable(error) from None
-        stream.truncate(0)
-        stream.write(f"process {os.getpid()} on {platform.node()} since {time.strftime('%Y-%m-%d %H:%M:%S')}")
-        stream.flush()
-        return stream
 
     def _unusable(self, error: OSError) -> ModelFileError:
         return ModelFileError(self.path, f"cannot be the folder of a training: {error.strerror}")
@@ -245,6 +240,16 @@ class RunFolder:
 
 _HELD: set[tuple[Path, int]] = set()
 """Folders whose locks are held, each with the thread that holds it."""
+
+
+def take_lock(path: Path) -> TextIO:
+    """Lock file, locked until it is closed, which says who has it. Raises `BlockingIOError` with who has it already."""
+    while (stream := _locked(path)) is None:
+        pass
+    stream.truncate(0)
+    stream.write(f"process {os.getpid()} on {platform.node()} since {time.strftime('%Y-%m-%d %H:%M:%S')}")
+    stream.flush()
+    return stream
 
 
 def _locked(path: Path) -> TextIO | None:

@@ -15,7 +15,7 @@ from nsed.evaluate import (
     word_errors,
 )
 from nsed.evaluate.grouping import Rows
-from nsed.evaluate.report.records import Breakdown, Curve, Figure, Group, Line, Point
+from nsed.evaluate.report.records import Breakdown, Categories, Curve, Figure, Group, Line, Point
 from nsed.evaluate.significance import rate_estimate, share_estimate
 from nsed.progress import Progress, silent
 from nsed.text import Pairs
@@ -32,6 +32,8 @@ class AnsweredWord:
     targets: tuple[str, ...]
     references: tuple[Symbols, ...]
     languages: frozenset[str]
+    rows: tuple[int, ...]
+    """Places of its pairs in the data."""
     speaker: Any
     """The model that answers it: of a model of several languages, that for its language."""
 
@@ -66,8 +68,8 @@ def answer(
     words: list[AnsweredWord] = []
     given: list[Sequence[Any]] = []
     with progress("transducing", len(pairs)) as on_batch:
-        for speaker, some in _by_language(model, pairs):
-            own = _words(speaker, some)
+        for speaker, rows in _by_language(model, pairs):
+            own = _words(speaker, pairs, rows)
             sources = [word.source for word in own]
             given += speaker.transduce(sources, nbest=nbest, beam=beam, on_batch=on_batch)
             words += own
@@ -75,30 +77,31 @@ def answer(
     return AnsweredWords(words, given, word_errors(best, [word.references for word in words]), nbest)
 
 
-def _by_language(model: Any, pairs: Pairs) -> Iterator[tuple[Any, Pairs]]:
-    """Pairs of each language, with the model for it; all at once where either knows no languages."""
+def _by_language(model: Any, pairs: Pairs) -> Iterator[tuple[Any, Sequence[int]]]:
+    """Rows of each language, with the model for it; all at once where either knows no languages."""
     named = pairs.languages if getattr(model, "languages", None) is not None else None
     if named is None:
-        yield model, pairs
+        yield model, range(len(pairs))
         return
     for language in dict.fromkeys(named):
-        yield model.for_language(language), pairs.chosen([row for row, own in enumerate(named) if own == language])
+        yield model.for_language(language), [row for row, own in enumerate(named) if own == language]
 
 
-def _words(model: Any, pairs: Pairs) -> list[AnsweredWord]:
-    targets: dict[str, dict[str, None]] = {}
-    languages: dict[str, set[str]] = {}
+def _words(model: Any, pairs: Pairs, rows: Sequence[int]) -> list[AnsweredWord]:
+    """Different sources of these rows."""
+    places: dict[str, list[int]] = {}
+    for row in rows:
+        places.setdefault(pairs.sources[row], []).append(row)
+    return [_word(model, pairs, source, own) for source, own in places.items()]
+
+
+def _word(model: Any, pairs: Pairs, source: str, rows: Sequence[int]) -> AnsweredWord:
+    right = tuple(dict.fromkeys(pairs.targets[row] for row in rows))
     columns = [column for column in (pairs.source_languages, pairs.target_languages) if column is not None]
-    for row, (source, target) in enumerate(pairs):
-        targets.setdefault(source, {})[target] = None
-        languages.setdefault(source, set()).update(column[row] for column in columns)
-    split, cut = model.tokenizers.source.split, model.tokenizers.target.split
-    return [
-        AnsweredWord(
-            source, len(split(source)), tuple(right), tuple(map(cut, right)), frozenset(languages[source]), model
-        )
-        for source, right in targets.items()
-    ]
+    languages = frozenset(column[row] for column in columns for row in rows)
+    references = tuple(map(model.tokenizers.target.split, right))
+    length = len(model.tokenizers.source.split(source))
+    return AnsweredWord(source, length, right, references, languages, tuple(rows), model)
 
 
 def transduction_figures(done: AnsweredWords) -> tuple[Figure, ...]:
@@ -146,11 +149,13 @@ def _nbest_curve(done: AnsweredWords) -> Curve:
     return Curve("n-best accuracy", "answers", "words with a right one", (Line("words", points),), x_kind="count")
 
 
-def transduction_breakdowns(done: AnsweredWords) -> tuple[Breakdown, ...]:
-    """Error rate breakdowns by source length and, where languages are known, by these."""
-    by_length = _breakdown("source length", length_groups(_lengths(done)), done.errors)
-    by_language = category_groups([word.languages for word in done.words])
-    return (by_length, _breakdown("language", by_language, done.errors)) if by_language else (by_length,)
+def transduction_breakdowns(done: AnsweredWords, by: Categories) -> tuple[Breakdown, ...]:
+    """Error rate breakdowns by source length, by languages where these are known, and by categories of pairs."""
+    groups = {"source length": length_groups(_lengths(done))}
+    groups["language"] = category_groups([word.languages for word in done.words])
+    for name, of_pairs in by.items():
+        groups[name] = category_groups([{of_pairs[row] for row in word.rows} for word in done.words])
+    return tuple(_breakdown(name, found, done.errors) for name, found in groups.items() if found)
 
 
 def _breakdown(by: str, groups: list[Rows], errors: WordErrors) -> Breakdown:

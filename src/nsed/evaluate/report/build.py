@@ -1,7 +1,7 @@
 """Report building, from a model and pairs; with a significance test against another model."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
@@ -19,7 +19,17 @@ from nsed.evaluate.report.answers import (
 from nsed.evaluate.report.decisions import Decisions, decide, matching_breakdowns, matching_curves, matching_figures
 from nsed.evaluate.report.links import alignment_figures
 from nsed.evaluate.report.mistakes import false_decisions, wrong_answers
-from nsed.evaluate.report.records import Breakdown, Comparison, Curve, Difference, Figure, Mistake, Report, TaskKind
+from nsed.evaluate.report.records import (
+    Breakdown,
+    Categories,
+    Comparison,
+    Curve,
+    Difference,
+    Figure,
+    Mistake,
+    Report,
+    TaskKind,
+)
 from nsed.evaluate.significance import difference_interval, paired_statistic_test, paired_test
 from nsed.progress import Progress, silent
 from nsed.text import Links, Pairs
@@ -90,6 +100,8 @@ class Wishes:
     """Baseline: another model, to compare this one with."""
     groups: Groups | None = None
     """Groups of labelled pairs, say their concepts, that intervals and tests resample instead of single pairs."""
+    by: Categories = field(default_factory=dict)
+    """Breakdowns beside those by length and language: categories of the pairs, say their sources or dialects."""
     mistakes: int = 50
     """Number of worst errors shown."""
 
@@ -126,7 +138,7 @@ def _report(
         task.figures(done) + _alignment(model, pairs, wishes, progress),
         settings=_settings(task.kind, model.model, pairs, wishes),
         curves=task.curves(done),
-        breakdowns=task.breakdowns(done),
+        breakdowns=task.breakdowns(done, wishes.by),
         mistakes=task.mistakes(model.model, done, wishes.mistakes),
         comparison=_comparison(task, done, pairs, wishes, progress),
     )
@@ -180,7 +192,7 @@ class ReportTask(Generic[Done]):
     run: Callable[[NamedModel, Pairs, Wishes, Progress], Done]
     figures: Callable[[Done], tuple[Figure, ...]]
     curves: Callable[[Done], tuple[Curve, ...]]
-    breakdowns: Callable[[Done], tuple[Breakdown, ...]]
+    breakdowns: Callable[[Done, Categories], tuple[Breakdown, ...]]
     mistakes: Callable[[Any, Done, int], tuple[Mistake, ...]]
     compare: Callable[[Done, Done], tuple[Difference, ...]]
 
@@ -208,7 +220,7 @@ ALIGNMENT = ReportTask(
     lambda model, pairs, wishes, progress: pairs,
     lambda pairs: (Figure("pairs_aligned", len(pairs), "count"),),
     lambda pairs: (),
-    lambda pairs: (),
+    lambda pairs, by: (),
     lambda model, pairs, count: (),
     lambda ours, theirs: (),
 )

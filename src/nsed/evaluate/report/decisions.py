@@ -24,7 +24,7 @@ from nsed.evaluate import (
 )
 from nsed.evaluate.grouping import Rows
 from nsed.evaluate.matching import f1_of_totals
-from nsed.evaluate.report.records import Breakdown, Curve, Figure, Group, Line, Point
+from nsed.evaluate.report.records import Breakdown, Categories, Curve, Figure, Group, Line, Point
 from nsed.evaluate.significance import rate_estimate, share_estimate
 from nsed.progress import Progress, silent
 from nsed.text import Pairs, SymbolSplitter, Tokenizers
@@ -177,14 +177,15 @@ def _reliability(done: Decisions) -> tuple[Curve, ...]:
     return (Curve("Reliability", "mean probability", "share that match", (line,), diagonal=True),)
 
 
-def matching_breakdowns(done: Decisions) -> tuple[Breakdown, ...]:
-    """Matching breakdowns by source length and, where languages are known, by those of either string."""
-    by_length = _breakdown("source length", length_groups(done.lengths), done)
+def matching_breakdowns(done: Decisions, by: Categories) -> tuple[Breakdown, ...]:
+    """Matching breakdowns by source length, by languages of either string where known, and by categories of pairs."""
+    groups = {"source length": length_groups(done.lengths)}
     columns = (done.pairs.source_languages, done.pairs.target_languages)
     known = [column for column in columns if column is not None]
-    if not known:
-        return (by_length,)
-    return by_length, _breakdown("language", category_groups(list(zip(*known, strict=True))), done)
+    groups["language"] = category_groups(list(zip(*known, strict=True)) if known else [])
+    for name, of_pairs in by.items():
+        groups[name] = category_groups([[category] for category in of_pairs])
+    return tuple(_breakdown(name, found, done) for name, found in groups.items() if found)
 
 
 def _breakdown(by: str, groups: list[Rows], done: Decisions) -> Breakdown:

@@ -1,6 +1,6 @@
 """Report records, as plain data: figures, curves, groups, mistakes."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass
 from math import isfinite
 from typing import Any, Literal, NamedTuple
@@ -92,6 +92,10 @@ class Group(NamedTuple):
     name: str
     items: int
     values: tuple[float, ...]
+
+
+Categories = Mapping[str, Sequence[str]]
+"""Categories of pairs, by which figures are broken down: for each name a text for each pair."""
 
 
 @dataclass(frozen=True)

@@ -67,11 +67,16 @@ def read_pairs(
     Raises `DataError`, with file and line, at the first row that cannot be used: too few or too many columns, a null, a
     label that is none. With `on_reject` such rows are left out, and it is told of each.
     """
+    check_columns(columns)
+    return reader_for(path).read(Path(path), ReadOptions(columns, keep_others, on_reject))
+
+
+def check_columns(columns: Sequence[str] | None) -> None:
+    """Check that as many columns are named as pairs have. Raises `ArgumentError`."""
     if columns is not None and not 2 <= len(columns) <= 5:
         expected = "the names of 2, 3 or 5: source, target, label, the language of the source and of the target; of 4: "
         expected += "those without the label"
         raise ArgumentError("columns", got=", ".join(columns), expected=expected)
-    return reader_for(path).read(Path(path), ReadOptions(columns, keep_others, on_reject))
 
 
 def read_sources(

@@ -94,27 +94,56 @@ def read_line_sources(path: Path, options: ReadOptions) -> Sources:
 
 
 def parse_rows(path: Path, rows: Iterable[Row], options: ReadOptions, separator: Separator) -> Pairs:
-    """Parse pairs from rows of text.
+    """Parse pairs from rows of text, see `pair_layout`."""
+    layout, rest = pair_layout(path, rows, options, separator)
+    used = _some(layout, list(usable_rows(layout, rest, options)), options)
+    return pairs_of(layout, used, options)
 
-    A first row that begins with `source target` is a header; `label` and the two languages are found by their names,
+
+def pair_layout(
+    path: Path, rows: Iterable[Row], options: ReadOptions, separator: Separator
+) -> tuple["Layout", Iterator[Row]]:
+    """Layout of a table of pairs, and the rows of its data.
+
+    A first row that has `source` and `target` is a header; `label` and the two languages are found by their names,
     and other columns are left alone unless they are wanted. With `columns` (the names that these columns have in the
     file) the first row must be a header that has them.
     """
     first, rest = _first_row(path, rows, "source and target")
     header = options.columns is not None or _is_header(first)
     chosen = _named(path, first, options.columns) if options.columns else _pair_columns(path, first, separator)
-    layout = Layout(path, first, header, chosen, separator)
-    texts, others = _columns(layout, rest if header else chain([first], rest), options)
-    if not header and len(chosen) == 2 and looks_like_header(first.cells, texts):
-        names = first.cells[:2]
-        _warn_of_header(path, first, "pair", f"--columns {','.join(names)} (in Python, columns={names})")
+    return Layout(path, first, header, chosen, separator), rest if header else chain([first], rest)
+
+
+def pairs_of(layout: "Layout", rows: list[Row], options: ReadOptions) -> Pairs:
+    """Pairs of usable rows; where the first is among them, it is told if it looks like a header."""
+    return pairs_of_columns(layout, *_columns(layout, rows, options), first=bool(rows) and rows[0] is layout.first)
+
+
+def pairs_of_columns(
+    layout: "Layout", texts: Sequence[Sequence[str]], others: pa.Table | None, *, first: bool
+) -> Pairs:
+    """Pairs of the chosen columns and the others; `first` says whether the table's first row is among them."""
+    chosen = layout.chosen
+    if first and len(chosen) == 2 and looks_like_header(layout.first.cells, texts):
+        names = layout.first.cells[:2]
+        _warn_of_header(layout, "pair", f"--columns {','.join(names)} (in Python, columns={names})")
     labels = [bool(parse_label(text)) for text in texts[2]] if len(chosen) in LABELLED else None
     one, other = texts[-2:] if len(chosen) > 3 else (None, None)
     return Pairs(texts[0], texts[1], labels, one, other, others)
 
 
 def parse_sources(path: Path, rows: Iterable[Row], options: ReadOptions, separator: Separator) -> Sources:
-    """Parse sources from rows of text, with all other columns.
+    """Parse sources from rows of text, with all other columns, see `source_layout`."""
+    layout, rest = source_layout(path, rows, options, separator)
+    used = _some(layout, list(usable_rows(layout, rest, options)), options)
+    return sources_of(layout, used, options)
+
+
+def source_layout(
+    path: Path, rows: Iterable[Row], options: ReadOptions, separator: Separator
+) -> tuple["Layout", Iterator[Row]]:
+    """Layout of a table of sources, and the rows of its data.
 
     The column of that name in `columns`; else the column `source`; else, where there is no header, the first.
     """
@@ -124,11 +153,21 @@ def parse_sources(path: Path, rows: Iterable[Row], options: ReadOptions, separat
         chosen = _named(path, first, options.columns)
     else:
         chosen = [_place(path, first, COLUMNS[:1]) if header else 0]
-    layout = Layout(path, first, header, chosen, separator)
-    texts, others = _columns(layout, rest if header else chain([first], rest), options)
-    if not header and len(first.cells) > 1 and looks_like_header(first.cells, texts):
-        name = first.cells[0]
-        _warn_of_header(path, first, "source", f"--column {name} (in Python, column={name!r})")
+    return Layout(path, first, header, chosen, separator), rest if header else chain([first], rest)
+
+
+def sources_of(layout: "Layout", rows: list[Row], options: ReadOptions) -> Sources:
+    """Sources of usable rows; where the first is among them, it is told if it looks like a header."""
+    return sources_of_columns(layout, *_columns(layout, rows, options), first=bool(rows) and rows[0] is layout.first)
+
+
+def sources_of_columns(
+    layout: "Layout", texts: Sequence[Sequence[str]], others: pa.Table | None, *, first: bool
+) -> Sources:
+    """Sources of the chosen column, and the others; `first` says whether the table's first row is among them."""
+    cells = layout.first.cells
+    if first and len(cells) > 1 and looks_like_header(cells, texts):
+        _warn_of_header(layout, "source", f"--column {cells[0]} (in Python, column={cells[0]!r})")
     return Sources(texts[0], others)
 
 
@@ -154,25 +193,39 @@ class Layout(NamedTuple):
     chosen: list[int]
     separator: Separator
 
+    @property
+    def others(self) -> dict[str, int]:
+        """Further columns: their names, all different, and their places."""
+        names = distinct_names(self.first.cells if self.header else [""] * len(self.first.cells))
+        return {name: place for place, name in enumerate(names) if place not in self.chosen}
 
-def _columns(layout: Layout, rows: Iterable[Row], options: ReadOptions) -> tuple[list[list[str]], pa.Table | None]:
-    """Columns of the usable rows: the chosen ones and, if wanted, a table of the others."""
-    width, chosen = len(layout.first.cells), layout.chosen
-    others = [place for place in range(width) if place not in chosen] if options.keep_others else []
-    used = [[row.cells[place] for place in chosen + others] for row in _usable(layout, rows, options)]
-    if not used and options.on_reject is not None:
-        raise DataError(layout.path, "no row can be used: every one was rejected")
+
+def _some(layout: Layout, used: list[Row], options: ReadOptions) -> list[Row]:
+    """The same rows. Raises `DataError` where there are none."""
     if not used:
-        raise only_a_header(layout.path, layout.first, "pair" if len(chosen) > 1 else "source", layout.separator)
-    columns = [[cells[place] for cells in used] for place in range(len(chosen + others))]
+        raise no_rows(layout, rejected=options.on_reject is not None)
+    return used
+
+
+def no_rows(layout: Layout, *, rejected: bool) -> DataError:
+    """Error for a table without a row that can be used."""
+    if rejected:
+        return DataError(layout.path, "no row can be used: every one was rejected")
+    what = "pair" if len(layout.chosen) > 1 else "source"
+    return only_a_header(layout.path, layout.first, what, layout.separator)
+
+
+def _columns(layout: Layout, used: list[Row], options: ReadOptions) -> tuple[list[list[str]], pa.Table | None]:
+    """Columns of usable rows: the chosen ones and, if wanted, a table of the others."""
+    others = layout.others if options.keep_others else {}
+    texts, more = ([[row.cells[at] for row in used] for at in places] for places in (layout.chosen, others.values()))
     if not others:
-        return columns, None
-    names = distinct_names(layout.first.cells if layout.header else [""] * width)
-    arrays = [pa.array(column, pa.large_string()) for column in columns[len(chosen) :]]
-    return columns[: len(chosen)], pa.Table.from_arrays(arrays, names=[names[place] for place in others])
+        return texts, None
+    arrays = [pa.array(column, pa.large_string()) for column in more]
+    return texts, pa.Table.from_arrays(arrays, names=list(others))
 
 
-def _usable(layout: Layout, rows: Iterable[Row], options: ReadOptions) -> Iterator[Row]:
+def usable_rows(layout: Layout, rows: Iterable[Row], options: ReadOptions) -> Iterator[Row]:
     """Usable rows: as wide as the first, and with a label that is one; others are rejected, or raise `DataError`."""
     width, label = len(layout.first.cells), layout.chosen[2:3] if len(layout.chosen) in LABELLED else []
     for row in rows:
@@ -212,8 +265,13 @@ def csv_rows(path: Path, stream: Iterable[str], separator: Separator = COMMA) ->
 
 
 def _is_header(row: Row) -> bool:
-    """Header detection: whether it names its columns; of a pair of these two words with a label, the label tells."""
-    return tuple(_lower(row)[:2]) == COLUMNS[:2] and (len(row.cells) < 3 or parse_label(row.cells[2]) is None)
+    """Header detection: whether it names its columns; of a pair of these two words with a label, the label tells.
+
+    Ids may come before them, as in what `nsed score --id` writes.
+    """
+    if len(row.cells) < 3:
+        return tuple(_lower(row)) == COLUMNS[:2]
+    return set(COLUMNS[:2]) <= set(_lower(row)) and parse_label(row.cells[2]) is None
 
 
 COLUMN_WORDS = frozenset(
@@ -254,11 +312,12 @@ def _names_a_column(name: str) -> bool:
     return any(len(word) > 1 for word in words) and all(word in COLUMN_WORDS or len(word) == 1 for word in words)
 
 
-def _warn_of_header(path: Path, first: Row, what: str, columns: str) -> None:
+def _warn_of_header(layout: "Layout", what: str, columns: str) -> None:
+    path, first = layout.path, layout.first
     shown = " and ".join(map(repr, first.cells[:2]))
     advice = f"If it is one, name the columns: {columns}; or call them {' and '.join(COLUMNS[:2])} in the file"
     message = f"{path}:{first.line}: the first row, {shown}, looks like a header, but is read as a {what}. {advice}"
-    warnings.warn(message, HeaderWarning, stacklevel=5)  # whoever called read_pairs
+    warnings.warn(message, HeaderWarning, stacklevel=7)  # whoever called read_pairs
 
 
 def _pair_columns(path: Path, first: Row, separator: Separator) -> list[int]:

@@ -5,7 +5,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TextIO
+from typing import BinaryIO, TextIO
 
 from nsed.errors import DataError
 
@@ -26,6 +26,34 @@ def open_text(path: Path) -> Iterator[TextIO]:
 
 
 @contextmanager
+def open_bytes(path: Path) -> Iterator[BinaryIO]:
+    """Open a file, or standard input for `-`, whose lines are decoded by whoever reads them."""
+    try:
+        if path == STDIN:
+            if sys.stdin is None:
+                raise DataError(STDIN, "standard input is closed")
+            yield sys.stdin.buffer
+            return
+        with path.open("rb") as stream:
+            yield stream
+    except OSError as error:
+        raise DataError(path, f"cannot be read: {error.strerror}") from None
+
+
+def decoded(path: Path, line: bytes, number: int) -> str:
+    """Text of a line. Raises `DataError`, with file and line, where it is no UTF-8."""
+    try:
+        return line.decode("utf-8-sig" if number == 1 else "utf-8")
+    except UnicodeDecodeError as error:
+        raise DataError(path, f"not UTF-8 text: {error.reason}{_around(line, error)}", line=number) from None
+
+
+def _around(line: bytes, error: UnicodeDecodeError) -> str:
+    around = line[max(error.start - 30, 0) : error.start + 30].rstrip(b"\r\n")
+    return f": '{around.decode('utf-8', errors='backslashreplace')}'"
+
+
+@contextmanager
 def _standard_input() -> Iterator[TextIO]:
     """Standard input as strict UTF-8, whatever the locale says; it stays open."""
     if sys.stdin is None:
@@ -41,10 +69,10 @@ def _line_of(path: Path) -> tuple[int | None, str]:
     """Decoding error: number and text of the first line that is not UTF-8; standard input cannot be read again."""
     if path == STDIN:
         return None, ""
-    for number, line in enumerate(path.read_bytes().split(b"\n"), start=1):
-        try:
-            line.decode("utf-8")
-        except UnicodeDecodeError as error:
-            around = line[max(error.start - 30, 0) : error.start + 30].rstrip(b"\r")
-            return number, f": '{around.decode('utf-8', errors='backslashreplace')}'"
+    with path.open("rb") as stream:
+        for number, line in enumerate(stream, start=1):
+            try:
+                line.decode("utf-8")
+            except UnicodeDecodeError as error:
+                return number, _around(line, error)
     return None, ""

@@ -1,7 +1,9 @@
 """Parquet and Arrow files with a source and a target column, or with sources alone."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Generic, NamedTuple, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -43,57 +45,147 @@ def _read_parquet(path: Path) -> pa.Table:
 
 def _read_ipc(path: Path) -> pa.Table:
     with pa.OSFile(str(path)) as file:
-        if file.read(4) == b"FEA1":  # Arrow's reader of these files crashes where they are damaged
-            advice = "write it again, as with df.to_feather(path)"
-            raise DataError(path, f"Feather version 1, which is not read: {advice}")
-        return pa.ipc.open_file(file).read_all()
+        return _ipc(path, file).read_all()
+
+
+def _ipc(path: Path, file: pa.NativeFile) -> pa.RecordBatchFileReader:
+    if file.read(4) == b"FEA1":  # Arrow's reader of these files crashes where they are damaged
+        advice = "write it again, as with df.to_feather(path)"
+        raise DataError(path, f"Feather version 1, which is not read: {advice}")
+    return pa.ipc.open_file(file)
+
+
+READ_AHEAD = 2**20
+"""Bytes of a column of a Parquet file that are read at once, whatever the size of its row groups."""
+
+
+def parquet_pieces(path: Path, *, start: int, rows: int) -> Iterator[pa.Table]:
+    """Pieces of a Parquet file from a row on, each of about so many rows: no more is in memory."""
+    with pyarrow.parquet.ParquetFile(path, pre_buffer=False, buffer_size=READ_AHEAD) as file:
+        groups, skipped = _groups_from(file.metadata, start)
+        batches = file.iter_batches(rows, row_groups=groups)
+        yield from _without_first(batches, start - skipped, file.schema_arrow)
+
+
+def _groups_from(metadata: pyarrow.parquet.FileMetaData, start: int) -> tuple[list[int], int]:
+    """Row groups that have rows from `start` on, and how many rows are before them."""
+    before = 0
+    for group in range(metadata.num_row_groups):
+        rows = metadata.row_group(group).num_rows
+        if before + rows > start:
+            return list(range(group, metadata.num_row_groups)), before
+        before += rows
+    return [], before
+
+
+def ipc_pieces(path: Path, *, start: int, rows: int) -> Iterator[pa.Table]:
+    """Pieces of an Arrow IPC file from a row on: its record batches, one after the other."""
+    with pa.OSFile(str(path)) as file:
+        reader = _ipc(path, file)
+        batches = map(reader.get_batch, range(reader.num_record_batches))
+        yield from _without_first(batches, start, reader.schema)
+
+
+def _without_first(batches: Iterable[pa.RecordBatch], count: int, schema: pa.Schema) -> Iterator[pa.Table]:
+    for batch in batches:
+        if batch.num_rows > count:
+            yield pa.Table.from_batches([batch.slice(count)], schema)
+        count = max(0, count - batch.num_rows)
 
 
 def _pairs(path: Path, read_table: ReadTable, options: ReadOptions) -> Pairs:
-    table = _table(path, read_table)
-    wanted = list(options.columns or present(table.column_names))
-    table = _usable(path, table, wanted, options)
+    table = _some(path, _table(path, read_table))
+    return _some_used(path, pairs_of_table(Rows(path, table), options))
+
+
+def _sources(path: Path, read_table: ReadTable, options: ReadOptions) -> Sources:
+    table = _some(path, _table(path, read_table))
+    return _some_used(path, sources_of_table(Rows(path, table), options))
+
+
+class Rows(NamedTuple):
+    """Rows of a file, or of a part of it."""
+
+    path: Path
+    table: pa.Table
+    first: int = 0
+    """Number of rows of the file before these."""
+
+
+Content = TypeVar("Content", Pairs, Sources)
+
+
+class Used(NamedTuple, Generic[Content]):
+    """What is read of rows that can be used, and which these are."""
+
+    content: Content
+    numbers: np.ndarray
+    """Numbers of the usable rows in their file, from 1."""
+
+
+def pairs_of_table(rows: Rows, options: ReadOptions) -> Used[Pairs]:
+    """Pairs of the usable rows; others are rejected, or raise `DataError`."""
+    wanted = list(options.columns or present(rows.table.column_names))
+    table, numbers = _usable(rows, wanted, options)
     label = wanted[2] if len(wanted) in LABELLED else None
     texts = (name for place, name in enumerate(wanted) if place != 2 or label is None)
     source, target, *languages = (Texts.of_arrow(table.column(name)) for name in texts)
     labels = None if label is None else [bool(parse_label(value)) for _, value in _rows(table.column(label))]
     one, other = languages or (None, None)
-    return Pairs(source, target, labels, one, other, _others(table, wanted) if options.keep_others else None)
+    others = _others(table, wanted) if options.keep_others else None
+    return Used(Pairs(source, target, labels, one, other, others), numbers)
 
 
-def _sources(path: Path, read_table: ReadTable, options: ReadOptions) -> Sources:
-    table = _table(path, read_table)
-    alone = table.column_names if len(table.column_names) == 1 else COLUMNS[:1]
-    wanted = list(options.columns or alone)
-    table = _usable(path, table, wanted, options)
-    return Sources(Texts.of_arrow(table.column(wanted[0])), _others(table, wanted))
+def sources_of_table(rows: Rows, options: ReadOptions) -> Used[Sources]:
+    """Sources of the usable rows; others are rejected, or raise `DataError`."""
+    names = rows.table.column_names
+    wanted = list(options.columns or (names if len(names) == 1 else COLUMNS[:1]))
+    table, numbers = _usable(rows, wanted, options)
+    return Used(Sources(Texts.of_arrow(table.column(wanted[0])), _others(table, wanted)), numbers)
+
+
+def _some(path: Path, table: pa.Table) -> pa.Table:
+    """The same table. Raises `DataError` where it has no row."""
+    if not len(table):
+        raise DataError(path, f"there are columns but no row below them: {', '.join(table.column_names)}")
+    return table
+
+
+def _some_used(path: Path, used: Used[Content]) -> Content:
+    if not len(used.numbers):
+        raise DataError(path, "no row can be used: every one was rejected")
+    return used.content
 
 
 def _table(path: Path, read_table: ReadTable) -> pa.Table:
     """Table in which every offset, dictionary index and string is sound: with others, Arrow crashes."""
     if not path.is_file():
         raise DataError(path, "cannot be read: No such file")
-    try:
-        table = read_table(path)
-        table.validate(full=True)
-        table.column_names  # noqa: B018  # raises where they are no UTF-8
-    except (OSError, pa.ArrowException, UnicodeDecodeError) as error:
-        reason = (str(error).splitlines() or ["the file is damaged"])[0]
-        raise DataError(path, f"cannot be read: {reason}") from None
+    with sound(path):
+        return checked_table(read_table(path))
+
+
+def checked_table(table: pa.Table) -> pa.Table:
+    """The same table. Raises one of Arrow's errors where it is damaged, see `sound`."""
+    table.validate(full=True)
+    table.column_names  # noqa: B018  # raises where they are no UTF-8
     return table
 
 
-def _usable(path: Path, table: pa.Table, wanted: list[str], options: ReadOptions) -> pa.Table:
-    """Usable rows: those with a string, and a label that is one, where that is wanted; others are rejected."""
-    missing = [name for name in wanted if name not in table.column_names]
-    if missing:
-        found = ", ".join(table.column_names)
-        raise DataError(path, f"no column named {', '.join(map(repr, missing))}; the file has: {found}")
-    for name in wanted:
-        if table.column_names.count(name) > 1:
-            raise named_twice(path, name, table.column_names)
-    if not len(table):
-        raise DataError(path, f"there are columns but no row below them: {', '.join(table.column_names)}")
+@contextmanager
+def sound(path: Path) -> Iterator[None]:
+    """Errors of Arrow as `DataError` of a file."""
+    try:
+        yield
+    except (OSError, pa.ArrowException, UnicodeDecodeError) as error:
+        reason = (str(error).splitlines() or ["the file is damaged"])[0]
+        raise DataError(path, f"cannot be read: {reason}") from None
+
+
+def _usable(rows: Rows, wanted: list[str], options: ReadOptions) -> tuple[pa.Table, np.ndarray]:
+    """Usable rows, with their numbers: with a string, and a label that is one, where wanted; others are rejected."""
+    path, table, first = rows
+    _check_names(path, table.column_names, wanted)
     labelled = len(wanted) in LABELLED
     for name in wanted[:2] + wanted[3 if labelled else 2 :]:
         _check_text(path, table.column(name), name)  # before anything as long as the table, which may be all nulls
@@ -102,14 +194,23 @@ def _usable(path: Path, table: pa.Table, wanted: list[str], options: ReadOptions
         is_label = labelled and place == 2
         bad = _without_label(table.column(name)) if is_label else _without_string(table.column(name))
         if bad.any() and options.on_reject is None:
-            raise _unusable(path, table.column(name), name, np.flatnonzero(bad), is_label=is_label)
+            raise _unusable(rows, name, np.flatnonzero(bad), is_label=is_label)
         for row in np.flatnonzero(bad & good).tolist():
-            error = _unusable(path, table.column(name), name, np.array([row]), is_label=is_label)
+            error = _unusable(rows, name, np.array([row]), is_label=is_label)
             options.reject(error, [str(value) for value in table.slice(row, 1).to_pylist()[0].values()])
         good &= ~bad
-    if not good.any():
-        raise DataError(path, "no row can be used: every one was rejected")
-    return table if good.all() else table.filter(pa.array(good))
+    numbers = np.flatnonzero(good) + first + 1
+    return table if good.all() else table.filter(pa.array(good)), numbers
+
+
+def _check_names(path: Path, names: Sequence[str], wanted: Sequence[str]) -> None:
+    """Check that the columns that are wanted are there, once. Raises `DataError`."""
+    missing = [name for name in wanted if name not in names]
+    if missing:
+        raise DataError(path, f"no column named {', '.join(map(repr, missing))}; the file has: {', '.join(names)}")
+    for name in wanted:
+        if names.count(name) > 1:
+            raise named_twice(path, name, names)
 
 
 def _without_string(column: pa.ChunkedArray) -> np.ndarray:
@@ -123,13 +224,13 @@ def _without_label(column: pa.ChunkedArray) -> np.ndarray:
     return np.array([parse_label(value) is None for _, value in _rows(column)], dtype=bool)
 
 
-def _unusable(path: Path, column: pa.ChunkedArray, name: str, rows: np.ndarray, *, is_label: bool) -> DataError:
+def _unusable(of: Rows, name: str, rows: np.ndarray, *, is_label: bool) -> DataError:
     """Error for rows without a string or label, all of which are named."""
-    (_, value), row = next(_rows(column.slice(int(rows[0]), 1))), int(rows[0]) + 1
-    more = f" ({rows_named(rows + 1)})" if len(rows) > 1 else ""
-    if is_label:
-        return DataError(path, f"label {value!r} is none of {LABELS}{more}", line=row)
-    return DataError(path, f"column {name!r}: expected text, found {value!r}{more}", line=row)
+    column, numbers = of.table.column(name), rows + of.first + 1
+    _, value = next(_rows(column.slice(int(rows[0]), 1)))
+    more = f" ({rows_named(numbers)})" if len(rows) > 1 else ""
+    message = f"label {value!r} is none of {LABELS}" if is_label else f"column {name!r}: expected text, found {value!r}"
+    return DataError(of.path, message + more, line=int(numbers[0]))
 
 
 def _others(table: pa.Table, wanted: Sequence[str]) -> pa.Table | None:

@@ -1,0 +1,215 @@
+"""Bulk jobs over tables of any size: score, match and transduce files, batch by batch, in bounded memory."""
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from itertools import islice
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+import torch
+
+from nsed.errors import ArgumentError, DataError, NsedError
+from nsed.jobs.provenance import InputFile, count_rows, describe_inputs, model_hash
+from nsed.jobs.questions import Question, decisions_of, samples_of, scores_of, targets_of
+from nsed.jobs.shards import RejectedRow
+from nsed.jobs.table_files import RowFormat, is_device, row_format
+from nsed.jobs.table_output import REJECTS, FileOutput, FolderOutput, Output, StreamOutput
+from nsed.jobs.table_run import Inputs, RunOptions, TableRun
+from nsed.kernels.switch import wanted
+from nsed.models.transduction import Overrides
+from nsed.progress import Progress, silent
+from nsed.text import Pairs
+from nsed.text.readers.batches import input_files
+from nsed.text.readers.delimited import Sources
+from nsed.text.readers.lines import STDIN
+from nsed.text.readers.row_batch import BatchOptions
+from nsed.train.run_folder import versions
+
+ROWS_PER_BATCH, SHOWN = 2**16, 10
+"""Rows that are read and answered together, and rejected rows that a summary names."""
+
+
+class JobSummary(NamedTuple):
+    """What a job has done, with what was done of it before it was resumed."""
+
+    rows: int
+    """Rows of the input, with those that were rejected."""
+    written: int
+    """Rows of the output."""
+    rejected: int
+    shown: list[RejectedRow]
+    """The first of the rejected rows."""
+    rejects: Path | None
+    """File of the rejected rows; None where there is none."""
+
+
+@dataclass(frozen=True)
+class TableJob:
+    r"""Job over tables: which rows to read, and where the answers go. `score`, `match` and `transduce` run it.
+
+    >>> import tempfile, nsed
+    >>> from pyarrow import parquet
+    >>> folder = Path(tempfile.mkdtemp())
+    >>> _ = (folder / "pairs.tsv").write_text("source\ttarget\tid\ngrey\tgray\t7\n")
+    >>> model = nsed.LearnableEditDistance.fit([("grey", "gray"), ("colour", "color")], iterations=1)
+    >>> TableJob(folder / "pairs.tsv", folder / "scores.parquet", ids=["id"]).score(model).written
+    1
+    >>> parquet.read_table(folder / "scores.parquet").column_names
+    ['id', 'source', 'target', 'score']
+    """
+
+    inputs: str | Path | Sequence[str | Path] | Pairs | Sources
+    """Files, globs, folders; `-` is standard input."""
+    output: str | Path | None = None
+    """File, in the format of its ending; a folder, which exists or whose name ends in `/`; None: standard output."""
+    columns: Sequence[str] | None = None
+    """Names of the source, target and, optionally, label and language columns; of sources, of one column."""
+    ids: Sequence[str] = ()
+    """Columns of the input that come first in the output."""
+    format: RowFormat | None = None
+    """Output format; None: by the ending of the output, Parquet in a folder."""
+    header: bool = True
+    """Names of the columns first, in TSV and CSV."""
+    on_error: Literal["stop", "skip"] = "stop"
+    """What to do about a row that cannot be used: raise `DataError`, or go on and write it to `rejects`."""
+    rejects: str | Path | None = None
+    """File of rejected rows; None: `OUTPUT.rejects.tsv`, `_rejects.tsv` in a folder, none of standard output."""
+    resume: bool = False
+    """Go on with the unfinished job of this output, which must be the same job; begin it where there is none."""
+    overwrite: bool = False
+    """Begin again where an unfinished job, or a finished folder, is in the place of the output."""
+    batch_rows: int = ROWS_PER_BATCH
+    """Rows that are read and answered together; no more than a shard has."""
+    shard_rows: int | None = None
+    """Rows of a shard, at least, the last one aside; None: 262,144 pairs or 16,384 sources."""
+    progress: Progress = field(default=silent, compare=False)
+
+    def check(self) -> None:
+        """Check what can be checked before a model is there. Raises `ArgumentError` or `DataError`."""
+        self._output()
+        if self.rejects is not None:
+            row_format(Path(self.rejects), argument="--rejects")
+
+    def score(self, model: Any) -> JobSummary:
+        """Give each pair its score: `source`, `target`, `score`, then the other columns of the input."""
+        return self._run(model, scores_of(model))
+
+    def match(self, model: Any) -> JobSummary:
+        """Decide whether each pair matches: `source`, `target`, `match`, `probability`, then the other columns."""
+        return self._run(model, decisions_of(model))
+
+    def transduce(
+        self,
+        model: Any,
+        *,
+        nbest: int = 1,
+        beam: int | None = None,
+        overrides: Overrides | str | Path | None = None,
+    ) -> JobSummary:
+        """Give each source its most probable targets: `source`, `target`, `log_prob`, then the other columns."""
+        return self._run(model, targets_of(model, nbest=nbest, beam=beam, overrides=overrides))
+
+    def sample(self, model: Any, *, count: int, seed: int = 0) -> JobSummary:
+        """Draw targets of each source by their probabilities; columns are those of `transduce`."""
+        return self._run(model, samples_of(model, count=count, seed=seed))
+
+    def _run(self, model: Any, question: Question) -> JobSummary:
+        self.check()
+        output = self._output()
+        inputs = self._inputs(question, hashed=output.can_resume)
+        with output.opened(self._identity(model, question, inputs), resume=self.resume, overwrite=self.overwrite):
+            with _advised(output):
+                TableRun(question, inputs, output, self._options(question)).run()
+            return self._finish(output)
+
+    def _finish(self, output: Output) -> JobSummary:
+        rows, written, rejected = output.counts()
+        shown = list(islice(output.rejected_rows(), SHOWN))
+        rejects = self._rejects_file() if rejected or self.rejects is not None else None
+        with _advised(output):
+            output.finish(rejects)
+        if not written:
+            where = shown[0].path if shown else str(self.inputs)
+            raise DataError(where, "no row can be used: every one was rejected")
+        return JobSummary(rows, written, rejected, shown, rejects)
+
+    def _output(self) -> Output:
+        """Output that is wanted, checked before any work is done."""
+        if self.output is None:
+            return StreamOutput(None, self.format or RowFormat.TSV, header=self.header)
+        path = Path(self.output)
+        if self._is_folder:
+            return FolderOutput(path, self.format or RowFormat.PARQUET, header=self.header)
+        form = self.format or row_format(path, argument="--output")
+        if is_device(path):
+            return StreamOutput(path, form, header=self.header)
+        return FileOutput(path, form, header=self.header)
+
+    @property
+    def _is_folder(self) -> bool:
+        return self.output is not None and (str(self.output).endswith("/") or Path(self.output).is_dir())
+
+    def _rejects_file(self) -> Path | None:
+        if self.rejects is not None or self.output is None:
+            return None if self.rejects is None else Path(self.rejects)
+        path = Path(self.output)
+        if self._is_folder:
+            return path / REJECTS
+        return None if is_device(path) else path.with_name(path.name + ".rejects.tsv")
+
+    def _inputs(self, question: Question, *, hashed: bool) -> Inputs:
+        if self.batch_rows < 1 or (self.shard_rows or 1) < 1:
+            raise ArgumentError(
+                "batch_rows and shard_rows", got=(self.batch_rows, self.shard_rows), expected="1 or more"
+            )
+        if isinstance(self.inputs, Pairs | Sources):
+            return Inputs([], [], self.inputs)
+        files = input_files(self.inputs)
+        if self.resume and STDIN in files:
+            raise ArgumentError("--resume", got="standard input", expected="files, which can be read again")
+        known = describe_inputs(files) if hashed else [InputFile(str(one), 0, "", count_rows(one)) for one in files]
+        return Inputs(files, known)
+
+    def _options(self, question: Question) -> RunOptions:
+        skip, shard_rows = self.on_error == "skip" or self.rejects is not None, self.shard_rows or question.shard_rows
+        reading = BatchOptions(self.columns, skip, min(self.batch_rows, shard_rows))
+        return RunOptions(reading, self.ids, shard_rows, self.progress)
+
+    def _identity(self, model: Any, question: Question, inputs: Inputs) -> Mapping[str, Any]:
+        """What makes it the same job: all that the output depends on, but for rows that stop it or are skipped."""
+        return {
+            "verb": question.verb,
+            "settings": dict(question.settings),
+            "columns": None if self.columns is None else list(self.columns),
+            "ids": list(self.ids),
+            "header": self.header,
+            "batch_rows": self.batch_rows,
+            "shard_rows": self.shard_rows or question.shard_rows,
+            "model": model_hash(model),
+            "inputs": [one._asdict() for one in inputs.known],
+            "device": str(getattr(model, "device", "cpu")),
+            "backend": wanted(),
+            "threads": torch.get_num_threads() if hasattr(model, "network") else None,  # of sums, the last bit
+            "versions": versions(),
+        }
+
+
+@contextmanager
+def _advised(output: Output) -> Iterator[None]:
+    """Errors with a note on what is kept; those of the system are `DataError`."""
+    try:
+        yield
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise DataError(output.name, "; ".join(filter(None, [_reason(error), output.kept]))) from None
+    except (NsedError, KeyboardInterrupt) as error:
+        if output.kept:
+            error.add_note(output.kept)
+        raise
+
+
+def _reason(error: OSError) -> str:
+    return f"cannot be written: {os.strerror(error.errno) if error.errno else error}"

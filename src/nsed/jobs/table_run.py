@@ -1,0 +1,228 @@
+"""Runs of jobs over tables: from batches of rows to answers, and to the shards of the output."""
+
+import warnings
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+
+from nsed.errors import ArgumentError, CutOutputWarning, DataError, TooLongError, UnknownSymbolWarning
+from nsed.jobs.provenance import InputFile
+from nsed.jobs.questions import Answers, Question
+from nsed.jobs.shards import Position, RejectedRow, ShardInProgress
+from nsed.jobs.table_files import Table, answered, other_columns, unwritable
+from nsed.jobs.table_output import Output
+from nsed.progress import OnBatch, Progress
+from nsed.text import Pairs
+from nsed.text.readers.delimited import Reject, Sources
+from nsed.text.readers.row_batch import BatchOptions, RowBatch, chosen_rows, split_batch
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """Inputs of a job: files, and what is known of them; or rows that are in memory."""
+
+    files: Sequence[Path]
+    known: Sequence[InputFile]
+    content: Pairs | Sources | None = None
+
+    def rows_from(self, position: Position) -> int | None:
+        """About how many rows there are from a position on; None where nobody knows."""
+        if self.content is not None:
+            return len(self.content if isinstance(self.content, Pairs) else self.content.texts)
+        counts = [one.rows for one in self.known]
+        return sum(counts[position.file :]) - position.row if all(counts) else None
+
+
+class RunOptions(NamedTuple):
+    """What a run does beside reading, asking and writing."""
+
+    reading: BatchOptions
+    ids: Sequence[str]
+    """Columns of the input that come first in the output."""
+    shard_rows: int
+    """Rows of a shard, at least."""
+    progress: Progress
+
+
+class PlacedBatch(NamedTuple):
+    """Batch of a job, and where the next one begins."""
+
+    batch: RowBatch
+    number: int
+    end: Position
+
+
+class TableRun:
+    """One run of a job, from where its output is to the end of its inputs."""
+
+    def __init__(self, question: Question, inputs: Inputs, output: Output, options: RunOptions) -> None:
+        self.question, self.inputs, self.output, self.options = question, inputs, output, options
+        self.columns: tuple[Path, pa.Schema | None] | None = None
+        """File whose further columns all others must have, and these."""
+
+    def run(self) -> None:
+        """Write all shards that are left."""
+        start = self.output.position
+        if start.file:  # columns are those of the first file, which is read no more
+            self._fitting(next(self.question.batches(self.inputs.files[0], self.options.reading)))
+        batches, telling = _read_ahead(self._batches(start)), Warnings()
+        with self.options.progress(self.question.verb, self.inputs.rows_from(start)) as on_batch:
+            while first := next(batches, None):
+                with self.output.shard() as shard:
+                    self._write(first, shard, on_batch, telling)
+                    while shard.rows < self.options.shard_rows and (placed := next(batches, None)):
+                        self._write(placed, shard, on_batch, telling)
+
+    def _batches(self, start: Position) -> Iterator[PlacedBatch]:
+        number = start.batch
+        if self.inputs.content is not None:
+            texts = self.inputs.content.sources if isinstance(self.inputs.content, Pairs) else self.inputs.content.texts
+            batch = RowBatch(Path("input"), self.inputs.content, range(1, len(texts) + 1), [], len(texts))
+            yield PlacedBatch(batch, number, Position(0, len(texts), 1))
+            return
+        for file in range(start.file, len(self.inputs.files)):
+            row = start.row if file == start.file else 0
+            for batch in self.question.batches(self.inputs.files[file], self.options.reading, start=row):
+                row, number = row + batch.rows, number + 1
+                yield PlacedBatch(batch, number - 1, Position(file, row, number))
+
+    def _write(self, placed: PlacedBatch, shard: ShardInProgress, on_batch: OnBatch, telling: "Warnings") -> None:
+        """Write the answers to a batch to a shard, and what it rejects."""
+        rejects = list(placed.batch.rejects)
+        batch = self._writable(self._fitting(placed.batch), rejects)
+        with telling.once():
+            for part, answers in self._answers(batch, placed.number, rejects):
+                table, rows = self._table(part, answers)
+                shard.write(table, rows)
+        rejects.sort(key=lambda reject: reject.row)
+        shard.rejects += [RejectedRow(str(batch.path), reject) for reject in rejects]
+        shard.rows, shard.end = shard.rows + placed.batch.rows, placed.end
+        on_batch(placed.batch.rows)
+
+    def _answers(self, batch: RowBatch, number: int, rejects: list[Reject]) -> Iterator[tuple[RowBatch, Answers]]:
+        """Answers to a batch; where a row is too long for the model, to halves of it, until that row is alone."""
+        if not len(batch.numbers):
+            return
+        try:
+            yield batch, self.question.answer(batch.content, number)
+            return
+        except TooLongError as error:
+            if self.inputs.content is not None:
+                raise
+            if len(batch.numbers) == 1:
+                self._reject(batch, 0, str(error).replace(" at place 0", ""), rejects)
+                return
+        for half in split_batch(batch):
+            yield from self._answers(half, number, rejects)
+
+    def _reject(self, batch: RowBatch, row: int, reason: str, rejects: list[Reject]) -> None:
+        if not self.options.reading.skip:
+            raise DataError(batch.path, reason, line=batch.numbers[row])
+        cells = [str(value) for value in self._row(batch, row)]
+        rejects.append(Reject(batch.numbers[row], reason, cells))
+
+    def _row(self, batch: RowBatch, row: int) -> list[object]:
+        table, _ = self._table(chosen_rows(batch, [row]), Answers({}))
+        return [next(iter(column.to_pylist() if hasattr(column, "to_pylist") else column)) for column in table.values()]
+
+    def _writable(self, batch: RowBatch, rejects: list[Reject]) -> RowBatch:
+        """Rows that the output's format can hold; others are rejected, before a model spends time on them."""
+        table, _ = self._table(batch, Answers({}))
+        bad = set(unwritable(table, self.output.form))
+        if not bad or self.inputs.content is not None:
+            return batch
+        for row in sorted(bad):
+            reason = f"text with a tab or a line break, which TSV cannot hold: {self._row(batch, row)}"
+            self._reject(batch, row, f"{reason}. Use --format json or csv, or -o FILE.parquet", rejects)
+        return chosen_rows(batch, [row for row in range(len(batch.numbers)) if row not in bad])
+
+    def _table(self, batch: RowBatch, answers: Answers) -> tuple[Table, int]:
+        """Output rows: ids, what was asked, the answers, other columns; and how many."""
+        content, rows = batch.content, answers.rows
+        others = other_columns(content) if isinstance(content, Pairs) else content.others
+        given: dict[str, Any] = {"source": content.sources if isinstance(content, Pairs) else content.texts}
+        if isinstance(content, Pairs):
+            given["target"] = content.targets
+        if rows is not None:
+            given = {name: [column[row] for row in rows.tolist()] for name, column in given.items()}
+            others = None if others is None else others.take(rows)
+        ids = {name: _id(batch, others, name) for name in self.options.ids}
+        others = others.drop_columns(list(ids)) if others is not None and ids else others
+        return answered({**ids, **given}, answers.columns, others), len(given["source"])
+
+    def _fitting(self, batch: RowBatch) -> RowBatch:
+        """The same batch, whose further columns have the types of those of the first file. Raises `DataError`."""
+        others = other_columns(batch.content) if isinstance(batch.content, Pairs) else batch.content.others
+        schema = None if others is None else others.schema
+        if self.columns is None:
+            self.columns = (batch.path, schema)
+        first, expected = self.columns
+        if schema == expected:
+            return batch
+        names, wanted_names = (list(one.names) if one is not None else [] for one in (schema, expected))
+        if names != wanted_names:
+            message = f"has the further columns {names}, but {first} has {wanted_names}: expected the same in all files"
+            raise DataError(batch.path, message)
+        return _cast(batch, first, expected)
+
+
+def _read_ahead(batches: Iterator[PlacedBatch]) -> Iterator[PlacedBatch]:
+    """The same batches; the next one is read by a thread while one is answered."""
+    with ThreadPoolExecutor(1) as reader:
+        coming = reader.submit(next, batches, None)
+        while batch := coming.result():
+            coming = reader.submit(next, batches, None)
+            yield batch
+
+
+def _id(batch: RowBatch, others: pa.Table | None, name: str) -> Any:
+    if others is None or name not in others.column_names:
+        known = "none: no column is left beside those that are read"
+        if others is not None:
+            known = f"one of {', '.join(others.column_names)}"
+        raise ArgumentError("--id", got=repr(name), expected=f"{known} ({batch.path})")
+    return others.column(name)
+
+
+def _cast(batch: RowBatch, first: Path, schema: pa.Schema) -> RowBatch:
+    """Batch whose further columns have the types of a schema, which may have those of labels and languages too."""
+    others = batch.content.others
+    assert others is not None  # columns of labels and languages have the same types in all batches
+    fields = pa.schema([schema.field(name) for name in others.column_names])
+    try:
+        cast = others.cast(fields)
+    except (pa.ArrowException, ValueError) as error:
+        raise DataError(batch.path, f"columns of other types than those of {first}: {error}") from None
+    content = batch.content
+    made = Sources(content.texts, cast) if isinstance(content, Sources) else replace(content, others=cast)
+    return batch._replace(content=made)
+
+
+class Warnings:
+    """Warnings of all batches of a job: of each kind that any batch may give rise to, the first."""
+
+    def __init__(self) -> None:
+        self._said: set[type[Warning]] = set()
+
+    @contextmanager
+    def once(self) -> Iterator[None]:
+        """Answer a batch."""
+        caught: list[warnings.WarningMessage] = []
+        try:
+            with warnings.catch_warnings(record=True) as caught:
+                for category in OF_BATCHES:
+                    warnings.simplefilter("always", category)
+                yield
+        finally:
+            for one in caught:
+                if one.category not in self._said:
+                    warnings.warn_explicit(one.message, one.category, one.filename, one.lineno)
+                self._said |= {one.category} & set(OF_BATCHES)
+
+
+OF_BATCHES = (UnknownSymbolWarning, CutOutputWarning)
