@@ -139,10 +139,7 @@ def cluster(
     words = [everything[place] for place in places]
     tuning = _tuning(tune, classes, words) if tune else _other_concepts(everything, concepts, seed)
     known = any(word.cognate_class for word in words)
-    if figures is not None and not known:
-        raise ArgumentError("--figures", got=str(figures), expected="nothing: the list has no classes to compare with")
-    if str(model) == "lexstat":
-        _warn_of_short_list(everything)
+    _check_asked(model, everything, figures, known=known)
     job = Job(scorer_for(everything), method, same_language)
     given = _given(threshold, tune, job.scorer)
     compared = job.compared("scoring", words)
@@ -157,6 +154,14 @@ def cluster(
     (err if output is None else out).print(_figures(method, summary, score))
     if score is not None:
         _save_figures(figures, {"model": str(model), "method": method, **limit._asdict()}, score)
+
+
+def _check_asked(model: Path, words: list[Word], figures: Path | None, *, known: bool) -> None:
+    """Check what is asked of the list: figures need classes, and LexStat needs more words than a few."""
+    if figures is not None and not known:
+        raise ArgumentError("--figures", got=str(figures), expected="nothing: the list has no classes to compare with")
+    if str(model) == "lexstat":
+        _warn_of_short_list(words)
 
 
 class Threshold(NamedTuple):

@@ -153,8 +153,7 @@ def train(
 
     The training saves itself as it goes; after an interruption, a kill too, it goes on with `--resume`. A third column
     may have labels, 1 or 0: with both a matcher in odds form learns, in a minute. Without them a table of operations
-    learns where both sides share an alphabet, else a transducer, from positive pairs. An edit distance decides too
-    where there are labels, in the file or in that of `--validation`.
+    learns where both sides share an alphabet, else a transducer. An edit distance decides where there are labels.
 
     **Settings** follow from the pairs and the device, as is said; options and `--set` go over them one by one, and a
     file of `--config` with settings of `encoder` or `train` is taken as it is. For cognates see docs/cognate-sets.md.

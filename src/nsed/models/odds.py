@@ -544,7 +544,7 @@ def connected(one: np.ndarray, other: np.ndarray) -> np.ndarray:
     """
     labels = np.arange(max(one.max(initial=-1), other.max(initial=-1)) + 1)
     while True:
-        low = np.minimum(labels[one], labels[other])
+        low: np.ndarray = np.minimum(labels[one], labels[other])
         if (labels[one] == low).all() and (labels[other] == low).all():
             return low
         np.minimum.at(labels, one, low)

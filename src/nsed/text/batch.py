@@ -257,7 +257,7 @@ class DistinctPairs:
     @property
     def identical(self) -> np.ndarray:
         """Whether each pair's source and target have the same symbol numbers."""
-        same = np.equal(*self.lengths)
+        same: np.ndarray = np.equal(*self.lengths)
         places = np.flatnonzero(same)
         source, target = (
             side.chosen(rows[places]) for side, rows in zip((self.source, self.target), self.rows, strict=True)
