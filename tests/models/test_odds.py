@@ -245,6 +245,31 @@ def test_segments_of_several_phones_are_read_as_phones_with_the_reason():
     assert "phones in" in made.config.symbols_note
 
 
+def test_a_model_that_learns_more_begins_with_what_it_knows_and_stays_near_it(symmetric):
+    more = nsed.Pairs(["xabc", "xade", "abcd", "bcda"], ["xabc", "xada", "hgfe", "aaaa"], [1, 1, 0, 0])
+    others = [("abcdef", "abxdef"), ("gh", "hg"), ("xxab", "xxab"), ("", "ab")]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UnknownSymbolWarning)
+        before = symmetric.score(others)
+    still = OddsMatcher.fit(more, start=symmetric, train__learning_rate=0)
+    assert "x" in still.tokenizers.source.vocabulary.symbols
+    assert still.score(others) == pytest.approx(before, abs=1e-4)
+    learned = OddsMatcher.fit(more, start=symmetric)
+    assert learned.score(others) != pytest.approx(before, abs=1e-4)
+    assert np.corrcoef(learned.score(others), before)[0, 1] > 0.9
+
+
+def test_few_pairs_of_another_kind_are_learned_from_the_command_line_by_a_model_that_knows_others(symmetric, tmp_path):
+    symmetric.save(tmp_path / "known")
+    few = alike(40, seed=5)
+    (tmp_path / "few.tsv").write_text("".join(f"{s}\t{t}\t{n}\n" for (s, t), n in zip(few, few.labels, strict=True)))
+    run("train", tmp_path / "few.tsv", tmp_path / "more", "--from", tmp_path / "known", *with_settings("train.steps=5"))
+    more = nsed.load(tmp_path / "more")
+    test = alike(300, seed=6)
+    assert can(more, Capability.FINE_TUNE)
+    assert matching_score(more.score(test), np.array(test.labels, dtype=bool), more.threshold).f1 > 0.9
+
+
 def test_languages_move_the_bias():
     pairs = matching_pairs(200, seed=4)
     sides = {"source_languages": ["x", "y"] * 100, "target_languages": ["x", "z"] * 100}

@@ -299,7 +299,7 @@ def _check_alone(request: TrainingRequest) -> None:
 def _start(path: Path) -> Model:
     model = load_model(path)
     if not can(model, Capability.FINE_TUNE):
-        expected = "an edit-distance, a matcher or a transducer: others cannot learn more"
+        expected = "odds, an edit-distance, a matcher or a transducer: others cannot learn more"
         raise ArgumentError("--from", got=f"{path}, a {type(model).__name__}", expected=expected)
     return model
 

@@ -151,6 +151,8 @@ class NetworkModel(Model):
     """Model selection metric: the number of a validation that decides which weights are best."""
     usable_early: ClassVar[bool] = False
     """Whether the network alone can be used, with nothing tuned after training, and is saved while it learns."""
+    holds_out_always: ClassVar[bool] = False
+    """Whether pairs are held out to tune by where a trained model learns more, too."""
 
     def __init__(
         self,
@@ -215,7 +217,7 @@ class NetworkModel(Model):
         resolved = cls.plan(resolved, None if start else named_settings(config, settings), known, given)
         for note in filter(None, (resolved.symbols_note, resolved.train.recipe)):
             logging.getLogger("nsed").info(note)
-        held_out = start is None or given is not None
+        held_out = start is None or given is not None or cls.holds_out_always
         data = cls._split(known, given if held_out else known, seed=resolved.train.seed)
         model = start._extended(data[0], resolved) if start else cls._untrained(data[0], resolved)
         strategy = strategy_for(resolved.train)

@@ -1,5 +1,6 @@
 """Matcher in `odds` form: log-odds of edit operations, begun by EM and trained on by cross-entropy."""
 
+import copy
 import math
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -27,7 +28,7 @@ from nsed.models.decisions import UNCALIBRATED, Criterion
 from nsed.models.edit_distance import LearnableEditDistance, quiet_about_symbols
 from nsed.models.lattice_model import LATTICE_VERBS, LatticeModel
 from nsed.models.pair_model import LabelledConfig, LabelledTask, PairModel, language_numbers
-from nsed.models.settings import resolve_settings
+from nsed.models.settings import check_unchanged, resolve_settings
 from nsed.networks.expectation_maximization import iterate
 from nsed.networks.kinship import (
     Kinship,
@@ -258,8 +259,11 @@ class OddsMatcher(PairModel, LatticeModel):
     """
 
     configs: ClassVar[Mapping[str, type[OddsConfig]]] = {"odds": OddsConfig}
-    capabilities = LATTICE_VERBS | {Capability.MATCH}
+    capabilities = LATTICE_VERBS | {Capability.MATCH, Capability.FINE_TUNE}
     validation_metric = OddsTask.metric
+    holds_out_always = True
+    started: OddsNetwork | None = None
+    """Network that a training begins with instead of EM, where a trained model learns more."""
     network: OddsNetwork
     config: OddsConfig
 
@@ -394,6 +398,11 @@ class OddsMatcher(PairModel, LatticeModel):
         network.begin(odds_by_em(pairs, tokenizers, kinship, config), kinship)
         return network
 
+    def _begun_again(self, pairs: EncodedPairs) -> OddsNetwork:
+        """Network that begins with what the model knew before these pairs."""
+        assert self.started is not None
+        return copy.deepcopy(self.started).requires_grad_(True)
+
     @staticmethod
     def _network(config: OddsConfig, tokenizers: Tokenizers, languages: Vocabulary | None) -> OddsNetwork:
         return OddsNetwork(
@@ -408,8 +417,26 @@ class OddsMatcher(PairModel, LatticeModel):
             coherence=COHERENCE_SIZE if config.coherence is True else 0,
         )
 
+    @property
+    def fine_tuning_settings(self) -> OddsConfig:
+        """See `Model.fine_tuning_settings`: its own, as the log-odds stay near those that are known (`spread`)."""
+        return self.config
+
+    def _extended(self, pairs: Pairs, config: Any) -> "OddsMatcher":
+        """See `NetworkModel._extended`: what is known is what EM is in a training from the beginning."""
+        check_unchanged(self.config, config)
+        tokenizers, languages = self._more_alphabets(pairs, config)
+        network = self._network(config, tokenizers, languages)
+        with torch.no_grad():
+            network.begin_with(self.network, kinship_of(tokenizers))
+        model = self._with(network, tokenizers, config, languages)
+        model.started = copy.deepcopy(network)
+        return model
+
     def _task(self, training: EncodedPairs, validation: EncodedPairs, device: torch.device) -> OddsTask:
         begun = partial(self._begun, tokenizers=self.tokenizers, config=self.config, languages=self.languages)
+        if self.started is not None:
+            return OddsTask(self.network, self.config, training, validation, device, begun=self._begun_again)
         return OddsTask(self.network, self.config, training, validation, device, begun=begun)
 
     @staticmethod

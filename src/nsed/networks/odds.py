@@ -178,6 +178,15 @@ class OddsNetwork(nn.Module):
         for name, part in odds._asdict().items():
             getattr(self, f"start_{name}").copy_(part)
 
+    def begin_with(self, known: "OddsNetwork", kinship: Kinship) -> None:
+        """Set what another network knows as what to start from; its symbols and languages are the first of these."""
+        self.begin(known.extended_odds(kinship), kinship)
+        shared = ("scale", "place", "length", "identity", "coherence")
+        weights = {name: part for name, part in known.state_dict().items() if name.partition(".")[0] in shared}
+        self.load_state_dict(weights, strict=False)
+        if self.languages is not None and known.languages is not None:
+            self.languages.weight[: known.languages.num_embeddings].copy_(known.languages.weight)
+
     def odds(self) -> Odds:
         """Log-odds of operations without the factors of place; in double precision but for training."""
         dtype = torch.float32 if self.training else torch.float64
