@@ -35,7 +35,7 @@ class Coherence(nn.Module):
         self.window = nn.Conv2d(CHANNELS, size, kernel_size=3, padding=1)
         self.residual = nn.Conv2d(size, CHANNELS - 1, kernel_size=1)
         nn.init.zeros_(self.residual.weight)
-        nn.init.zeros_(self.residual.bias)
+        nn.init.zeros_(self.residual.bias)  # type: ignore[arg-type]  # it has a bias
 
     def forward(self, batch: PairBatch, arcs: Arcs) -> Arcs:
         """Log-odds of operations in their context; what is beyond the end of a string changes nothing."""
