@@ -573,7 +573,7 @@ def connected(one: np.ndarray, other: np.ndarray) -> np.ndarray:
     while True:
         low: np.ndarray = np.minimum(labels[one], labels[other])
         if (labels[one] == low).all() and (labels[other] == low).all():
-            return low
+            return np.asarray(low)
         np.minimum.at(labels, one, low)
         np.minimum.at(labels, other, low)
         labels = labels[labels]
