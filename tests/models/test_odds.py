@@ -18,9 +18,10 @@ from nsed.errors import ArgumentError, NotExplainableError, TooLongError, Unknow
 from nsed.evaluate import average_precision, matching_score
 from nsed.evaluate.calibration import expected_calibration_error
 from nsed.models.edit_distance import LearnableEditDistance
-from nsed.models.odds import OddsConfig, OddsMatcher, folds_of
+from nsed.models.odds import OddsConfig, OddsMatcher
 from nsed.networks.odds import PLACES, places_of
 from nsed.text import Tokenizers
+from nsed.train.split import folds_of
 from support.commands import run, with_settings
 
 QUICK = {"train__steps": 20, "train__validate_every": 10, "train__device": "cpu"}

@@ -2,11 +2,9 @@
 
 import copy
 import math
-from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, fields, replace
 from functools import partial
-from itertools import chain
 from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
@@ -40,17 +38,19 @@ from nsed.networks.kinship import (
     shares_of,
 )
 from nsed.networks.odds import Odds, OddsNetwork, odds_of
+from nsed.networks.odds_scores import PairOdds, odds_lattices, pair_odds
 from nsed.networks.operation_table import OperationTable
-from nsed.networks.table_scores import table_log_probs
 from nsed.progress import OnBatch, ignore
 from nsed.text import AlphabetConfig, PairBatch, Pairs, Tokenizers, Vocabulary, choose_symbols
 from nsed.text.batch import DistinctPairs, EncodedPairs
 from nsed.text.columns import Column
 from nsed.text.edit_script import EditKind
 from nsed.text.pairs import PairsLike
+from nsed.text.symbol_choice import have_one_alphabet
 from nsed.text.texts import Texts
 from nsed.text.tokenizer import SPECIALS
 from nsed.train.config import TrainConfig
+from nsed.train.split import folds_of
 from nsed.train.trainer import Trainer
 from nsed.types import PerPair
 
@@ -61,8 +61,6 @@ MOST_CROSS_VALIDATED, FOLD_STEPS = 20_000, 200
 """Training pairs that are cross-validated, and updates of a fold's model, at most."""
 MOST_JUDGED = 10_000
 """Pairs that weights are chosen by, at most."""
-ONE_ALPHABET = 0.8
-"""Share of a side's symbols that the other side has too, from which on both are written in one alphabet."""
 MOST_EXTENDED = 2**24
 """Substitutions at most for which a table is made that new symbols are in too."""
 BATCH_CELLS, LEAST_PAIRS, SAMPLED = 2**17, 32, 1000
@@ -177,70 +175,6 @@ class OddsTask(LabelledTask):
         """Average precision: it needs no threshold, and of few pairs says more than F1."""
         scores = pair_odds(self.network, DistinctPairs.of(self.judged), self.device).scores
         return {self.metric: average_precision(scores, self.judged.labels)}
-
-
-class PairOdds(NamedTuple):
-    """Log-odds of pairs in parts: log-probabilities of their lattices, and what makes log-odds of them."""
-
-    log_probs: np.ndarray
-    scale: float
-    biases: np.ndarray
-
-    @property
-    def scores(self) -> np.ndarray:
-        """Log-odds."""
-        scores: np.ndarray = self.scale * self.log_probs + self.biases
-        return scores
-
-
-def odds_lattices(
-    network: OddsNetwork, pairs: EncodedPairs, device: torch.device, odds: Odds | None = None
-) -> Iterator[tuple[PairBatch, EditLattice, PerPair]]:
-    """Lattices of all pairs, in batches, with the bias of each pair."""
-    if odds is None:
-        with torch.no_grad():
-            odds = network.odds()
-    for batch in pairs.batches():
-        here = batch.to(device)
-        with torch.no_grad():
-            lattice, bias = network(here, odds)
-        yield here, lattice, bias
-
-
-def pair_odds(
-    network: OddsNetwork,
-    pairs: DistinctPairs,
-    device: torch.device,
-    odds: Odds | None = None,
-    *,
-    on_batch: OnBatch = ignore,
-) -> PairOdds:
-    """Log-odds of each pair, in order: by the kernel of tables, or by lattices where the network is no table."""
-    if network.no_table():
-        return _lattice_odds(network, pairs.expanded(), device, odds, on_batch=on_batch)
-    with torch.no_grad():
-        odds = network.odds() if odds is None else odds
-        n, m = (torch.from_numpy(part).to(device) for part in pairs.lengths)
-        languages = None if pairs.languages is None else torch.from_numpy(pairs.languages).to(device)
-        identical = torch.from_numpy(pairs.identical).to(device)
-        biases = network.biases(odds, (n, m), languages, identical).cpu().numpy()
-    compiled = network.compiled(pairs.source, pairs.target, odds)
-    return PairOdds(table_log_probs(compiled, pairs, on_batch=on_batch), _scale(network), biases)
-
-
-def _lattice_odds(
-    network: OddsNetwork, pairs: EncodedPairs, device: torch.device, odds: Odds | None, *, on_batch: OnBatch
-) -> PairOdds:
-    log_probs, biases = np.empty(len(pairs)), np.empty(len(pairs))
-    for batch, lattice, bias in odds_lattices(network, pairs, device, odds):
-        rows = batch.rows.cpu().numpy()
-        log_probs[rows], biases[rows] = lattice.log_prob.cpu().numpy(), bias.cpu().numpy()
-        on_batch(len(rows))
-    return PairOdds(log_probs, _scale(network), biases)
-
-
-def _scale(network: OddsNetwork) -> float:
-    return float(network.scale.detach().double().exp())
 
 
 class OddsMatcher(PairModel, LatticeModel):
@@ -466,24 +400,9 @@ def decided(config: OddsConfig, pairs: Pairs) -> OddsConfig:
 
 def _batch_pairs(pairs: Pairs, config: AlphabetConfig) -> int:
     """Pairs in a batch of about `BATCH_CELLS` cells."""
-    source, target = (
-        np.array([len(split(text)) for text in texts[:SAMPLED]]) for split, texts in _columns(pairs, config)
-    )
+    sides = zip(config.splitters, (pairs.sources, pairs.targets), strict=True)
+    source, target = (np.array([len(side.split(text)) for text in texts[:SAMPLED]]) for side, texts in sides)
     return max(LEAST_PAIRS, int(BATCH_CELLS / max(1.0, float(((source + 1) * (target + 1)).mean()))))
-
-
-def _columns(pairs: Pairs, config: AlphabetConfig) -> list[tuple[Callable[[str], tuple[str, ...]], Sequence[str]]]:
-    tokenizers = Tokenizers.of(config, dict.fromkeys(("source", "target"), Vocabulary(())))
-    return [(tokenizers.source.split, pairs.sources), (tokenizers.target.split, pairs.targets)]
-
-
-def have_one_alphabet(pairs: Pairs, config: AlphabetConfig) -> bool:
-    """Whether most symbols of either side, as often as its strings have them, are symbols of the other side too."""
-    counts = [
-        Counter(chain.from_iterable(map(split, dict.fromkeys(texts)))) for split, texts in _columns(pairs, config)
-    ]
-    both = counts[0].keys() & counts[1].keys()
-    return all(sum(side[symbol] for symbol in both) >= ONE_ALPHABET * side.total() for side in counts)
 
 
 def tuned_criterion(task: OddsTask) -> Criterion:
@@ -516,67 +435,6 @@ def cross_validated_scores(task: OddsTask, pairs: EncodedPairs, count: int) -> n
         Trainer(OddsTask(network, config, seen, apart, task.device, begun=task.begun), config.train).run()
         scores[folds == fold] = pair_odds(network.eval(), DistinctPairs.of(apart), task.device).scores
     return scores
-
-
-def folds_of(pairs: EncodedPairs, count: int, *, shared: bool, seed: int) -> np.ndarray:
-    """Number of each pair's fold: groups of pairs at random, or single pairs where a fold would lack a label.
-
-    Pairs that share a string, or that other pairs connect, are in one group (all pairs within a concept, say); where
-    that makes of most pairs one group, pairs of the same source are.
-    """
-    random, (one, other) = np.random.default_rng(seed), string_numbers(pairs, shared=shared)
-    groups = np.unique(connected(one, other), return_inverse=True)[1]
-    if len(pairs) and np.bincount(groups).max() > len(pairs) / count:
-        groups = np.unique(one, return_inverse=True)[1]
-    sizes, folds = np.zeros(count), np.empty(groups.max(initial=-1) + 1, dtype=np.int64)
-    members = np.bincount(groups)
-    for group in random.permutation(len(folds)).tolist():
-        folds[group] = sizes.argmin()
-        sizes[folds[group]] += members[group]
-    found: np.ndarray = folds[groups]
-    by_fold = [np.bincount(found[pairs.labels == label], minlength=count) for label in (False, True)]
-    return found if np.min(by_fold) else _stratified(pairs.labels, count, random)
-
-
-def _stratified(labels: np.ndarray, count: int, random: np.random.Generator) -> np.ndarray:
-    """Number of each pair's fold, at random, with its share of either label."""
-    order = random.permutation(len(labels))
-    order = order[np.argsort(labels[order], kind="stable")]
-    folds = np.empty(len(labels), dtype=np.int64)
-    folds[order] = np.arange(len(labels)) % count
-    return folds
-
-
-def string_numbers(pairs: EncodedPairs, *, shared: bool) -> tuple[np.ndarray, np.ndarray]:
-    """Numbers of the strings of each pair, the same for the same strings; with `shared`, also across sides."""
-    numbers: dict[tuple[bool, bytes], int] = {}
-    source, target = (
-        np.array(
-            [
-                numbers.setdefault((turned and not shared, strings.flat[start:end].tobytes()), len(numbers))
-                for start, end in zip(strings.starts[:-1].tolist(), strings.starts[1:].tolist(), strict=True)
-            ],
-            dtype=np.int64,
-        )
-        for turned, strings in ((False, pairs.source), (True, pairs.target))
-    )
-    return source, target
-
-
-def connected(one: np.ndarray, other: np.ndarray) -> np.ndarray:
-    """Connected component of each edge of a graph, by the smallest number in it (label propagation).
-
-    >>> connected(np.array([0, 1, 3, 4]), np.array([1, 2, 3, 3])).tolist()
-    [0, 0, 3, 3]
-    """
-    labels = np.arange(max(one.max(initial=-1), other.max(initial=-1)) + 1)
-    while True:
-        low: np.ndarray = np.minimum(labels[one], labels[other])
-        if (labels[one] == low).all() and (labels[other] == low).all():
-            return np.asarray(low)
-        np.minimum.at(labels, one, low)
-        np.minimum.at(labels, other, low)
-        labels = labels[labels]
 
 
 def independent(pairs: EncodedPairs) -> float:

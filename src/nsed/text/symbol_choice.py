@@ -9,6 +9,7 @@
 | clusters with marks, few, nearly all of them known | graphemes |
 """
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from itertools import chain, islice
@@ -19,6 +20,8 @@ from nsed.text.pairs import Pairs
 from nsed.text.symbols import StringConfig, SymbolKind, SymbolSplitter, UnicodeForm
 from nsed.text.texts import Texts
 
+ONE_ALPHABET = 0.8
+"""Share of a side's symbols that the other side has too, from which on both are written in one alphabet."""
 TOKEN_LENGTH, TOKEN_SHARE, SAMPLE = 2.5, 0.9, 1000
 """Graphemes of a token at most, on average, in strings of segments; how many of the strings have a space; how many are
 looked at."""
@@ -160,3 +163,11 @@ def _because(decision: SymbolDecision, given: str) -> str:
     form = decision.form if given == "auto" else given
     kind = f"codepoints in {form}" if decision.kind == "codepoints" else decision.kind
     return f"{kind} ({decision.reason})"
+
+
+def have_one_alphabet(pairs: Pairs, config: StringConfig) -> bool:
+    """Whether most symbols of either side, as often as its strings have them, are symbols of the other side too."""
+    sides = zip(config.splitters, (pairs.sources, pairs.targets), strict=True)
+    counts = [Counter(chain.from_iterable(map(side.split, dict.fromkeys(texts)))) for side, texts in sides]
+    both = counts[0].keys() & counts[1].keys()
+    return all(sum(side[symbol] for symbol in both) >= ONE_ALPHABET * side.total() for side in counts)

@@ -5,8 +5,10 @@ from collections.abc import Hashable, Sequence
 from random import Random
 from typing import Any
 
+import numpy as np
+
 from nsed.errors import ArgumentError
-from nsed.text import Pairs
+from nsed.text import EncodedPairs, Pairs
 
 HELD_OUT_SHARE, MOST_HELD_OUT = 20, 2000
 
@@ -115,3 +117,64 @@ def both_labels(pairs: Pairs, name: str) -> Pairs:
         got = "no labels" if not kinds else f"only labels {int(kinds.pop())}"
         raise ArgumentError(name, got=got, expected="pairs that match and pairs that do not, with labels 1 and 0")
     return pairs
+
+
+def folds_of(pairs: EncodedPairs, count: int, *, shared: bool, seed: int) -> np.ndarray:
+    """Number of each pair's fold: groups of pairs at random, or single pairs where a fold would lack a label.
+
+    Pairs that share a string, or that other pairs connect, are in one group (all pairs within a concept, say); where
+    that makes of most pairs one group, pairs of the same source are.
+    """
+    random, (one, other) = np.random.default_rng(seed), string_numbers(pairs, shared=shared)
+    groups = np.unique(connected(one, other), return_inverse=True)[1]
+    if len(pairs) and np.bincount(groups).max() > len(pairs) / count:
+        groups = np.unique(one, return_inverse=True)[1]
+    sizes, folds = np.zeros(count), np.empty(groups.max(initial=-1) + 1, dtype=np.int64)
+    members = np.bincount(groups)
+    for group in random.permutation(len(folds)).tolist():
+        folds[group] = sizes.argmin()
+        sizes[folds[group]] += members[group]
+    found: np.ndarray = folds[groups]
+    by_fold = [np.bincount(found[pairs.labels == label], minlength=count) for label in (False, True)]
+    return found if np.min(by_fold) else _stratified(pairs.labels, count, random)
+
+
+def _stratified(labels: np.ndarray, count: int, random: np.random.Generator) -> np.ndarray:
+    """Number of each pair's fold, at random, with its share of either label."""
+    order = random.permutation(len(labels))
+    order = order[np.argsort(labels[order], kind="stable")]
+    folds = np.empty(len(labels), dtype=np.int64)
+    folds[order] = np.arange(len(labels)) % count
+    return folds
+
+
+def string_numbers(pairs: EncodedPairs, *, shared: bool) -> tuple[np.ndarray, np.ndarray]:
+    """Numbers of the strings of each pair, the same for the same strings; with `shared`, also across sides."""
+    numbers: dict[tuple[bool, bytes], int] = {}
+    source, target = (
+        np.array(
+            [
+                numbers.setdefault((turned and not shared, strings.flat[start:end].tobytes()), len(numbers))
+                for start, end in zip(strings.starts[:-1].tolist(), strings.starts[1:].tolist(), strict=True)
+            ],
+            dtype=np.int64,
+        )
+        for turned, strings in ((False, pairs.source), (True, pairs.target))
+    )
+    return source, target
+
+
+def connected(one: np.ndarray, other: np.ndarray) -> np.ndarray:
+    """Connected component of each edge of a graph, by the smallest number in it (label propagation).
+
+    >>> connected(np.array([0, 1, 3, 4]), np.array([1, 2, 3, 3])).tolist()
+    [0, 0, 3, 3]
+    """
+    labels = np.arange(max(one.max(initial=-1), other.max(initial=-1)) + 1)
+    while True:
+        low: np.ndarray = np.minimum(labels[one], labels[other])
+        if (labels[one] == low).all() and (labels[other] == low).all():
+            return np.asarray(low)
+        np.minimum.at(labels, one, low)
+        np.minimum.at(labels, other, low)
+        labels = labels[labels]

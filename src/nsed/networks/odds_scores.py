@@ -1,0 +1,79 @@
+"""Log-odds of many pairs: by the kernel of tables or, where operations depend on their context, by lattices."""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+import torch
+
+from nsed.lattice import EditLattice
+from nsed.networks.odds import Odds, OddsNetwork
+from nsed.networks.table_scores import table_log_probs
+from nsed.progress import OnBatch, ignore
+from nsed.text import PairBatch
+from nsed.text.batch import DistinctPairs, EncodedPairs
+from nsed.types import PerPair
+
+
+class PairOdds(NamedTuple):
+    """Log-odds of pairs in parts: log-probabilities of their lattices, and what makes log-odds of them."""
+
+    log_probs: np.ndarray
+    scale: float
+    biases: np.ndarray
+
+    @property
+    def scores(self) -> np.ndarray:
+        """Log-odds."""
+        scores: np.ndarray = self.scale * self.log_probs + self.biases
+        return scores
+
+
+def odds_lattices(
+    network: OddsNetwork, pairs: EncodedPairs, device: torch.device, odds: Odds | None = None
+) -> Iterator[tuple[PairBatch, EditLattice, PerPair]]:
+    """Lattices of all pairs, in batches, with the bias of each pair."""
+    if odds is None:
+        with torch.no_grad():
+            odds = network.odds()
+    for batch in pairs.batches():
+        here = batch.to(device)
+        with torch.no_grad():
+            lattice, bias = network(here, odds)
+        yield here, lattice, bias
+
+
+def pair_odds(
+    network: OddsNetwork,
+    pairs: DistinctPairs,
+    device: torch.device,
+    odds: Odds | None = None,
+    *,
+    on_batch: OnBatch = ignore,
+) -> PairOdds:
+    """Log-odds of each pair, in order: by the kernel of tables, or by lattices where the network is no table."""
+    if network.no_table():
+        return _lattice_odds(network, pairs.expanded(), device, odds, on_batch=on_batch)
+    with torch.no_grad():
+        odds = network.odds() if odds is None else odds
+        n, m = (torch.from_numpy(part).to(device) for part in pairs.lengths)
+        languages = None if pairs.languages is None else torch.from_numpy(pairs.languages).to(device)
+        identical = torch.from_numpy(pairs.identical).to(device)
+        biases = network.biases(odds, (n, m), languages, identical).cpu().numpy()
+    compiled = network.compiled(pairs.source, pairs.target, odds)
+    return PairOdds(table_log_probs(compiled, pairs, on_batch=on_batch), _scale(network), biases)
+
+
+def _lattice_odds(
+    network: OddsNetwork, pairs: EncodedPairs, device: torch.device, odds: Odds | None, *, on_batch: OnBatch
+) -> PairOdds:
+    log_probs, biases = np.empty(len(pairs)), np.empty(len(pairs))
+    for batch, lattice, bias in odds_lattices(network, pairs, device, odds):
+        rows = batch.rows.cpu().numpy()
+        log_probs[rows], biases[rows] = lattice.log_prob.cpu().numpy(), bias.cpu().numpy()
+        on_batch(len(rows))
+    return PairOdds(log_probs, _scale(network), biases)
+
+
+def _scale(network: OddsNetwork) -> float:
+    return float(network.scale.detach().double().exp())
