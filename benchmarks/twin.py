@@ -1,6 +1,6 @@
 """The sequence-to-sequence twin of a Transducer: the same encoders, attention in the place of the lattice.
 
-The baseline `nsed.baselines.seq2seq_network` is larger: its target looks at the source in every layer.
+The baseline `nsed.baselines.seq2seq` is larger: its target looks at the source in every layer.
 """
 
 from collections.abc import Mapping

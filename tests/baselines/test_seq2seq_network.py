@@ -5,7 +5,7 @@ import itertools
 import pytest
 import torch
 
-from nsed.baselines.seq2seq_network import Seq2SeqNetwork, smoothed_loss, target_log_prob
+from nsed.baselines.seq2seq import Seq2SeqNetwork, smoothed_loss, target_log_prob
 from nsed.encoders import EncoderConfig, attending_kinds
 from nsed.networks.search import beam_search, draw, greedy_search
 from nsed.types import END, NEG, PAD, START, UNKNOWN

@@ -51,6 +51,7 @@ def test_a_quick_run_saves_figures_and_a_picture(name, tmp_path):
     assert "<svg" in (tmp_path / "figures.svg").read_text()
 
 
+@pytest.mark.slow
 def test_quick_results_stay_out_of_the_repository(tmp_path, monkeypatch):
     monkeypatch.setattr(bench.tempfile, "mkdtemp", lambda prefix: str(tmp_path))
     run("matcher-update", "--quick", "--device", "cpu")

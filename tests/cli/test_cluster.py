@@ -87,6 +87,7 @@ def test_another_list_tunes_the_threshold(words, tmp_path):
         run("levenshtein", words, "--tune", other, "--threshold", 0.5)
 
 
+@pytest.mark.slow
 def test_models_of_all_kinds(words, tmp_path):
     pairs = [("a b", "a b"), ("a c", "a c")]
     config = nsed.EditDistanceConfig(source_symbols="tokens", target_symbols="tokens")

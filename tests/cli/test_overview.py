@@ -53,6 +53,7 @@ def test_demo():
     assert "flagships → F L AE G SH IH P S  p = 1.000  f→F l→L a→AE g→G s→SH -h i→IH p→P s→S" in shown
 
 
+@pytest.mark.slow
 def test_shipped_models_answer_without_a_download():
     assert run("transduce", "g2p-en", "--no-header", stdin="flagships\n").startswith("flagships\tF L AE G SH IH P S\t")
     assert "\nFLAGSHIPS\tF L AE G SH IH P S\t" in run("transduce", "g2p-en", "--text", "FLAGSHIPS")

@@ -3,6 +3,7 @@
 import json
 import re
 import warnings
+from itertools import product
 
 import pytest
 from typer.testing import CliRunner
@@ -31,8 +32,27 @@ def test_without_a_word_labelled_pairs_make_a_matcher_and_others_a_table_and_the
     assert "labels of both kinds: a matcher in odds form" in said
     assert nsed.load(tmp_path / "m").kind == "odds"
     said = CliRunner().invoke(app, ["train", str(tmp_path / "words.tsv"), str(tmp_path / "table")]).stderr
-    assert "no labels of both kinds: a table of edit operations" in said
+    assert "fewer than 50 pairs, not of both labels: a table of edit operations" in said
     assert nsed.load(tmp_path / "table").kind == "edit-distance"
+
+
+@pytest.mark.parametrize(
+    ("target", "options", "kind", "why"),
+    [
+        (str.lower, ["train.steps=1"], "transducer", "two alphabets: a transducer"),
+        (lambda word: word[::-1], [], "edit-distance", "one alphabet: a table of edit operations"),
+        (str.lower, ["iterations=1"], "edit-distance", "settings of an edit distance"),
+    ],
+)
+def test_unlabelled_pairs_make_a_table_in_one_alphabet_and_a_transducer_across_two(
+    tmp_path, target, options, kind, why
+):
+    words = ["".join(letters) for letters in product("ABCD", repeat=3)]
+    (tmp_path / "words.tsv").write_text("".join(f"{word}\t{target(word)}\n" for word in words))
+    sets = [part for option in options for part in ("--set", option)]
+    done = CliRunner().invoke(app, ["train", str(tmp_path / "words.tsv"), str(tmp_path / "m"), *sets])
+    assert why in done.stderr
+    assert nsed.load(tmp_path / "m").kind == kind
 
 
 def test_a_dictionary_has_tokens_for_targets(tmp_path):
@@ -110,7 +130,7 @@ def test_a_trained_model_is_not_lost_by_accident(pairs, tmp_path):
 def test_overwriting_forgets_what_was_learned(pairs, tmp_path):
     (tmp_path / "other.tsv").write_text("X\ty\n" * 4)
     run("train", tmp_path / "other.tsv", tmp_path / "m")
-    run("train", pairs, tmp_path / "m", "--overwrite")
+    run("train", pairs, tmp_path / "m", "--overwrite", "--model", "edit-distance")
     assert nsed.load(tmp_path / "m").tokenizers.source.vocabulary.symbols == ("A", "B", "C")
     assert len(list((tmp_path / "m").glob("weights-*"))) == 1
 
@@ -176,7 +196,7 @@ def test_given_validation_pairs_are_validated_with_and_nothing_is_held_out(pairs
     facts = json.loads((tmp_path / "m" / "run.json").read_text())
     assert facts["pairs"] == {"training": 300, "validation": 3}
     with pytest.raises(ArgumentError, match="labels of the validation pairs: got no labels, expected pairs that match"):
-        run("train", pairs, tmp_path / "table", "--validation", tmp_path / "validation.tsv")
+        run("train", pairs, tmp_path / "t", "--model", "edit-distance", "--validation", tmp_path / "validation.tsv")
 
 
 def test_the_model_is_in_its_folder_after_every_iteration(pairs, tmp_path, monkeypatch):
@@ -234,7 +254,7 @@ def test_minutes_are_for_models_with_a_network(tmp_path, pairs):
     run("train", pairs, tmp_path / "m", "--model", "transducer", "--minutes", 0.02, "--set", "encoder.dim=8")
     assert nsed.load(tmp_path / "m").config.train.minutes == 0.02
     with pytest.raises(ArgumentError, match=r"--minutes: got 3\.0, expected none with edit-distance, which has no"):
-        run("train", pairs, tmp_path / "n", "--minutes", 3)
+        run("train", pairs, tmp_path / "n", "--model", "edit-distance", "--minutes", 3)
 
 
 @pytest.mark.slow
@@ -268,11 +288,17 @@ def test_a_mixture_is_made_of_folders_and_refuses_to_overwrite(transducer, match
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--models", 2], "--model: got edit-distance, expected transducer, with --models 5"),
+        (
+            ["--models", 2, "--model", "edit-distance"],
+            "--model: got edit-distance, expected transducer, with --models 5",
+        ),
         (["--model", "mixture"], "--model: got mixture, expected transducer, with --models 5"),
         (["--both-directions"], "--both-directions: got a single model, expected --models 2 or more"),
         (["--words", "w.txt"], "--words: got w.txt, expected nothing without --teacher"),
-        (["--teacher", "TRANSDUCER"], "--teacher: got a student of kind edit-distance, expected --model transducer"),
+        (
+            ["--teacher", "TRANSDUCER", "--model", "edit-distance"],
+            "--teacher: got a student of kind edit-distance, expected --model transducer",
+        ),
         (["--teacher", "MATCHER"], "which scores pairs only, expected a model that transduces"),
         (
             ["--model", "transducer", "--models", 2, "--teacher", "TRANSDUCER"],

@@ -5,8 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nsed.datasets.controls import levenshtein_score, lookup_score
-from nsed.datasets.leaks import check_leaks
+from nsed.datasets.leaks import check_leaks, levenshtein_score, lookup_score
 from nsed.datasets.published import published_cognates
 from nsed.datasets.word_list import read_word_list
 from nsed.errors import ArgumentError

@@ -14,10 +14,8 @@ from golden.answers import FOLDERS
 from nsed.errors import ArgumentError, UnknownNameError
 from nsed.evaluate import Calibration
 from nsed.explain.explanation import Explanation
-from nsed.explain.render.figure import draw, draw_grid
-from nsed.explain.render.grid import grid_svg
-from nsed.explain.render.heat_maps import confusion_grid, operation_grid
-from nsed.explain.render.pictures import PICTURES
+from nsed.explain.render.heat_maps import confusion_grid, grid_svg, operation_grid
+from nsed.explain.render.pictures import PICTURES, draw, draw_grid
 from nsed.models.decisions import Criterion
 from nsed.text import Pairs
 from nsed.text.visible import drawn

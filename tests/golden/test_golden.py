@@ -59,6 +59,7 @@ def deepest_frame(ask):
     return deepest
 
 
+@pytest.mark.slow
 def test_from_a_verb_to_the_arithmetic_it_is_nine_frames_at_most():
     code = (
         "import sys; sys.path.insert(0, sys.argv[1]); from golden import test_golden as t; import nsed\n"

@@ -33,6 +33,7 @@ def test_keywords_go_over_the_config_and_leave_the_rest():
     assert (found.beam, found.encoder.kind, found.encoder.dim, found.train.steps) == (7, "cnn", 16, 3)
 
 
+@pytest.mark.slow
 def test_fit_takes_every_form_in_every_kind_of_model():
     assert nsed.Transducer.fit(PAIRS, validation=PAIRS, config=TINY, beam=2).beam == 2
     labelled = [*PAIRS, ("colour", "rumor"), ("labour", "rumor")]

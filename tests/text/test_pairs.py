@@ -328,6 +328,7 @@ def test_long_lists_are_read_as_short_ones_are():
             Texts.of_column([*column, wrong])
 
 
+@pytest.mark.slow
 def test_neither_pandas_nor_polars_is_imported():
     code = "import sys; from nsed.text import Pairs; Pairs.of([('a', 'b')], [1]); Pairs.of_columns(['a'], ['b']);"
     code += "print({'pandas', 'polars'} & set(sys.modules))"

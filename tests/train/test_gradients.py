@@ -32,6 +32,7 @@ def seq2seq_task():
     return Seq2SeqTask(model.network.requires_grad_(True), config, *[model.encoded(pairs)] * 2, CPU)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("make", [matcher_task, transducer_task])
 def test_slices_add_up_to_the_batch(make):
     rows, found = np.arange(50), []

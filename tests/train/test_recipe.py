@@ -80,6 +80,7 @@ def test_minutes_that_are_given_are_filled_with_more_steps():
     assert unlimited.settings["train.steps"] == recipe(800).settings["train.steps"]
 
 
+@pytest.mark.slow
 def test_fit_without_a_setting_says_what_it_chose_and_the_folder_too(tmp_path, caplog):
     with caplog.at_level("INFO", logger="nsed"):
         model = nsed.Transducer.fit(PAIRS, folder=tmp_path / "run", train__steps=2, **TINY)
@@ -116,6 +117,7 @@ def test_a_model_can_be_used_seconds_after_training_began(tmp_path, monkeypatch)
     assert "unfinished" not in json.loads((tmp_path / "run" / "model.json").read_text())["record"]
 
 
+@pytest.mark.slow
 def test_a_model_that_was_in_the_folder_stays_until_the_training_is_done(tmp_path):
     folder, seen = tmp_path / "run", []
 

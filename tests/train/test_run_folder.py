@@ -70,6 +70,7 @@ def test_two_trainings_into_one_folder_are_refused_with_who_has_it(tmp_path):
     assert not (tmp_path / "training.lock").exists()
 
 
+@pytest.mark.slow
 def test_a_training_killed_before_its_first_checkpoint_is_not_resumed_with_other_pairs(tmp_path):
     """It was: the other pairs were learned without a word, and took the place of the training."""
 

@@ -17,14 +17,14 @@ from typing import Any, ClassVar, Literal, NamedTuple
 import numpy as np
 import torch
 
-from nsed.baselines.pair_scorer import UNCALIBRATED, Criterion, PairScorer, labels_of, plain_tokenizers
 from nsed.baselines.similarity import Similarity
 from nsed.config import bounded
 from nsed.errors import ArgumentError, MissingExtraError
 from nsed.models.base import Contents
+from nsed.models.decisions import UNCALIBRATED, Criterion, PairScorer, labels_of
 from nsed.models.settings import ConfigLike, resolve_settings
 from nsed.progress import OnBatch, ignore
-from nsed.text import Pairs, StringConfig
+from nsed.text import Pairs, StringConfig, Tokenizers
 from nsed.text.columns import Column
 from nsed.text.pairs import PairsLike
 from nsed.text.texts import Texts, from_tensors, to_tensors
@@ -141,7 +141,7 @@ class LexStat(PairScorer):
 
     def __init__(self, distances: dict[Key, float], config: LexStatConfig, criterion: Criterion) -> None:
         self.distances, self.config, self.criterion = distances, config, criterion
-        self.tokenizers = plain_tokenizers(config)
+        self.tokenizers = Tokenizers.plain(config)
 
     @classmethod
     def fit(

@@ -13,16 +13,16 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 import torch
 
-from nsed.baselines.pair_scorer import UNCALIBRATED, Criterion, PairScorer, labels_of, plain_tokenizers
 from nsed.baselines.similarity import StringCodes, nearest
 from nsed.capabilities import Capability
 from nsed.errors import ArgumentError
 from nsed.evaluate.calibration import fit_calibration
 from nsed.models.base import Contents
+from nsed.models.decisions import UNCALIBRATED, Criterion, PairScorer, labels_of
 from nsed.models.settings import ConfigLike, resolve_settings
 from nsed.models.transduction import TransducingModel, Transduction, ranked
 from nsed.progress import OnBatch, ignore
-from nsed.text import Pairs, StringConfig
+from nsed.text import Pairs, StringConfig, Tokenizers
 from nsed.text.columns import Column
 from nsed.text.pairs import PairsLike
 from nsed.text.texts import Texts, from_tensors, to_tensors
@@ -107,7 +107,7 @@ class Lookup(PairScorer, TransducingModel):
         self, known: Pairs, counts: np.ndarray, config: LookupConfig, *, criterion: Criterion | None = None
     ) -> None:
         self.known, self.counts, self.config = known, counts, config
-        self.tokenizers = plain_tokenizers(config)
+        self.tokenizers = Tokenizers.plain(config)
         self.criterion = criterion or Criterion(FOUND, UNCALIBRATED)
 
     @classmethod
@@ -202,7 +202,7 @@ class Lookup(PairScorer, TransducingModel):
 
 def _normal(pairs: Pairs, config: LookupConfig) -> Pairs:
     """Normalised pairs, without differences that are none, and with columns that can be saved."""
-    tokenizers = plain_tokenizers(config)
+    tokenizers = Tokenizers.plain(config)
     sources = Texts.of(pairs.sources).mapped(tokenizers.source.splitter.normal)
     return replace(pairs, sources=sources, targets=Texts.of(pairs.targets).mapped(tokenizers.target.splitter.normal))
 

@@ -8,15 +8,15 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from nsed.baselines.pair_scorer import Criterion, PairScorer, plain_tokenizers
 from nsed.capabilities import Capability
 from nsed.errors import ArgumentError
 from nsed.evaluate.calibration import Calibration
 from nsed.models.base import Contents
+from nsed.models.decisions import Criterion, PairScorer
 from nsed.models.settings import ConfigLike, resolve_settings
 from nsed.models.transduction import TransducingModel, Transduction, ranked
 from nsed.progress import OnBatch, ignore
-from nsed.text import Pairs, StringConfig
+from nsed.text import Pairs, StringConfig, Tokenizers
 from nsed.text.columns import Column
 from nsed.text.pairs import PairsLike
 from nsed.train.saved_model import SavedModel
@@ -51,7 +51,7 @@ class Majority(PairScorer, TransducingModel):
 
     def __init__(self, share: float, targets: dict[str, int], config: MajorityConfig, *, total: int) -> None:
         self.share, self.targets, self.config, self.total = share, targets, config, total
-        self.tokenizers = plain_tokenizers(config)
+        self.tokenizers = Tokenizers.plain(config)
         self.criterion = Criterion(0.0 if config.always_match else 0.5, Calibration(0.0, _logit(share)))
 
     @classmethod
@@ -71,7 +71,7 @@ class Majority(PairScorer, TransducingModel):
         if not len(given):
             raise ArgumentError("pairs", got="none", expected="at least one to count")
         positives = given.positives()
-        normal = plain_tokenizers(resolved).target.splitter.normal
+        normal = Tokenizers.plain(resolved).target.splitter.normal
         targets = Counter(map(normal, positives.targets))
         share = len(positives) / len(given)
         return cls(share, dict(targets.most_common(KEPT)), resolved, total=len(positives))

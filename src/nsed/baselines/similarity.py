@@ -10,8 +10,8 @@ from rapidfuzz import process
 from rapidfuzz.distance import JaroWinkler as JaroWinklerDistance
 from rapidfuzz.distance import Levenshtein as LevenshteinDistance
 
-from nsed.baselines.pair_scorer import UNCALIBRATED, Criterion, PairScorer, labels_of, plain_tokenizers
 from nsed.models.base import Contents
+from nsed.models.decisions import UNCALIBRATED, Criterion, PairScorer, labels_of
 from nsed.models.settings import ConfigLike, resolve_settings
 from nsed.progress import OnBatch, ignore
 from nsed.text import Pairs, StringConfig, Tokenizers
@@ -67,7 +67,7 @@ class Similarity(PairScorer):
 
     def __init__(self, config: StringConfig, criterion: Criterion) -> None:
         self.config, self.criterion = config, criterion
-        self.tokenizers = plain_tokenizers(config)
+        self.tokenizers = Tokenizers.plain(config)
 
     @abstractmethod
     def score(self, pairs: PairsLike, targets: Column | None = None, *, on_batch: OnBatch = ignore) -> np.ndarray:

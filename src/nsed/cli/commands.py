@@ -60,7 +60,7 @@ COMMANDS: Commands = {
         "Say how sure the model is of each operation, what each adds to the score, and what else it thought of.",
     ),
     "operations": (
-        "nsed.cli.operations:operations",
+        "nsed.cli.rules:operations",
         "List the learned operations, or export them as costs.",
     ),
     "rules": (

@@ -165,7 +165,7 @@ def _one(explanation: Explanation, format_: ExplainFormat, picture: Picture) -> 
 
 
 def _draw(explanation: Explanation, path: Path, picture: Picture) -> None:
-    from nsed.explain.render.figure import draw
+    from nsed.explain.render.pictures import draw
 
     with replacing(path) as beside:
         draw(explanation, beside, picture=picture.value, ending=path.suffix)

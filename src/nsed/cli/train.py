@@ -27,6 +27,8 @@ MEMBERS = "members"
 """Folder of the members' trainings, in that of a mixture: `nsed.models.mixture.MEMBERS`."""
 INTERRUPTED = 130
 """SIGINT exit status, after Ctrl-C, as shells have it."""
+FEW = 50
+"""Pairs from which on a network learns by default."""
 
 
 TrainingPairs = Annotated[
@@ -40,7 +42,8 @@ ModelKind = Annotated[
         help="edit-distance (a table of operations), transducer (with --models a mixture of several), or for "
         "labelled pairs odds (a table of log-odds, in a minute) or matcher (a network). To compare with: "
         "seq2seq, cross-encoder, stance; lookup, majority, levenshtein, jaro-winkler; sca, lexstat, phonetisaurus. "
-        "By default what the settings say, or odds for labelled pairs and edit-distance for others, as is then said.",
+        "By default what the settings say; else odds for labelled pairs, edit-distance where both sides share an "
+        "alphabet, transducer where not, as is then said.",
         show_default=False,
     ),
 ]
@@ -149,8 +152,9 @@ def train(
     """Learn from a file of pairs.
 
     The training saves itself as it goes; after an interruption, a kill too, it goes on with `--resume`. A third column
-    may have labels, 1 or 0: with both a matcher in odds form learns, in a minute; a transducer learns from the positive
-    pairs. An edit distance decides too where there are labels, in the file or in that of `--validation`.
+    may have labels, 1 or 0: with both a matcher in odds form learns, in a minute. Without them a table of operations
+    learns where both sides share an alphabet, else a transducer, from positive pairs. An edit distance decides too
+    where there are labels, in the file or in that of `--validation`.
 
     **Settings** follow from the pairs and the device, as is said; options and `--set` go over them one by one, and a
     file of `--config` with settings of `encoder` or `train` is taken as it is. For cognates see docs/cognate-sets.md.
@@ -171,7 +175,7 @@ def train(
     names = split_columns(columns)
     data = read_pairs(pairs, columns=names) if pairs and (output or print_config) else None
     if data is not None and start is None and "model" not in values:
-        values = {**values, "model": _suited(data)}
+        values = {**values, "model": _suited(data, values, writes=bool(models or teacher))}
     kind = _with_minutes(config_of(_kind(values, start)), minutes)
     settings = from_mapping(kind, values, where=str(config or "settings"))
     checked = read_pairs(validation, columns=names) if validation else None
@@ -309,13 +313,31 @@ def _kind(values: dict[Any, Any], start: Model | None) -> str:
     return kind
 
 
-def _suited(data: Pairs) -> str:
-    """Model kind that suits the pairs, which is said, with the reason."""
-    if len(set(data.labels or ())) == 2:
-        err.print("labels of both kinds: a matcher in odds form learns from them (--model odds)", markup=False)
-        return "odds"
-    err.print("no labels of both kinds: a table of edit operations, by EM (--model edit-distance)", markup=False)
-    return "edit-distance"
+def _suited(data: Pairs, values: dict[Any, Any], *, writes: bool) -> str:
+    """Model kind that suits the pairs, and the settings and options that were given; it is said, with the reason."""
+    from nsed.models.edit_distance import EditDistanceConfig
+    from nsed.models.odds import have_one_alphabet
+    from nsed.text import AlphabetConfig, choose_symbols
+
+    own = EditDistanceConfig.__dataclass_fields__.keys() - AlphabetConfig.__dataclass_fields__.keys()
+    cut = {name: values[name] for name in AlphabetConfig.__dataclass_fields__.keys() & values.keys()}
+    if writes:
+        kind, why = "transducer", "--models and --teacher are for these"
+    elif len(set(data.labels or ())) == 2:
+        kind, why = "odds", "labels of both kinds: a matcher in odds form learns from them"
+    elif own & values.keys():
+        kind, why = "edit-distance", "settings of an edit distance: a table of edit operations, by EM"
+    elif len(data) < FEW:
+        kind, why = (
+            "edit-distance",
+            f"fewer than {FEW} pairs, not of both labels: a table of edit operations, by EM",
+        )
+    elif have_one_alphabet(data, choose_symbols(AlphabetConfig(**cut), data)):
+        kind, why = "edit-distance", "no labels of both kinds, one alphabet: a table of edit operations, by EM"
+    else:
+        kind, why = "transducer", "no labels of both kinds, two alphabets: a transducer learns to write the targets"
+    err.print(f"{why} (--model {kind})", markup=False)
+    return kind
 
 
 def _suggested(pairs: Path | None, start: Model | None) -> dict[str, Any]:

@@ -1,4 +1,7 @@
-"""String encoder: embedding plus encoder, from symbol numbers to contextual vectors; how both strings are read."""
+"""String encoder: embedding plus encoder, from symbol numbers to contextual vectors; how both strings are read.
+
+The encoders by name are here too: a new one is one file and one line.
+"""
 
 from typing import NamedTuple
 
@@ -7,12 +10,34 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.nn import functional
 
-from nsed.encoders.base import Attended, AttendingEncoder, Attention, EncoderConfig, State, Vectors, reordered
+from nsed.encoders.base import (
+    ENCODERS,
+    Attended,
+    AttendingEncoder,
+    Attention,
+    EncoderConfig,
+    State,
+    UnigramEncoder,
+    Vectors,
+    reordered,
+)
+from nsed.encoders.cnn import CnnEncoder
 from nsed.encoders.embedding import SymbolEmbedding
-from nsed.encoders.registry import ENCODERS
+from nsed.encoders.rnn import RnnEncoder
+from nsed.encoders.transformer import TransformerEncoder
 from nsed.kernels.contracts import Kinds
 from nsed.text.batch import PaddedStrings
 from nsed.types import END, PAD, START, Lengths
+
+ENCODERS.register("unigram", UnigramEncoder)
+ENCODERS.register("cnn", CnnEncoder)
+ENCODERS.register("rnn", RnnEncoder)
+ENCODERS.register("transformer", TransformerEncoder)
+
+
+def attending_kinds() -> list[str]:
+    """Names of the encoders with cross-attention, those that can look at another string."""
+    return [kind for kind in ENCODERS if issubclass(ENCODERS[kind], AttendingEncoder)]
 
 
 class Prefix(NamedTuple):

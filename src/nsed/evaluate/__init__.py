@@ -11,8 +11,18 @@ from nsed.evaluate.calibration import (
 )
 from nsed.evaluate.clustering import adjusted_rand, b_cubed, pairwise
 from nsed.evaluate.grouping import category_groups, length_groups, script_of
-from nsed.evaluate.matching import Agreement, MatchingScore, best_threshold, decisions, f1_interval, matching_score
-from nsed.evaluate.ranking import RankingCurve, average_precision, ranking_curve, roc_auc
+from nsed.evaluate.matching import (
+    Agreement,
+    MatchingScore,
+    RankingCurve,
+    average_precision,
+    best_threshold,
+    decisions,
+    f1_interval,
+    matching_score,
+    ranking_curve,
+    roc_auc,
+)
 from nsed.evaluate.significance import (
     Interval,
     PairedTest,

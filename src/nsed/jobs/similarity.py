@@ -6,11 +6,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from nsed.baselines.lingpy import Entry, LexStat, LexStatConfig, Sca, ScaConfig, lexstat_distances
-from nsed.baselines.pair_scorer import UNCALIBRATED, Criterion
 from nsed.baselines.similarity import Levenshtein, LevenshteinConfig
 from nsed.capabilities import Capability, can
 from nsed.datasets.word_list import Word
 from nsed.errors import ArgumentError
+from nsed.models.decisions import UNCALIBRATED, Criterion
 from nsed.progress import OnBatch, ignore
 from nsed.registry import Registry
 from nsed.text import Pairs

@@ -12,13 +12,13 @@ from typing import Any
 
 import numpy as np
 
-from nsed.baselines.pair_scorer import Criterion
 from nsed.datasets.protocols import numbers
 from nsed.datasets.splits import pairs_of
 from nsed.datasets.word_list import Word
 from nsed.errors import ArgumentError
 from nsed.jobs.similarity import PROBABLE, LevenshteinControl
 from nsed.jobs.word_clusters import by_concept, cluster_compared, compared_pairs
+from nsed.models.decisions import Criterion
 from nsed.models.odds import SCORE, OddsMatcher
 from nsed.text import Pairs
 

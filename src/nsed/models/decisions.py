@@ -2,12 +2,13 @@
 
 import math
 from abc import abstractmethod
-from typing import NamedTuple, cast, get_args
+from typing import NamedTuple, NoReturn, cast, get_args
 
 import numpy as np
 
+from nsed.capabilities import Capability
 from nsed.config import shown
-from nsed.errors import ArgumentError
+from nsed.errors import ArgumentError, NotExplainableError
 from nsed.evaluate.calibration import Calibration, Form, fit_calibration
 from nsed.evaluate.matching import tuned_threshold
 from nsed.models.base import Model
@@ -111,6 +112,18 @@ class DecidingModel(Model):
         That is, its probability is at least `threshold_probability`.
         """
         return np.asarray(self.score(pairs, targets) >= self.threshold)
+
+
+class PairScorer(DecidingModel):
+    """Score-only model: gives pairs a score, a decision and a probability, but no edit operations.
+
+    Scores are higher for what is more likely to match, but no logarithms of probabilities.
+    """
+
+    capabilities = frozenset({Capability.SCORE, Capability.MATCH})
+
+    def _refuse(self, what: str) -> NoReturn:
+        raise NotExplainableError(f"{self.kind}: this baseline gives pairs a number, it has no edit operations to show")
 
 
 def labels_of(pairs: Pairs, name: str = "pairs") -> np.ndarray:

@@ -16,7 +16,7 @@ from nsed.capabilities import Capability
 from nsed.config import bounded
 from nsed.errors import ArgumentError, NotExplainableError
 from nsed.evaluate.calibration import Form
-from nsed.evaluate.ranking import average_precision
+from nsed.evaluate.matching import average_precision
 from nsed.explain.decision import Decision
 from nsed.explain.explanation import Explanation, ExplanationSummary
 from nsed.explain.rule_table import RuleTable

@@ -8,10 +8,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from nsed.explain.explanation import Evidence
-from nsed.explain.render.grid import grid_svg
-from nsed.explain.render.heat_maps import alpha_grid
+from nsed.explain.render.heat_maps import alpha_grid, grid_svg
 from nsed.explain.render.lattice_picture import lattice_svg
-from nsed.explain.render.svg import picture, tag, words, write
+from nsed.explain.render.markup import picture, tag, words, write
 from nsed.reproduce.grid import TableCell
 from nsed.reproduce.measure import BEAM
 from nsed.reproduce.records import RunRecord

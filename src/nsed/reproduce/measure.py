@@ -7,7 +7,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from nsed.baselines.pair_scorer import labels_of
 from nsed.capabilities import Capability, can
 from nsed.datasets import Splits, load
 from nsed.datasets.catalogue import DATASETS
@@ -20,6 +19,7 @@ from nsed.datasets.splits import split_by_source
 from nsed.evaluate import alignment_score, best_threshold, matching_score, read_pharaoh
 from nsed.evaluate.report.answers import answer
 from nsed.explain.explanation import Evidence
+from nsed.models.decisions import labels_of
 from nsed.reproduce.grid import Run
 from nsed.reproduce.records import RunRecord, read_records, record_path, write_record
 from nsed.text import Links, Pairs

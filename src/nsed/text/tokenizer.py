@@ -130,6 +130,11 @@ class Tokenizers:
         return cls(Tokenizer("source", of_source, source), Tokenizer("target", of_target, target))
 
     @classmethod
+    def plain(cls, config: StringConfig) -> "Tokenizers":
+        """Tokenizers without vocabularies, of a model that cuts strings into symbols but does not number them."""
+        return cls.of(config, {"source": Vocabulary(()), "target": Vocabulary(())})
+
+    @classmethod
     def learned(cls, config: StringConfig, pairs: Pairs, *, min_count: int = 1) -> "Tokenizers":
         """Tokenizers with the symbols that one side of some pairs has at least so often."""
         of_source, of_target = config.splitters

@@ -4,8 +4,8 @@ Colour is never the only sign: where a box has one symbol only, a sign stands in
 how probable the operation is, in tenths; so do its title and, where it is in doubt, a number.
 """
 
+from nsed.explain.render.markup import COLOURS, SIGNS, tag, words
 from nsed.explain.render.numbers import nats, percent
-from nsed.explain.render.svg import COLOURS, SIGNS, tag, words
 from nsed.text import Edit, EditScript
 from nsed.text.visible import drawn
 

@@ -6,9 +6,9 @@ from html import escape
 from nsed.explain.decision import Decision
 from nsed.explain.explanation import Evidence
 from nsed.explain.render.edit_boxes import BOX_STYLE, boxes
+from nsed.explain.render.markup import tag, words
 from nsed.explain.render.numbers import nats, percent
 from nsed.explain.render.pictures import to_svg
-from nsed.explain.render.svg import tag, words
 from nsed.text import EditScript
 from nsed.text.visible import drawn
 

@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 from nsed.explain.explanation import Evidence
 from nsed.explain.render.heat_maps import best_path
+from nsed.explain.render.markup import COLOURS, FONT, picture, tag, width_of, words, write
 from nsed.explain.render.numbers import percent
-from nsed.explain.render.svg import COLOURS, FONT, picture, tag, width_of, words, write
 from nsed.explain.render.text import word
 from nsed.text import Edit
 from nsed.text.edit_script import EditKind

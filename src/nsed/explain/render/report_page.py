@@ -1,15 +1,148 @@
-"""HTML report of many pairs: one file that needs no other, to search, sort, filter and print."""
+"""HTML report of many pairs, with a summary of all: one file that needs no other, to search, sort, filter and print."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from importlib.resources import files
+from statistics import fmean, median
 from typing import NamedTuple
 
+import numpy as np
+
 from nsed.explain.explanation import ExplanationSummary
-from nsed.explain.render.edit_boxes import BOX_STYLE, UNSURE, boxes, legend
-from nsed.explain.render.markup import foreign, text
+from nsed.explain.render.edit_boxes import BOX_STYLE, UNSURE, WORDS, box, boxes, legend
+from nsed.explain.render.markup import SIGNS, foreign, picture, tag, text, words, write
 from nsed.explain.render.numbers import nats, percent
-from nsed.explain.render.report_summary import choices, operations_of, summary
-from nsed.explain.render.svg import tag, words
+from nsed.text import Edit
+from nsed.text.visible import drawn
+
+BINS = 20
+WIDTH, HEIGHT, LEFT, TOP, BOTTOM = 320.0, 150.0, 44.0, 14.0, 124.0
+
+
+def histogram(probabilities: Iterable[float], *, title: str) -> str:
+    """Histogram bars, one for every twentieth between 0 and 1.
+
+    >>> histogram([0.1, 0.97, 1.0], title="share").count("<rect")
+    2
+    """
+    counts, _ = np.histogram(list(probabilities), bins=BINS, range=(0.0, 1.0))
+    most = max(1, int(counts.max()))
+    bars = [_bar(place, int(count), most) for place, count in enumerate(counts) if count]
+    told = f"{counts.sum():,} pairs; {counts[-1]:,} of them above {percent(1 - 1 / BINS, 0)}"
+    shown = picture(WIDTH, HEIGHT, *bars, *_axes(most), title=title, description=told)
+    return tag("figure", {}, tag("figcaption", {}, words(title)), shown)
+
+
+def _axes(most: int) -> list[str]:
+    line = tag("path", {"d": f"M{LEFT:g} {BOTTOM:g}H{WIDTH - 8:g}", "stroke": "currentColor", "opacity": 0.5})
+    ticks = [write(_x(place), BOTTOM + 16, percent(place / BINS, 0), size=11) for place in range(0, BINS + 1, 5)]
+    counts = ((TOP + 8, f"{most:,}"), (BOTTOM, "0"))
+    return [line, *ticks, *(write(LEFT - 6, y, count, anchor="end", size=11) for y, count in counts)]
+
+
+def _bar(place: int, count: int, most: int) -> str:
+    height = max(1.0, (BOTTOM - TOP) * count / most)
+    sides = {"x": _x(place) + 1, "y": BOTTOM - height, "width": _x(1) - _x(0) - 2, "height": height}
+    title = f"{percent(place / BINS, 0)} to {percent((place + 1) / BINS, 0)}: {count:,} pairs"
+    return tag("rect", {**sides, "class": "bar"}, tag("title", {}, words(title)))
+
+
+def _x(place: int) -> float:
+    return LEFT + (WIDTH - LEFT - 16) * place / BINS
+
+
+SHOWN = {"replace": 24, "delete": 12, "insert": 12}
+"""Most operations of a kind that stand at the top, the most frequent ones."""
+CHOICES = 400
+"""Most operations that rows can be filtered by, the most frequent ones."""
+
+Operations = Counter[tuple[str, str, str]]
+"""Operation counts: how often each (tag, source, target) is part of the best scripts."""
+
+
+def operations_of(summaries: Sequence[ExplanationSummary]) -> Operations:
+    """Operation counts of the best scripts."""
+    return Counter((edit.tag, edit.source, edit.target) for one in summaries for edit in one.script)
+
+
+def summary(summaries: Sequence[ExplanationSummary], operations: Operations) -> str:
+    """Summary: figures, distributions and the most frequent operations."""
+    pictures = [
+        histogram((one.probability for one in summaries), title="probability of the pairs"),
+        histogram((one.script.share for one in summaries), title="share of the best script"),
+    ]
+    figures = [_figure(name, value) for name, value in _figures(summaries)]
+    return "\n".join(
+        [
+            tag("dl", {"class": "figures"}, *figures),
+            tag("div", {"class": "pictures"}, *pictures),
+            *(_frequent(kind, operations) for kind in WORDS),
+        ]
+    )
+
+
+def choices(operations: Operations) -> str:
+    """Filter choices for rows: kinds of operations, and single ones, most frequent first."""
+    kinds = [tag("option", {"value": word[0]}, f"any {_NOUNS[kind]}") for kind, word in WORDS.items()]
+    single = [_choice(operation, count) for operation, count in operations.most_common(CHOICES)]
+    return "".join([tag("option", {"value": ""}, "all operations"), *kinds, *single])
+
+
+def name_of(operation: tuple[str, str, str]) -> str:
+    """Operation name, as the page's script calls it.
+
+    >>> name_of(("delete", "a", "")), name_of(("replace", "a", "b"))
+    ('d−a', 'sa→b')
+    """
+    kind, source, target = operation
+    return WORDS[kind][0] + _told(kind, drawn(source), drawn(target))
+
+
+_NOUNS = {"equal": "kept symbol", "replace": "substitution", "delete": "deletion", "insert": "insertion"}
+
+
+def _told(kind: str, source: str, target: str) -> str:
+    return f"{source}{SIGNS[kind]}{target}" if kind == "replace" else f"{SIGNS[kind]}{source or target}"
+
+
+def _figures(summaries: Sequence[ExplanationSummary]) -> Iterator[tuple[str, str]]:
+    yield "pairs", f"{len(summaries):,}"
+    if not summaries:
+        return
+    decisions = [one.decision.match for one in summaries if one.decision is not None]
+    if decisions:
+        yield "called a match", f"{sum(decisions):,} ({percent(fmean(decisions))})"
+    yield "median probability", percent(median(one.probability for one in summaries))
+    yield "mean share of the best script", percent(fmean(one.script.share for one in summaries))
+    yield "mean entropy", f"{nats(fmean(one.entropy for one in summaries))} nats"
+
+
+def _figure(name: str, value: str) -> str:
+    return tag("div", {}, tag("dt", {}, words(name)), tag("dd", {}, words(value)))
+
+
+def _frequent(kind: str, operations: Operations) -> str:
+    """Most frequent operations of a kind, and its count."""
+    found = [(operation, count) for operation, count in operations.most_common() if operation[0] == kind]
+    total, everything = sum(count for _, count in found), max(1, operations.total())
+    plural = _NOUNS[kind] + ("" if total == 1 else "s")
+    head = tag("h3", {}, words(f"{total:,} {plural}"), tag("small", {}, words(f" {percent(total / everything)}")))
+    if not found:
+        return ""
+    chips = [_chip(operation, count) for operation, count in found[: SHOWN.get(kind, 12)]]
+    return tag("section", {"class": "frequent"}, head, *chips)
+
+
+def _chip(operation: tuple[str, str, str], count: int) -> str:
+    _, source, target = operation
+    edit = Edit("delete" if not target else "substitute" if source else "insert", source, target, 0, 0)
+    shown = tag("span", {"class": "nsed-script", "dir": "ltr", "lang": ""}, box(edit))
+    return tag("button", {"type": "button", "data-f": name_of(operation)}, shown, f"{count:,}")
+
+
+def _choice(operation: tuple[str, str, str], count: int) -> str:
+    name = name_of(operation)
+    return tag("option", {"value": name}, words(f"{name[1:]} ({count:,})"))
 
 
 class ReportColumn(NamedTuple):

@@ -6,8 +6,7 @@ import numpy as np
 from rich.markup import escape
 from rich.table import Table
 
-from nsed.explain.render.grid import Grid
-from nsed.explain.render.heat_maps import confusion_grid, operation_grid
+from nsed.explain.render.heat_maps import Grid, confusion_grid, operation_grid
 from nsed.explain.rule_table import Rule, RuleDifference, RuleTable
 
 COLUMNS = (

@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 from nsed.explain.decision import Contribution
 from nsed.explain.explanation import Evidence
+from nsed.explain.render.markup import COLOURS, FONT, picture, tag, width_of, words, write
 from nsed.explain.render.numbers import percent, signed
-from nsed.explain.render.svg import COLOURS, FONT, picture, tag, width_of, words, write
 from nsed.explain.render.text import word
 
 ROW, BARS = 22.0, 320.0
