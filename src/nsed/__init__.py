@@ -107,6 +107,7 @@ _ROOMS = (
     "networks",
     "progress",
     "registry",
+    "sklearn",
     "text",
     "train",
     "types",
