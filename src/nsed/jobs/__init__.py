@@ -4,6 +4,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from nsed.jobs.choices import Choice, cdist, extract, extract_one
     from nsed.jobs.clustering import CLUSTERERS, cluster, similarity_matrix
     from nsed.jobs.lexicon import LexiconFormat, Pronunciation, lexicon_lines, pronounce
     from nsed.jobs.similarity import CONTROLS, LevenshteinControl
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
 __all__ = [
     "CLUSTERERS",
     "CONTROLS",
+    "Choice",
     "ClusterScore",
     "JobSummary",
     "LevenshteinControl",
@@ -21,9 +23,12 @@ __all__ = [
     "Pronunciation",
     "TableJob",
     "TunedThreshold",
+    "cdist",
     "cluster",
     "cluster_score",
     "cluster_words",
+    "extract",
+    "extract_one",
     "learn_without_gold",
     "lexicon_lines",
     "pronounce",
@@ -32,6 +37,7 @@ __all__ = [
 ]
 
 _HOMES = {
+    "choices": ("Choice", "cdist", "extract", "extract_one"),
     "clustering": ("CLUSTERERS", "cluster", "similarity_matrix"),
     "lexicon": ("LexiconFormat", "Pronunciation", "lexicon_lines", "pronounce"),
     "similarity": ("CONTROLS", "LevenshteinControl"),
