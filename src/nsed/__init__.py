@@ -103,6 +103,7 @@ _ROOMS = (
     "capabilities",
     "config",
     "datasets",
+    "duckdb",
     "encoders",
     "errors",
     "evaluate",

@@ -42,7 +42,7 @@ class StringEstimator(BaseEstimator):
 
     def __init__(self, model: str, **settings: Any) -> None:
         self.model = model
-        vars(self).update(settings)
+        self.__dict__.update(settings)
 
     @property
     def _settings(self) -> dict[str, Any]:
@@ -64,7 +64,7 @@ class StringEstimator(BaseEstimator):
         """
         kind = params.get("model", self.model)
         _check_names(kind, params.keys() - {"model"})
-        vars(self).update(params)
+        self.__dict__.update(params)
         return self
 
     def _fit_model(self, pairs: Pairs, wanted: Capability) -> Any:
@@ -76,7 +76,7 @@ class StringEstimator(BaseEstimator):
         _check_names(self.model, self._settings)
         return kind.fit(pairs, config={"model": self.model}, **self._settings)
 
-    def _check_features(self, given: object, count: int, *, reset: bool) -> None:
+    def _check_features(self, given: Any, count: int, *, reset: bool) -> None:
         """Check names and number of columns as scikit-learn does, where there are any; lists have none."""
         if isinstance(given, np.ndarray | PandasFrame) or hasattr(given, "__dataframe__"):
             validate_data(self, given, reset=reset, skip_check_array=True, ensure_2d=np.ndim(given) == 2)

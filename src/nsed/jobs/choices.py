@@ -53,7 +53,7 @@ def cdist(
     >>> cdist(["lay", "gray"], ["grey", "ley", "sey"], model).argmax(axis=1)
     array([1, 0])
     """
-    score = _scoring(model, scorer)
+    score = scoring(model, scorer)
     rows, columns = Texts.of_column(queries, name="queries"), Texts.of_column(choices, name="choices")
     matrix = np.empty((len(rows.different), len(columns.different)))
     for first, pairs in _blocks(rows.different, columns.different):
@@ -107,7 +107,8 @@ def extract_one(
     return found[0] if found else None
 
 
-def _scoring(model: Any, scorer: Scorer) -> Any:
+def scoring(model: Any, scorer: Scorer) -> Any:
+    """Method of a model that scores pairs. Raises `ArgumentError` where it has none."""
     wanted = {"score": Capability.SCORE, "probability": Capability.MATCH}
     if scorer not in wanted:
         raise ArgumentError("scorer", got=repr(scorer), expected="'score' or 'probability'")
@@ -135,7 +136,7 @@ def _keyed(choices: Choices) -> tuple[list[Any], list[str]]:
     return [key for key, _ in there], list(Texts.of_column([value for _, value in there], name="choices"))
 
 
-def _values(choices: Column) -> Iterator[Any]:
+def _values(choices: Any) -> list[Any]:
     """Elements of a column as Python's own values."""
     column = to_arrow(choices) if is_arrow(choices) else None
-    return iter(checked_column(choices, "choices") if column is None else column.to_pylist())
+    return list(checked_column(choices, "choices") if column is None else column.to_pylist())  # type: ignore[arg-type]

@@ -88,7 +88,7 @@ class LatticeModel(Model):
 
     def _log_probs(self, pairs: Pairs) -> np.ndarray:
         """Log-probabilities that explanations explain: the scores, unless a model's say something else."""
-        return self.score(pairs)
+        return np.asarray(self.score(pairs))
 
     def links(self, pairs: PairsLike, targets: Column | None = None, *, on_batch: OnBatch = ignore) -> list[Links]:
         """See `Model.links`: the substitutions of each pair's edit script."""
