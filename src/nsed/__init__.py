@@ -116,6 +116,7 @@ _ROOMS = (
     "progress",
     "registry",
     "sklearn",
+    "spark",
     "text",
     "train",
     "types",
