@@ -1,6 +1,7 @@
 """Scores of Spark's tables are those of the model itself. Runs where pyspark and Java are."""
 
 import os
+import re
 import shutil
 import sys
 from pathlib import Path
@@ -70,6 +71,16 @@ def test_deterministic_scores_of_a_network_are_the_same_bit_for_bit(spark, parti
     assert np.array_equal(collected(scored, "similarity"), fixed_scores(model, PAIRS))
     plain = score(frame, model, columns=("a", "b"))
     assert np.allclose(collected(plain, "score"), model.score(PAIRS), atol=1e-5)
+
+
+def test_program_of_the_page_runs(spark):
+    page = (Path(__file__).parents[1] / "docs/libraries.md").read_text(encoding="utf-8")
+    space = {}
+    exec(re.search(r"```python\n(# score_names\.py\n.*?)```", page, flags=re.DOTALL)[1], space)
+    assert space["scored"].columns == ["british", "american", "score"]
+    first, second = space["scored"].collect()
+    assert first["score"] == fixed_scores(space["model"], [("colour", "color")])[0]
+    assert second["score"] is None
 
 
 def test_null_has_no_score(spark):
