@@ -69,7 +69,8 @@ class BatchScorer:
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Batches with the further column."""
-        model = _unpacked(*self.shipped.value, self.device)
+        key, files = self.shipped.value
+        model = _unpacked(key, files, self.device)
         for batch in batches:
             arrays = [*batch.columns, self._scores(model, batch)]
             yield pa.RecordBatch.from_arrays(arrays, names=[*batch.schema.names, self.output])

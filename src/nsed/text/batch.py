@@ -47,6 +47,16 @@ class EncodedStrings:
         """The same strings under the numbers of another vocabulary: `numbers` has its number of each of ours."""
         return self._with(numbers[self.flat])
 
+    def repeated(self, rows: np.ndarray) -> "EncodedStrings":
+        """Strings of these rows, in their order, each as often as it is named."""
+        other = copy(self)
+        other.lengths = self.lengths[rows]
+        other.starts = np.concatenate([[0], np.cumsum(other.lengths)])
+        other.longest = int(other.lengths.max(initial=0))
+        shifts = np.repeat(self.starts[rows] - other.starts[:-1], other.lengths)
+        other.flat = self.flat[shifts + np.arange(len(shifts))]
+        return other
+
     def _with(self, flat: np.ndarray) -> "EncodedStrings":
         other = copy(self)
         other.flat = np.asarray(flat, dtype=np.int32)

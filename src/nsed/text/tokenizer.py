@@ -7,10 +7,13 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain
 
+import numpy as np
+
 from nsed.errors import ArgumentError, UnknownSymbolWarning
 from nsed.text.batch import EncodedStrings
 from nsed.text.pairs import Pairs
 from nsed.text.symbols import StringConfig, SymbolSplitter
+from nsed.text.texts import Texts
 from nsed.text.visible import shown_symbols
 from nsed.types import UNKNOWN
 
@@ -102,11 +105,18 @@ class Tokenizer:
         return self.splitter.split(text)
 
     def encode(self, texts: Sequence[str]) -> EncodedStrings:
-        """Encoded strings, as symbol numbers; one warning names all symbols that are new (out of vocabulary)."""
+        """Encoded strings, as symbol numbers; one warning names all symbols that are new (out of vocabulary).
+
+        Of `Texts`, every different string is encoded once.
+        """
+        rows = None
+        if isinstance(texts, Texts):
+            used, rows = np.unique(texts.rows, return_inverse=True)
+            texts = [texts.different[number] for number in used.tolist()]
         encoded = EncodedStrings(map(self.vocabulary.encode, map(self.split, texts)))
         if encoded.has_unknown:
             self._warn(set(chain.from_iterable(map(self.split, texts))))
-        return encoded
+        return encoded if rows is None else encoded.repeated(rows)
 
     def _warn(self, symbols: set[str]) -> None:
         unknown = sorted(symbol for symbol in symbols if symbol not in self.vocabulary)
