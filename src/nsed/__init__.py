@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from nsed.encoders import EncoderConfig
     from nsed.errors import NsedError, UnknownSymbolWarning
     from nsed.explain.explanation import Explanation
+    from nsed.jobs.choices import cdist, extract, extract_one
     from nsed.kernels import use_backend
     from nsed.lattice import EditLattice
     from nsed.models.edit_distance import EditDistanceConfig, LearnableEditDistance
@@ -54,6 +55,9 @@ __all__ = [
     "TransducerConfig",
     "UnknownSymbolWarning",
     "__version__",
+    "cdist",
+    "extract",
+    "extract_one",
     "load",
     "read_pairs",
     "use_backend",
@@ -85,6 +89,9 @@ _HOMES = {
     "Transducer": "nsed.models.transducer",
     "TransducerConfig": "nsed.models.transducer",
     "UnknownSymbolWarning": "nsed.errors",
+    "cdist": "nsed.jobs.choices",
+    "extract": "nsed.jobs.choices",
+    "extract_one": "nsed.jobs.choices",
     "load": "nsed.models.persistence",
     "read_pairs": "nsed.text",
     "use_backend": "nsed.kernels",
@@ -96,6 +103,7 @@ _ROOMS = (
     "capabilities",
     "config",
     "datasets",
+    "duckdb",
     "encoders",
     "errors",
     "evaluate",
@@ -107,6 +115,8 @@ _ROOMS = (
     "networks",
     "progress",
     "registry",
+    "sklearn",
+    "spark",
     "text",
     "train",
     "types",

@@ -5,7 +5,7 @@ import pyarrow as pa
 import pytest
 
 from nsed.errors import ArgumentError
-from nsed.text import Pairs
+from nsed.text import Pairs, SymbolSplitter, Tokenizer, Vocabulary
 from nsed.text.texts import Texts
 
 WORDS = ["no", "", "grün", "no", "ноль", "no"]
@@ -71,3 +71,18 @@ def test_equal_columns_are_equal_and_many_small_dictionaries_are_one():
 def test_a_table_without_its_columns_is_refused():
     with pytest.raises(ArgumentError, match="columns \\['target'\\] too"):
         Pairs.of(pa.table({"source": ["a"], "x": ["b"]}))
+
+
+@pytest.mark.parametrize("rows", [[], [2], [0, 1, 2, 3], [3, 3, 0, 2, 3, 0], [2, 2]])
+def test_different_strings_are_encoded_once_and_the_encoding_is_that_of_a_list(rows, monkeypatch):
+    texts = Texts(["abc", "not here: xyz", "", "cab"], np.array(rows, dtype=np.int64))
+    tokenizer = Tokenizer("source", SymbolSplitter(), Vocabulary.of("abc:ehnotrxyz "))
+    split = []
+    monkeypatch.setattr(SymbolSplitter, "split", lambda self, text: split.append(text) or tuple(text))
+    encoded = tokenizer.encode(texts)
+    assert len(split) == len(set(rows))
+    expected = tokenizer.encode(list(texts))
+    for name in ("flat", "starts", "lengths", "longest"):
+        assert np.array_equal(getattr(encoded, name), getattr(expected, name))
+        assert np.asarray(getattr(encoded, name)).dtype == np.asarray(getattr(expected, name)).dtype
+    assert np.array_equal(encoded.padded(np.arange(len(rows))), expected.padded(np.arange(len(rows))))

@@ -19,6 +19,7 @@ from nsed.models.base import checked_scores
 from nsed.models.pair_model import LabelledConfig, LabelledTask, PairModel, in_order
 from nsed.progress import OnBatch, ignore
 from nsed.text import Links, PairBatch, Pairs, Tokenizers, Vocabulary
+from nsed.text.answer_columns import AnswerColumn, column_like
 from nsed.text.batch import EncodedPairs
 from nsed.text.columns import Column
 from nsed.text.pairs import PairsLike
@@ -110,10 +111,11 @@ class PairClassifier(PairModel):
         aligns = {Capability.LINKS} if isinstance(self.network, Stance) else set()
         return frozenset({Capability.SCORE, Capability.MATCH, *aligns})
 
-    def score(self, pairs: PairsLike, targets: Column | None = None, *, on_batch: OnBatch = ignore) -> np.ndarray:
+    def score(self, pairs: PairsLike, targets: Column | None = None, *, on_batch: OnBatch = ignore) -> AnswerColumn:
         """Log-probability that each pair matches, in the order given: 0 is certain to."""
         encoded = self.encoded(Pairs.given(pairs, targets))
-        return checked_scores(classifier_log_probs(self.network, encoded, self.device, on_batch=on_batch))
+        scores = checked_scores(classifier_log_probs(self.network, encoded, self.device, on_batch=on_batch))
+        return column_like(pairs, scores, "score")
 
     def links(self, pairs: PairsLike, targets: Column | None = None, *, on_batch: OnBatch = ignore) -> list[Links]:
         """Alignment links: of each target symbol the source symbol that gives it most, as (source, target) from 0.

@@ -25,6 +25,7 @@ from nsed.models.decisions import UNCALIBRATED, Criterion, PairScorer, labels_of
 from nsed.models.settings import ConfigLike, resolve_settings
 from nsed.progress import OnBatch, ignore
 from nsed.text import Pairs, StringConfig, Tokenizers
+from nsed.text.answer_columns import AnswerColumn, column_like
 from nsed.text.columns import Column
 from nsed.text.pairs import PairsLike
 from nsed.text.texts import Texts, from_tensors, to_tensors
@@ -75,17 +76,17 @@ class Sca(Similarity):
 
     configs: ClassVar[Mapping[str, type[StringConfig]]] = {"sca": ScaConfig}
 
-    def score(self, pairs: PairsLike, targets: Column | None = None, *, on_batch: OnBatch = ignore) -> np.ndarray:
+    def score(self, pairs: PairsLike, targets: Column | None = None, *, on_batch: OnBatch = ignore) -> AnswerColumn:
         """See `Similarity.score`; of two empty strings 1, of one 0."""
-        pairs = Pairs.given(pairs, targets)
-        rows = [(self.tokenizers.source.split(one), self.tokenizers.target.split(other)) for one, other in pairs]
+        split = self.tokenizers.source.split, self.tokenizers.target.split
+        rows = [(split[0](one), split[1](other)) for one, other in Pairs.given(pairs, targets)]
         distances: dict[tuple[Sounds, Sounds], float] = {row: float(row[0] != row[1]) for row in rows if not all(row)}
         different = [row for row in dict.fromkeys(rows) if all(row)]
         for start in range(0, len(different), ALIGNED_AT_ONCE):
             some = different[start : start + ALIGNED_AT_ONCE]
             distances.update(zip(some, self._distances(some), strict=True))
             on_batch(len(some) * len(rows) // len(different))
-        return 1 - np.array([distances[row] for row in rows], dtype=float)
+        return column_like(pairs, 1 - np.array([distances[row] for row in rows], dtype=float), "score")
 
     def _distances(self, rows: list[tuple[Sounds, Sounds]]) -> list[float]:
         assert isinstance(self.config, ScaConfig)
@@ -162,11 +163,12 @@ class LexStat(PairScorer):
         undecided = cls(distances, resolved, Criterion(0.5, UNCALIBRATED))
         return cls(distances, resolved, Criterion.tuned(undecided.score(tuning), known))
 
-    def score(self, pairs: PairsLike, targets: Column | None = None, *, on_batch: OnBatch = ignore) -> np.ndarray:
+    def score(self, pairs: PairsLike, targets: Column | None = None, *, on_batch: OnBatch = ignore) -> AnswerColumn:
         """Similarity of each pair. Raises `ArgumentError` for words that have no concept in common in the list."""
-        pairs = Pairs.given(pairs, targets)
-        on_batch(len(pairs))
-        return 1 - np.array([self._distance(key) for key in _keys(pairs)], dtype=float)
+        known = Pairs.given(pairs, targets)
+        on_batch(len(known))
+        scores = 1 - np.array([self._distance(key) for key in _keys(known)], dtype=float)
+        return column_like(pairs, scores, "score")
 
     def contents(self, *, half: bool = False) -> Contents:
         """See `Model.contents`: all distances."""

@@ -23,6 +23,7 @@ from nsed.models.settings import ConfigLike, resolve_settings
 from nsed.models.transduction import TransducingModel, Transduction, ranked
 from nsed.progress import OnBatch, ignore
 from nsed.text import Pairs, StringConfig, Tokenizers
+from nsed.text.answer_columns import AnswerColumn, column_like
 from nsed.text.columns import Column
 from nsed.text.pairs import PairsLike
 from nsed.text.texts import Texts, from_tensors, to_tensors
@@ -134,12 +135,12 @@ class Lookup(PairScorer, TransducingModel):
         calibration = fit_calibration(table.score(seen), labels_of(seen))
         return cls(table.known, table.counts, resolved, criterion=Criterion(FOUND, calibration))
 
-    def score(self, pairs: PairsLike, targets: Column | None = None, *, on_batch: OnBatch = ignore) -> np.ndarray:
+    def score(self, pairs: PairsLike, targets: Column | None = None, *, on_batch: OnBatch = ignore) -> AnswerColumn:
         """Lookup score: 1 for each pair that is in the table, either way round, or is connected; 0 for the others."""
         asked = _normal(Pairs.given(pairs, targets), self.config)
         found = self._chains.connect(asked) if self.config.chains else self._has(asked)
         on_batch(len(asked))
-        return found.astype(float)
+        return column_like(pairs, found.astype(float), "score")
 
     def _transduce(
         self, sources: list[str], *, nbest: int, beam: int | None, on_batch: OnBatch

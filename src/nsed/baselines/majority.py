@@ -17,6 +17,7 @@ from nsed.models.settings import ConfigLike, resolve_settings
 from nsed.models.transduction import TransducingModel, Transduction, ranked
 from nsed.progress import OnBatch, ignore
 from nsed.text import Pairs, StringConfig, Tokenizers
+from nsed.text.answer_columns import AnswerColumn, column_like
 from nsed.text.columns import Column
 from nsed.text.pairs import PairsLike
 from nsed.train.saved_model import SavedModel
@@ -76,11 +77,11 @@ class Majority(PairScorer, TransducingModel):
         share = len(positives) / len(given)
         return cls(share, dict(targets.most_common(KEPT)), resolved, total=len(positives))
 
-    def score(self, pairs: PairsLike, targets: Column | None = None, *, on_batch: OnBatch = ignore) -> np.ndarray:
+    def score(self, pairs: PairsLike, targets: Column | None = None, *, on_batch: OnBatch = ignore) -> AnswerColumn:
         """Class prior: the share of positives in training, for each pair."""
         count = len(Pairs.given(pairs, targets))
         on_batch(count)
-        return np.full(count, self.share)
+        return column_like(pairs, np.full(count, self.share), "score")
 
     def _transduce(
         self, sources: list[str], *, nbest: int, beam: int | None, on_batch: OnBatch

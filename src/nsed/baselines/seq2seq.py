@@ -20,6 +20,7 @@ from nsed.models.decoding import DecodingModel, DecodingTask, SearchConfig
 from nsed.networks.search import Rows, writable
 from nsed.progress import OnBatch, ignore
 from nsed.text import Links, PairBatch, Pairs, Tokenizers, Vocabulary
+from nsed.text.answer_columns import AnswerColumn, column_like
 from nsed.text.batch import EncodedPairs
 from nsed.text.columns import Column
 from nsed.text.pairs import PairsLike
@@ -213,16 +214,16 @@ class Seq2Seq(DecodingModel):
     config: Seq2SeqConfig
 
     @torch.no_grad()
-    def score(self, pairs: PairsLike, targets: Column | None = None, *, on_batch: OnBatch = ignore) -> np.ndarray:
+    def score(self, pairs: PairsLike, targets: Column | None = None, *, on_batch: OnBatch = ignore) -> AnswerColumn:
         """Log p(target | source) of each pair, in the order given."""
-        pairs = Pairs.given(pairs, targets)
-        scores = np.empty(len(pairs))
-        for batch, source in self._encoded(pairs):
+        known = Pairs.given(pairs, targets)
+        scores = np.empty(len(known))
+        for batch, source in self._encoded(known):
             following = self.network(source, batch.target, batch.target_lengths)
             log_prob = target_log_prob(following, batch.target, batch.target_lengths)
             scores[batch.rows.cpu().numpy()] = log_prob.double().cpu().numpy()
             on_batch(len(batch.rows))
-        return checked_scores(scores)
+        return column_like(pairs, checked_scores(scores), "score")
 
     @torch.no_grad()
     def links(self, pairs: PairsLike, targets: Column | None = None, *, on_batch: OnBatch = ignore) -> list[Links]:

@@ -15,6 +15,7 @@ from nsed.models.decisions import UNCALIBRATED, Criterion, PairScorer, labels_of
 from nsed.models.settings import ConfigLike, resolve_settings
 from nsed.progress import OnBatch, ignore
 from nsed.text import Pairs, StringConfig, Tokenizers
+from nsed.text.answer_columns import AnswerColumn, column_like
 from nsed.text.columns import Column
 from nsed.text.pairs import PairsLike
 from nsed.text.texts import Texts
@@ -70,7 +71,7 @@ class Similarity(PairScorer):
         self.tokenizers = Tokenizers.plain(config)
 
     @abstractmethod
-    def score(self, pairs: PairsLike, targets: Column | None = None, *, on_batch: OnBatch = ignore) -> np.ndarray:
+    def score(self, pairs: PairsLike, targets: Column | None = None, *, on_batch: OnBatch = ignore) -> AnswerColumn:
         """Similarity of each pair, between 0 and 1."""
 
     @classmethod
@@ -118,12 +119,13 @@ class Levenshtein(Similarity):
 
     configs: ClassVar[Mapping[str, type[StringConfig]]] = {"levenshtein": LevenshteinConfig}
 
-    def score(self, pairs: PairsLike, targets: Column | None = None, *, on_batch: OnBatch = ignore) -> np.ndarray:
+    def score(self, pairs: PairsLike, targets: Column | None = None, *, on_batch: OnBatch = ignore) -> AnswerColumn:
         """See `Similarity.score`."""
-        pairs = Pairs.given(pairs, targets)
-        on_batch(len(pairs))
-        columns = coded_columns(pairs, self.tokenizers)
-        return process.cpdist(*columns, scorer=LevenshteinDistance.normalized_similarity, dtype=np.float64)
+        known = Pairs.given(pairs, targets)
+        on_batch(len(known))
+        columns = coded_columns(known, self.tokenizers)
+        scores = process.cpdist(*columns, scorer=LevenshteinDistance.normalized_similarity, dtype=np.float64)
+        return column_like(pairs, scores, "score")
 
 
 @dataclass(frozen=True)
@@ -144,10 +146,10 @@ class JaroWinkler(Similarity):
 
     configs: ClassVar[Mapping[str, type[StringConfig]]] = {"jaro-winkler": JaroWinklerConfig}
 
-    def score(self, pairs: PairsLike, targets: Column | None = None, *, on_batch: OnBatch = ignore) -> np.ndarray:
+    def score(self, pairs: PairsLike, targets: Column | None = None, *, on_batch: OnBatch = ignore) -> AnswerColumn:
         """See `Similarity.score`."""
-        pairs = Pairs.given(pairs, targets)
-        on_batch(len(pairs))
-        return process.cpdist(
-            *coded_columns(pairs, self.tokenizers), scorer=JaroWinklerDistance.similarity, dtype=np.float64
-        )
+        known = Pairs.given(pairs, targets)
+        on_batch(len(known))
+        columns = coded_columns(known, self.tokenizers)
+        scores = process.cpdist(*columns, scorer=JaroWinklerDistance.similarity, dtype=np.float64)
+        return column_like(pairs, scores, "score")

@@ -77,6 +77,9 @@ EXTRAS = {
     "cpu": ("numba", "compiled lattices, pair features, recurrent layers and bulk scores on a CPU"),
     "train": ("lightning", "several devices, TensorBoard"),
     "cognates": ("infomap", "clusters by Infomap"),
+    "sklearn": ("sklearn", "estimators for scikit-learn"),
+    "link": ("duckdb", "models as functions of SQL, comparisons for Splink"),
+    "spark": ("pyspark", "scores of a cluster's tables"),
     "web": ("fastapi", "nsed serve: a page and a JSON API"),
     "viz": ("matplotlib", "pictures of learning curves and of explanations as files"),
 }

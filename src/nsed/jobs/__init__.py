@@ -4,7 +4,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from nsed.jobs.choices import Choice, cdist, extract, extract_one
     from nsed.jobs.clustering import CLUSTERERS, cluster, similarity_matrix
+    from nsed.jobs.fixed_batches import fixed_scores
     from nsed.jobs.lexicon import LexiconFormat, Pronunciation, lexicon_lines, pronounce
     from nsed.jobs.similarity import CONTROLS, LevenshteinControl
     from nsed.jobs.table_job import JobSummary, TableJob
@@ -14,6 +16,7 @@ if TYPE_CHECKING:
 __all__ = [
     "CLUSTERERS",
     "CONTROLS",
+    "Choice",
     "ClusterScore",
     "JobSummary",
     "LevenshteinControl",
@@ -21,9 +24,13 @@ __all__ = [
     "Pronunciation",
     "TableJob",
     "TunedThreshold",
+    "cdist",
     "cluster",
     "cluster_score",
     "cluster_words",
+    "extract",
+    "extract_one",
+    "fixed_scores",
     "learn_without_gold",
     "lexicon_lines",
     "pronounce",
@@ -32,7 +39,9 @@ __all__ = [
 ]
 
 _HOMES = {
+    "choices": ("Choice", "cdist", "extract", "extract_one"),
     "clustering": ("CLUSTERERS", "cluster", "similarity_matrix"),
+    "fixed_batches": ("fixed_scores",),
     "lexicon": ("LexiconFormat", "Pronunciation", "lexicon_lines", "pronounce"),
     "similarity": ("CONTROLS", "LevenshteinControl"),
     "table_job": ("JobSummary", "TableJob"),

@@ -31,7 +31,7 @@ class LevenshteinControl:
 
     def probability(self, pairs: Pairs, *, on_batch: OnBatch = ignore) -> np.ndarray:
         """Normalised similarity of each pair; no probability, but between the same bounds."""
-        return self._similarity.score(pairs, on_batch=on_batch)
+        return np.asarray(self._similarity.score(pairs, on_batch=on_batch))
 
 
 class Control(NamedTuple):

@@ -14,6 +14,7 @@ from nsed.evaluate.matching import tuned_threshold
 from nsed.models.base import Model
 from nsed.progress import OnBatch, ignore
 from nsed.text import Pairs
+from nsed.text.answer_columns import AnswerColumn, column_like
 from nsed.text.columns import Column
 from nsed.text.pairs import PairsLike
 
@@ -80,8 +81,11 @@ class DecidingModel(Model):
     """Decision criterion. Raises `UndecidedError` where a model that need not have one has none."""
 
     @abstractmethod
-    def score(self, pairs: PairsLike, targets: Column | None = None, *, on_batch: OnBatch = ignore) -> np.ndarray:
-        """Scores of pairs, in the order given: the higher, the more likely to match."""
+    def score(self, pairs: PairsLike, targets: Column | None = None, *, on_batch: OnBatch = ignore) -> AnswerColumn:
+        """Scores of pairs, in the order given: the higher, the more likely to match.
+
+        A pandas or polars Series or an Arrow array, where the pairs are a table or columns of these: see `column_like`.
+        """
 
     @property
     def threshold(self) -> float:
@@ -102,16 +106,20 @@ class DecidingModel(Model):
         """Calibration, from scores to probabilities."""
         return self.criterion.calibration
 
-    def probability(self, pairs: PairsLike, targets: Column | None = None, *, on_batch: OnBatch = ignore) -> np.ndarray:
+    def probability(
+        self, pairs: PairsLike, targets: Column | None = None, *, on_batch: OnBatch = ignore
+    ) -> AnswerColumn:
         """Calibrated probability that each pair matches."""
-        return self.calibration.probability(self.score(pairs, targets, on_batch=on_batch))
+        scores = self.score(Pairs.given(pairs, targets), on_batch=on_batch)
+        return column_like(pairs, self.calibration.probability(scores), "probability")
 
-    def match(self, pairs: PairsLike, targets: Column | None = None) -> np.ndarray:
+    def match(self, pairs: PairsLike, targets: Column | None = None) -> AnswerColumn:
         """Decisions: whether each pair matches, its score is at least the threshold.
 
         That is, its probability is at least `threshold_probability`.
         """
-        return np.asarray(self.score(pairs, targets) >= self.threshold)
+        decisions = np.asarray(self.score(Pairs.given(pairs, targets)) >= self.threshold)
+        return column_like(pairs, decisions, "match")
 
 
 class PairScorer(DecidingModel):

@@ -28,6 +28,7 @@ from nsed.networks.operation_table import LearnedOperation, OperationTable, by_c
 from nsed.networks.table_scores import table_log_probs
 from nsed.progress import OnBatch, ignore
 from nsed.text import AlphabetConfig, PairBatch, PairBatches, Pairs, Tokenizers
+from nsed.text.answer_columns import AnswerColumn, column_like
 from nsed.text.batch import MAX_CELLS, DistinctPairs, EncodedPairs, at_place
 from nsed.text.columns import Column
 from nsed.text.pairs import PairsLike
@@ -166,12 +167,14 @@ class LearnableEditDistance(LatticeModel, DecidingModel):
         before, after = self.history[-2:]
         return after - before < self.config.tolerance * abs(before)
 
-    def score(self, pairs: PairsLike, targets: Column | None = None, *, on_batch: OnBatch = ignore) -> np.ndarray:
+    def score(self, pairs: PairsLike, targets: Column | None = None, *, on_batch: OnBatch = ignore) -> AnswerColumn:
         """Joint log-probability of each pair, in the order given; minus infinity for what cannot be.
 
         With the setting `relative`, how much above chance it is.
         """
-        return self._scores(Pairs.given(pairs, targets), relative=self.config.relative is True, on_batch=on_batch)
+        relative = self.config.relative is True
+        scores = self._scores(Pairs.given(pairs, targets), relative=relative, on_batch=on_batch)
+        return column_like(pairs, scores, "score")
 
     def _log_probs(self, pairs: Pairs) -> np.ndarray:
         """Joint log-probabilities, whatever the scores are."""

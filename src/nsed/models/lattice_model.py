@@ -20,6 +20,7 @@ from nsed.models.base import Model, checked_scores
 from nsed.models.transduction import TransducingModel
 from nsed.progress import OnBatch, ignore
 from nsed.text import EditScript, Links, PairBatch, Pairs
+from nsed.text.answer_columns import AnswerColumn, column_like
 from nsed.text.columns import Column
 from nsed.text.pairs import PairsLike
 
@@ -43,7 +44,7 @@ class LatticeModel(Model):
         """Learned rules that need no data. Raises `NotExplainableError` where the model sees context."""
 
     @abstractmethod
-    def score(self, pairs: PairsLike, targets: Column | None = None, *, on_batch: OnBatch = ignore) -> np.ndarray:
+    def score(self, pairs: PairsLike, targets: Column | None = None, *, on_batch: OnBatch = ignore) -> AnswerColumn:
         """Log-probability of each pair, in the order given."""
 
     def scoring_kernel(self) -> Choice:
@@ -93,7 +94,7 @@ class LatticeModel(Model):
 
     def _log_probs(self, pairs: Pairs) -> np.ndarray:
         """Log-probabilities that explanations explain: the scores, unless a model's say something else."""
-        return self.score(pairs)
+        return np.asarray(self.score(pairs))
 
     def links(self, pairs: PairsLike, targets: Column | None = None, *, on_batch: OnBatch = ignore) -> list[Links]:
         """See `Model.links`: the substitutions of each pair's edit script."""
@@ -135,14 +136,14 @@ class LatticeTransducer(TransducingModel, LatticeModel):
     def _scored(self, pairs: Pairs) -> Iterator[ScoredLattices]:
         """Scored lattices of pairs, in batches of similar lengths."""
 
-    def score(self, pairs: PairsLike, targets: Column | None = None, *, on_batch: OnBatch = ignore) -> np.ndarray:
+    def score(self, pairs: PairsLike, targets: Column | None = None, *, on_batch: OnBatch = ignore) -> AnswerColumn:
         """Log p(target | source) of each pair, in the order given; in paper mode log alpha."""
-        pairs = Pairs.given(pairs, targets)
-        scores = np.empty(len(pairs))
-        for batch, _, found in self._scored(pairs):
+        known = Pairs.given(pairs, targets)
+        scores = np.empty(len(known))
+        for batch, _, found in self._scored(known):
             scores[batch.rows.cpu().numpy()] = found
             on_batch(len(batch.rows))
-        return checked_scores(scores)
+        return column_like(pairs, checked_scores(scores), "score")
 
     def explain(self, source: str, target: str | None = None, *, scripts: int = 3) -> Explanation:
         """See `Model.explain`; without a target, why the model writes what it writes."""

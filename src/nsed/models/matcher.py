@@ -25,6 +25,7 @@ from nsed.networks.losses import Reduction, distortion_loss, em_loss, match_loss
 from nsed.networks.matcher import MatcherNetwork, lattice_of
 from nsed.progress import OnBatch, ignore
 from nsed.text import EncodedStrings, PairBatch, Pairs, Tokenizer, Tokenizers, Vocabulary
+from nsed.text.answer_columns import AnswerColumn, column_like
 from nsed.text.batch import EncodedPairs
 from nsed.text.columns import Column
 from nsed.text.pairs import PairsLike
@@ -146,17 +147,17 @@ class Matcher(PairModel, LatticeModel):
             return OddsMatcher.fit(pairs, labels, **options)
         return super().fit(pairs, labels, **options)
 
-    def score(self, pairs: PairsLike, targets: Column | None = None, *, on_batch: OnBatch = ignore) -> np.ndarray:
+    def score(self, pairs: PairsLike, targets: Column | None = None, *, on_batch: OnBatch = ignore) -> AnswerColumn:
         """Log alpha_{n,m} of each pair, in the order given: 0 is certain to match."""
-        pairs = Pairs.given(pairs, targets)
-        source, rows, of_source = self._encoded(self.tokenizers.source, pairs.sources, pairs.source_languages)
-        target, columns, of_target = self._encoded(self.tokenizers.target, pairs.targets, pairs.target_languages)
+        known = Pairs.given(pairs, targets)
+        source, rows, of_source = self._encoded(self.tokenizers.source, known.sources, known.source_languages)
+        target, columns, of_target = self._encoded(self.tokenizers.target, known.targets, known.target_languages)
         languages = (of_source, of_target)
         scores = bulk_scores(self.network, source, target, (rows, columns), languages=languages, on_batch=on_batch)
         tiny = np.flatnonzero(np.isneginf(scores))  # beyond what a double can hold: as logarithms
         if len(tiny):
-            scores[tiny] = match_log_probs(self.network, self.encoded(pairs.chosen(tiny.tolist())), self.device)
-        return checked_scores(scores)
+            scores[tiny] = match_log_probs(self.network, self.encoded(known.chosen(tiny.tolist())), self.device)
+        return column_like(pairs, checked_scores(scores), "score")
 
     def scoring_kernel(self) -> Choice:
         """See `LatticeModel.scoring_kernel`."""

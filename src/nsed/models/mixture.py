@@ -26,6 +26,7 @@ from nsed.models.transduction import WIDEST_BEAM, Transduction, checked_sources
 from nsed.networks.mixture import MixtureDecoder, MixtureMember, mixed_lattice
 from nsed.progress import OnBatch, OnStep, OnValidation, ignore
 from nsed.text import EncodedStrings, Pairs, StringConfig, Tokenizer, Tokenizers, Vocabulary
+from nsed.text.answer_columns import AnswerColumn, column_like
 from nsed.text.batch import EncodedPairs
 from nsed.text.columns import Column
 from nsed.text.pairs import PairsLike
@@ -179,10 +180,11 @@ class Mixture(SearchModel, LatticeTransducer):
             ]
         )
 
-    def score(self, pairs: PairsLike, targets: Column | None = None, *, on_batch: OnBatch = ignore) -> np.ndarray:
+    def score(self, pairs: PairsLike, targets: Column | None = None, *, on_batch: OnBatch = ignore) -> AnswerColumn:
         """Log p(target | source) of each pair, in the order given: of the mean of the members' probabilities."""
         encoded = self._encoded(Pairs.given(pairs, targets))
-        return checked_scores(_log_mean(self._member_scores(encoded, on_batch=on_batch)))
+        scores = checked_scores(_log_mean(self._member_scores(encoded, on_batch=on_batch)))
+        return column_like(pairs, scores, "score")
 
     def sample(
         self, sources: Column, *, count: int = 1, seed: int = 0, on_batch: OnBatch = ignore

@@ -42,6 +42,7 @@ from nsed.networks.odds_scores import PairOdds, odds_lattices, pair_odds
 from nsed.networks.operation_table import OperationTable
 from nsed.progress import OnBatch, ignore
 from nsed.text import AlphabetConfig, PairBatch, Pairs, Tokenizers, Vocabulary, choose_symbols
+from nsed.text.answer_columns import AnswerColumn, column_like
 from nsed.text.batch import DistinctPairs, EncodedPairs
 from nsed.text.columns import Column
 from nsed.text.edit_script import EditKind
@@ -212,9 +213,10 @@ class OddsMatcher(PairModel, LatticeModel):
         network.begin(odds_of(edit_distance.table.mixed(even, edit_distance.config.smoothing)), kinship_of(tokenizers))
         return cls(network, tokenizers, config, criterion=Criterion(0.0, UNCALIBRATED))
 
-    def score(self, pairs: PairsLike, targets: Column | None = None, *, on_batch: OnBatch = ignore) -> np.ndarray:
+    def score(self, pairs: PairsLike, targets: Column | None = None, *, on_batch: OnBatch = ignore) -> AnswerColumn:
         """Log-odds of each pair, before calibration, in the order given: any number, above 0 for a match."""
-        return checked_scores(self._odds(Pairs.given(pairs, targets), on_batch=on_batch).scores)
+        scores = checked_scores(self._odds(Pairs.given(pairs, targets), on_batch=on_batch).scores)
+        return column_like(pairs, scores, "score")
 
     def scoring_kernel(self) -> Choice:
         """See `LatticeModel.scoring_kernel`: that of tables, unless some term does not fit into one."""

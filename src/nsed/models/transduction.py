@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice, repeat
 from pathlib import Path
-from typing import ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from nsed.errors import ArgumentError, DataError
 from nsed.models.base import Model
 from nsed.progress import OnBatch, ignore
 from nsed.text import Pairs, Tokenizer, Tokenizers, read_pairs
+from nsed.text.answer_columns import AnswerColumn, column_like
 from nsed.text.columns import Column
 from nsed.text.pairs import PairsLike
 from nsed.text.readers.lines import STDIN, open_text
@@ -118,7 +119,7 @@ class TransducingModel(Model):
     widest_beam: ClassVar[int] = WIDEST_BEAM
 
     @abstractmethod
-    def score(self, pairs: PairsLike, targets: Column | None = None, *, on_batch: OnBatch = ignore) -> np.ndarray:
+    def score(self, pairs: PairsLike, targets: Column | None = None, *, on_batch: OnBatch = ignore) -> AnswerColumn:
         """Log-probability of each pair, in the order given."""
 
     @abstractmethod
@@ -149,6 +150,22 @@ class TransducingModel(Model):
         given = overrides if isinstance(overrides, Overrides) else Overrides.read(overrides)
         settled = _settled(self, texts, given)
         return [_joined(first, answers)[:nbest] for first, answers in zip(settled, own, strict=True)]
+
+    def transduce_best(
+        self,
+        sources: Column,
+        *,
+        beam: int | None = None,
+        overrides: Overrides | str | Path | None = None,
+        on_batch: OnBatch = ignore,
+    ) -> Any:
+        """Most probable target of each source: a column of the kind of the sources, null where there is no target.
+
+        That is a pandas or polars Series or an Arrow array of strings, and of all else a list: see `column_like`. The
+        other arguments are those of `transduce`.
+        """
+        found = self.transduce(sources, beam=beam, overrides=overrides, on_batch=on_batch)
+        return column_like(sources, [best[0].text if best else None for best in found], "target")
 
 
 def _settled(model: TransducingModel, sources: list[str], overrides: Overrides) -> list[list[Transduction]]:

@@ -238,8 +238,17 @@ def rows_named(rows: np.ndarray) -> str:
     return f"{len(rows):,} rows have none: {shown}{', ...' if len(rows) > SHOWN_ROWS else ''}"
 
 
+def is_missing(value: object) -> bool:
+    """Null test: whether it stands for no value, as None, NaN and pandas' own nulls do.
+
+    >>> [is_missing(value) for value in (None, float("nan"), "nan", "")]
+    [True, True, False, False]
+    """
+    return not isinstance(value, str) and str(value) in ("None", "nan", "<NA>", "NaT")
+
+
 def _advice(value: object) -> str:
-    if str(value) in ("None", "nan", "<NA>", "NaT"):
+    if is_missing(value):
         return 'Leave rows without a string out, as with df.dropna(), or fill them, as with df.fillna("").'
     if isinstance(value, bytes):
         return "Decode it first, as with value.decode()."

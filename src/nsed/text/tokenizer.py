@@ -107,7 +107,11 @@ class Tokenizer:
         return self.splitter.split(text)
 
     def encode(self, texts: Sequence[str]) -> EncodedStrings:
-        """Encoded strings, as symbol numbers; one warning names all symbols that are new (out of vocabulary)."""
+        """Encoded strings, as symbol numbers; one warning names all symbols that are new (out of vocabulary).
+
+        Of `Texts`, every different string is encoded once.
+        """
+        texts = texts.compacted() if isinstance(texts, Texts) else texts
         different = texts.different if isinstance(texts, Texts) else texts
         if len(different) < MANY:
             encoded = EncodedStrings(map(self.vocabulary.encode, map(self.split, different)))

@@ -1,0 +1,219 @@
+"""Estimators for scikit-learn: models that are cloned, searched over, piped and pickled as its own are.
+
+The settings of a model are parameters: `StringPairClassifier("matcher", encoder__dim=64, train__steps=500)`.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict
+from typing import Any, Self
+
+import numpy as np
+
+from nsed.capabilities import Capability
+from nsed.config import flat
+from nsed.errors import ArgumentError, MissingExtraError
+from nsed.models.persistence import MODEL_KINDS, model_class
+from nsed.registry import did_you_mean
+from nsed.text import Pairs
+from nsed.text.columns import Column, PandasFrame
+from nsed.text.pairs import PairsLike
+from nsed.text.texts import Texts
+
+try:
+    from sklearn.base import BaseEstimator, ClassifierMixin
+    from sklearn.utils.multiclass import check_classification_targets
+    from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
+except ImportError:
+    raise MissingExtraError("scikit-learn", extra="sklearn") from None
+
+__all__ = ["StringPairClassifier", "StringTransducer"]
+
+
+class StringEstimator(BaseEstimator):
+    """Estimator with a model, whose settings are its parameters. Abstract: classifier and transducer add their verbs.
+
+    Parameters that nobody has given are the model's defaults, and those of a Transducer come from a recipe, so
+    `get_params` has only those that somebody has.
+    """
+
+    model: str
+    model_: Any
+    """Trained model, with all of its verbs: `estimator.model_.explain(source, target)`."""
+
+    def __init__(self, model: str, **settings: Any) -> None:
+        self.model = model
+        self.__dict__.update(settings)
+
+    @property
+    def _settings(self) -> dict[str, Any]:
+        """Settings that were given: attributes of their own names, as scikit-learn keeps parameters."""
+        return {
+            name: value
+            for name, value in vars(self).items()
+            if name != "model" and not name.startswith("_") and not name.endswith("_")
+        }
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Parameters that were given: the kind of model, and its settings."""
+        return {"model": self.model, **self._settings}
+
+    def set_params(self, **params: Any) -> Self:
+        """Set the kind of model, or settings of it; a kind or a value that is none is heard of in `fit`.
+
+        Raises `ArgumentError` for a setting that the kind of model does not have.
+        """
+        kind = params.get("model", self.model)
+        _check_names(kind, params.keys() - {"model"})
+        self.__dict__.update(params)
+        return self
+
+    def _fit_model(self, pairs: Pairs, wanted: Capability) -> Any:
+        if not isinstance(self.model, str) or self.model not in MODEL_KINDS:
+            raise ArgumentError("model", got=repr(self.model), expected=f"one of {', '.join(MODEL_KINDS)}")
+        kind = model_class(self.model)
+        if isinstance(kind.capabilities, frozenset) and wanted not in kind.capabilities:
+            raise ArgumentError("model", got=repr(self.model), expected=f"a kind of model that can {wanted}")
+        _check_names(self.model, self._settings)
+        return kind.fit(pairs, config={"model": self.model}, **self._settings)
+
+    def _check_features(self, given: Any, count: int, *, reset: bool) -> None:
+        """Check names and number of columns as scikit-learn does, where there are any; lists have none."""
+        if isinstance(given, np.ndarray | PandasFrame) or hasattr(given, "__dataframe__"):
+            validate_data(self, given, reset=reset, skip_check_array=True, ensure_2d=np.ndim(given) == 2)
+        elif reset:
+            self.n_features_in_ = count
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.string, tags.target_tags.required = True, True
+        return tags
+
+
+class StringPairClassifier(ClassifierMixin, StringEstimator):
+    """Binary classifier of pairs of strings: rows of `X` are (source, target), `y` says whether they belong together.
+
+    `X` is whatever pairs can be (see `nsed.Pairs.of`): a list, an array or a frame of two columns of strings. The
+    second of the two classes, in their order, is that of pairs that match.
+
+    `predict` goes by the threshold that the model has tuned for F1, which is seldom where `predict_proba`, calibrated,
+    is one half; `decision_function` is 0 there.
+
+    >>> X = [("grey", "gray"), ("tyre", "tire"), ("grey", "tire"), ("tyre", "gray")]
+    >>> StringPairClassifier("levenshtein").fit(X, ["yes", "yes", "no", "no"]).predict([("cider", "cyder"), ("a", "b")])
+    array(['yes', 'no'], dtype='<U3')
+    """
+
+    def __init__(self, model: str = "odds", **settings: Any) -> None:
+        super().__init__(model, **settings)
+
+    def fit(self, X: PairsLike, y: Column) -> Self:  # noqa: N803  # scikit-learn's name
+        """Train a model of this kind with these settings on labelled pairs."""
+        self.classes_, labels = _classes(y)
+        self._check_features(X, 2, reset=True)
+        self.model_ = self._fit_model(Pairs.of(X, labels), Capability.MATCH)
+        return self
+
+    def decision_function(self, X: PairsLike) -> np.ndarray:  # noqa: N803
+        """Scores of the pairs above the model's threshold: those of at least 0 match."""
+        scores = self._scores(X)
+        return np.asarray(scores - self.model_.threshold)
+
+    def predict(self, X: PairsLike) -> np.ndarray:  # noqa: N803
+        """Classes of the pairs."""
+        scores = self._scores(X)
+        return np.asarray(self.classes_[(scores >= self.model_.threshold).astype(int)])
+
+    def predict_proba(self, X: PairsLike) -> np.ndarray:  # noqa: N803
+        """Calibrated probabilities of both classes, in their order."""
+        scores = self._scores(X)
+        match = self.model_.calibration.probability(scores)
+        return np.stack([1 - match, match], axis=1)
+
+    def _scores(self, given: PairsLike) -> np.ndarray:
+        check_is_fitted(self)
+        self._check_features(given, 2, reset=False)
+        return np.asarray(self.model_.score(Pairs.of(given)))
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = False
+        return tags
+
+
+class StringTransducer(StringEstimator):
+    """Transducer of strings: `X` is a column of sources, `y` one of targets.
+
+    A column is a list, an array of one or two dimensions, a Series, or a frame of one column.
+
+    >>> words = ["gray", "lay", "gala", "drag"]
+    >>> model = StringTransducer("lookup").fit(words, [word.replace("a", "e") for word in words])
+    >>> model.predict(["gala", "lay"]), model.score(["gala", "lay"], ["gele", "lie"])
+    (array(['gele', 'ley'], dtype=object), 0.5)
+    """
+
+    def __init__(self, model: str = "transducer", **settings: Any) -> None:
+        super().__init__(model, **settings)
+
+    def fit(self, X: Column, y: Column) -> Self:  # noqa: N803  # scikit-learn's name
+        """Train a model of this kind with these settings; a source may come with several targets, a row each."""
+        if y is None:
+            raise _no_targets()
+        self._check_features(X, 1, reset=True)
+        pairs = Pairs(_column(X, "X"), Texts.of_column(y, name="y"))
+        self.model_ = self._fit_model(pairs, Capability.TRANSDUCE)
+        return self
+
+    def predict(self, X: Column) -> np.ndarray:  # noqa: N803
+        """The most probable target of each source, an array of strings; empty where the model has none."""
+        check_is_fitted(self)
+        self._check_features(X, 1, reset=False)
+        found = self.model_.transduce(_column(X, "X"))
+        return np.array([best[0].text if best else "" for best in found], dtype=object)
+
+    def score(self, X: Column, y: Column) -> float:  # noqa: N803
+        """Accuracy: the share of sources whose target is right, symbol by symbol (1 - word error rate)."""
+        pairs = zip(self.predict(X), Texts.of_column(y, name="y"), strict=True)
+        split = self.model_.tokenizers.target.split
+        return float(np.mean([split(one) == split(other) for one, other in pairs]))
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.one_d_array = True
+        return tags
+
+
+def _no_targets() -> ArgumentError:
+    return ArgumentError("y", got="None", expected="a column: fit requires y to be passed, but the target y is None")
+
+
+def _classes(labels: Column) -> tuple[np.ndarray, np.ndarray]:
+    """The two classes in their order, and whether each label is the second. Raises `ArgumentError` for one or more."""
+    if labels is None:
+        raise _no_targets()
+    check_classification_targets(labels)
+    classes, codes = np.unique(column_or_1d(labels, warn=True), return_inverse=True)
+    if len(classes) != 2:
+        got = f"{len(classes)} classes: {classes[:5].tolist()}"
+        advice = "Only binary classification is supported."
+        raise ArgumentError("y", got=got, expected="two classes", advice=advice)
+    return classes, codes == 1
+
+
+def _column(given: Any, name: str) -> Sequence[str]:
+    """Strings of a column; an array or frame of one column counts as it."""
+    if isinstance(given, PandasFrame) and len(list(given.columns)) == 1:
+        return Texts.of_column(given.iloc[:, 0], name=name)
+    if isinstance(given, np.ndarray) and given.ndim == 2 and given.shape[1] == 1:
+        return Texts.of_column(given[:, 0], name=name)
+    return Texts.of_column(given, name=name)
+
+
+def _check_names(kind: object, names: Iterable[str]) -> None:
+    if not isinstance(kind, str) or kind not in MODEL_KINDS:
+        return
+    config: Mapping[str, Any] = asdict(model_class(kind).configs[kind]())
+    known = [one.replace(".", "__") for one, _ in flat(config) if one != "model"]
+    for name in names:
+        if name not in known:
+            expected = f"a setting of the model {kind}: {', '.join(known)}"
+            raise ArgumentError(name, got="a name that is none", expected=expected, advice=did_you_mean(name, known))
