@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from nsed.encoders import EncoderConfig
     from nsed.errors import NsedError, UnknownSymbolWarning
     from nsed.explain.explanation import Explanation
+    from nsed.jobs.candidates import Candidates
     from nsed.kernels import use_backend
     from nsed.lattice import EditLattice
     from nsed.models.edit_distance import EditDistanceConfig, LearnableEditDistance
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
+    "Candidates",
     "CrossEncoderConfig",
     "Edit",
     "EditDistanceConfig",
@@ -60,6 +62,7 @@ __all__ = [
 ]
 
 _HOMES = {
+    "Candidates": "nsed.jobs.candidates",
     "CrossEncoderConfig": "nsed.baselines.classifier",
     "Edit": "nsed.text",
     "EditDistanceConfig": "nsed.models.edit_distance",

@@ -51,6 +51,10 @@ COMMANDS: Commands = {
         "nsed.cli.answers:score",
         "Give each pair its log-probability: `source`, `target`, `score`.",
     ),
+    "candidates": (
+        "nsed.cli.candidates:candidates",
+        "Find the references that each query most likely belongs to, and measure what that loses.",
+    ),
     "align": (
         "nsed.cli.answers:align",
         "Show the most probable edit operations of each pair.",

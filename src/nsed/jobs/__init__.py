@@ -4,6 +4,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from nsed.jobs.candidates import Candidates, Recall
     from nsed.jobs.clustering import CLUSTERERS, cluster, similarity_matrix
     from nsed.jobs.lexicon import LexiconFormat, Pronunciation, lexicon_lines, pronounce
     from nsed.jobs.similarity import CONTROLS, LevenshteinControl
@@ -14,11 +15,13 @@ if TYPE_CHECKING:
 __all__ = [
     "CLUSTERERS",
     "CONTROLS",
+    "Candidates",
     "ClusterScore",
     "JobSummary",
     "LevenshteinControl",
     "LexiconFormat",
     "Pronunciation",
+    "Recall",
     "TableJob",
     "TunedThreshold",
     "cluster",
@@ -32,6 +35,7 @@ __all__ = [
 ]
 
 _HOMES = {
+    "candidates": ("Candidates", "Recall"),
     "clustering": ("CLUSTERERS", "cluster", "similarity_matrix"),
     "lexicon": ("LexiconFormat", "Pronunciation", "lexicon_lines", "pronounce"),
     "similarity": ("CONTROLS", "LevenshteinControl"),
