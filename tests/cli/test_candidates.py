@@ -35,4 +35,4 @@ def test_errors_say_what_to_do(files):
     with pytest.raises(ArgumentError, match="expected queries, --recall LABELLED or --save FOLDER"):
         run("candidates", files / "cities.tsv")
     with pytest.raises(ArgumentError, match="model: got none, expected a model, for operations"):
-        run("candidates", files / "cities.tsv", files / "queries.tsv", "--by", "operations")
+        run("candidates", files / "cities.tsv", files / "queries.tsv", "--on", "name", "--by", "operations")

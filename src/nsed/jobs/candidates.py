@@ -76,7 +76,7 @@ class Candidates:
     def fit(self, references: Iterable[str], y: object = None) -> "Candidates":
         """Index the references. Equal strings are one candidate, the first of them."""
         self.references = checked_texts(references, "references")
-        self.generators_ = self._generators()
+        self.generators_ = self.chosen_generators()
         self._build()
         return self
 
@@ -147,7 +147,7 @@ class Candidates:
         made._build(NgramIndex.load(path, len(set(texts))) if {"ngrams", "nbest"} & set(settings["by"]) else None)
         return made
 
-    def _generators(self) -> list[Generator]:
+    def chosen_generators(self) -> list[Generator]:
         """Generators that are wanted. Raises `ArgumentError` for unknown ones, and for a model that does not suit."""
         by = self.by
         if by is None:
