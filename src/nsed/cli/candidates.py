@@ -44,6 +44,14 @@ RecallPath = Annotated[
     Path | None,
     typer.Option("--recall", help="Labelled pairs of a query and a reference: say how many matches are found."),
 ]
+Mine = Annotated[
+    Path | None,
+    typer.Option(
+        "--mine",
+        help="With --recall: write its matches, and the best wrong candidates of their queries, as labelled pairs.",
+        show_default=False,
+    ),
+]
 Save = Annotated[Path | None, typer.Option("--save", help="Write the index to this folder, to be used again.")]
 OutputPath = Annotated[Path | None, typer.Option("--output", "-o", help="Write here instead of to standard output.")]
 
@@ -57,6 +65,7 @@ def candidates(
     k: K = 20,
     recall: RecallPath = None,
     columns: Columns = None,
+    mine: Mine = None,
     save: Save = None,
     format_: RowFormatOption = None,
     header: Header = True,
@@ -67,6 +76,7 @@ def candidates(
     Writes `query`, `reference`, `rank` and `score`: `nsed candidates cities.tsv names.tsv --on name -o pairs.parquet`.
     Across two scripts, by the operations that a model has learned: `--model MODEL`. With `--recall labelled.tsv` it
     says which share of the matches is among the candidates, at several k: what is lost here, no model finds later.
+    `--mine pairs.tsv` writes these matches and wrong candidates, to train a model that tells candidates apart.
     """
     if queries is None and recall is None and save is None:
         raise ArgumentError("QUERIES", got="none", expected="queries, --recall LABELLED or --save FOLDER")
@@ -76,6 +86,8 @@ def candidates(
         index.save(save)
     if recall is not None:
         show_recall(measured(index, recall, columns), index)
+    if mine is not None:
+        _write_mined(index, recall, columns, TableOutput.of(mine, None, True))
     if queries is not None:
         _write(index, queries, on, target)
 
@@ -103,6 +115,16 @@ def measured(index: Candidates, path: Path, columns: str | None) -> Recall:
     pairs = read_pairs(path, columns=split_columns(columns))
     with progress_bar("measuring recall", None, unit="queries") as bar:
         return index.recall(pairs, on_batch=bar.advance)
+
+
+def _write_mined(index: Candidates, labelled: Path | None, columns: str | None, target: TableOutput) -> None:
+    from nsed.text import read_pairs
+
+    if labelled is None:
+        raise ArgumentError("--mine", got="no --recall", expected="--recall LABELLED, whose matches are mined")
+    mined = index.mine(read_pairs(labelled, columns=split_columns(columns)))
+    labels = [int(label) for label in mined.labels or ()]
+    target.write({"source": list(mined.sources), "target": list(mined.targets), "label": labels})
 
 
 def show_recall(recall: Recall, index: Candidates) -> None:

@@ -51,6 +51,18 @@ COMMANDS: Commands = {
         "nsed.cli.answers:score",
         "Give each pair its log-probability: `source`, `target`, `score`.",
     ),
+    "link": (
+        "nsed.cli.link:link",
+        "Link the records of two tables that are the same: ids, strings, probability.",
+    ),
+    "dedupe": (
+        "nsed.cli.link:dedupe",
+        "Find the records of one table that are the same: pairs, and the cluster that each pair belongs to.",
+    ),
+    "threshold": (
+        "nsed.cli.link:threshold",
+        "Choose a threshold on labelled pairs: precision, with its Wilson interval, recall and F1 of each probability.",
+    ),
     "candidates": (
         "nsed.cli.candidates:candidates",
         "Find the references that each query most likely belongs to, and measure what that loses.",
@@ -131,7 +143,7 @@ DATA_COMMANDS: Commands = {
 
 
 TYPING_ERROR = 0.75
-"""Similarity (of difflib) above which a name is taken for a misspelt one; 'link' and 'align' have 0.67."""
+"""Similarity (of difflib) above which a name is taken for a misspelt one."""
 
 
 class CommandGroup(TyperGroup):

@@ -7,6 +7,8 @@ if TYPE_CHECKING:
     from nsed.jobs.candidates import Candidates, Recall
     from nsed.jobs.clustering import CLUSTERERS, cluster, similarity_matrix
     from nsed.jobs.lexicon import LexiconFormat, Pronunciation, lexicon_lines, pronounce
+    from nsed.jobs.linking import LinkJob, LinkSummary
+    from nsed.jobs.records import TextColumn
     from nsed.jobs.similarity import CONTROLS, LevenshteinControl
     from nsed.jobs.table_job import JobSummary, TableJob
     from nsed.jobs.unsupervised import learn_without_gold
@@ -20,9 +22,12 @@ __all__ = [
     "JobSummary",
     "LevenshteinControl",
     "LexiconFormat",
+    "LinkJob",
+    "LinkSummary",
     "Pronunciation",
     "Recall",
     "TableJob",
+    "TextColumn",
     "TunedThreshold",
     "cluster",
     "cluster_score",
@@ -38,6 +43,8 @@ _HOMES = {
     "candidates": ("Candidates", "Recall"),
     "clustering": ("CLUSTERERS", "cluster", "similarity_matrix"),
     "lexicon": ("LexiconFormat", "Pronunciation", "lexicon_lines", "pronounce"),
+    "linking": ("LinkJob", "LinkSummary"),
+    "records": ("TextColumn",),
     "similarity": ("CONTROLS", "LevenshteinControl"),
     "table_job": ("JobSummary", "TableJob"),
     "unsupervised": ("learn_without_gold",),

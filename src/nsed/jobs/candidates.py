@@ -101,11 +101,8 @@ class Candidates:
 
     def recall(self, pairs: Pairs, *, ks: Sequence[int] = (1, 5, 10, 20), on_batch: OnBatch = ignore) -> Recall:
         """Recall on the matches among pairs of a query and a reference, in either order; without labels, on all."""
-        labels = pairs.labels if pairs.labels is not None else [True] * len(pairs)
         row_of = {text: row for row, text in reversed(list(enumerate(self.references)))}
-        true = [(a, b) for a, b, match in zip(pairs.sources, pairs.targets, labels, strict=True) if match]
-        if sum(a in row_of for a, _ in true) > sum(b in row_of for _, b in true):
-            true = [(b, a) for a, b in true]
+        true, _ = self._matches(pairs)
         known = [(query, row_of[reference]) for query, reference in true if reference in row_of]
         if not known:
             got = f"{len(true):,} matches, none of which has a string that is among the references"
@@ -116,6 +113,34 @@ class Candidates:
         lost = [(known[row][0], self.references[known[row][1]]) for row in np.flatnonzero(ranks >= steps[-1])[:100]]
         interval = wilson_interval(shares[steps[-1]], len(known))
         return Recall(len(known), len(true) - len(known), shares, interval, lost)
+
+    def mine(self, pairs: Pairs, *, negatives: int = 4, on_batch: OnBatch = ignore) -> Pairs:
+        """Labelled pairs to train with: the matches among some pairs, and the best wrong candidates of their queries.
+
+        What a linkage has to tell apart are candidates: a model that knows negatives by chance only takes many of them
+        for matches. Sides are those of the pairs given; known matches, and strings equal to one, are no negatives.
+        """
+        true, turned = self._matches(pairs)
+        right: dict[str, set[str]] = {}
+        for query, reference in true:
+            right.setdefault(query, set()).add(plain_text(reference))
+        found = self.query(list(right), negatives + max(map(len, right.values())), on_batch=on_batch)
+        queries, wrong = list(right), {}
+        for row, reference in zip(found.queries.tolist(), found.references.tolist(), strict=True):
+            text, query = self.references[reference], queries[row]
+            if plain_text(text) not in right[query] and len(own := wrong.setdefault(query, [])) < negatives:
+                own.append(text)
+        made = [(*pair, 1) for pair in true] + [(query, text, 0) for query, own in wrong.items() for text in own]
+        sides = [[pair[side] for pair in made] for side in ((1, 0) if turned else (0, 1))]
+        return Pairs(*sides, [bool(label) for *_, label in made])
+
+    def _matches(self, pairs: Pairs) -> tuple[list[tuple[str, str]], bool]:
+        """Pairs of a query and a reference that match, and whether they were the other way round."""
+        labels = pairs.labels if pairs.labels is not None else [True] * len(pairs)
+        known = set(self.references)
+        true = [(a, b) for a, b, match in zip(pairs.sources, pairs.targets, labels, strict=True) if match]
+        turned = sum(a in known for a, _ in true) > sum(b in known for _, b in true)
+        return ([(b, a) for a, b in true], True) if turned else (true, False)
 
     def save(self, folder: str | Path) -> None:
         """Write the index to a folder: settings, references, arrays, the model."""
