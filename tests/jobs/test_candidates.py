@@ -131,3 +131,15 @@ def test_clone_of_scikit_learn():
     from sklearn.base import clone
 
     assert clone(nsed.Candidates("exact", k=3)).get_params() == {"by": "exact", "k": 3, "model": None}
+
+
+def test_mined_negatives_are_wrong_candidates_on_the_sides_of_the_pairs():
+    index = nsed.Candidates(k=5).fit(["Vienna", "VIENNA", "Siena", "Vienne", "Lima"])
+    mined = index.mine(nsed.Pairs(["Vienna", "Lima"], ["wien", "lime"], [True, True]), negatives=2)
+    assert list(zip(mined.sources, mined.targets, mined.labels, strict=True))[:2] == [
+        ("Vienna", "wien", True),
+        ("Lima", "lime", True),
+    ]
+    wrong = {source for source, label in zip(mined.sources, mined.labels, strict=True) if not label}
+    assert wrong
+    assert not wrong & {"Vienna", "VIENNA", "Lima"}

@@ -216,6 +216,8 @@ def threshold(
 
     Shows the model's own threshold, that with the best F1, and with `--precision 0.99` the lowest one that keeps it.
     """
+    import numpy as np
+
     from nsed.evaluate.thresholds import best_f1, threshold_at_precision, threshold_curve
     from nsed.text import read_pairs
 
@@ -223,7 +225,7 @@ def threshold(
     if pairs.labels is None:
         raise ArgumentError("LABELLED", got=f"{labelled}, without labels", expected="a third column with 1 or 0")
     target = None if output is None else TableOutput.of(output, None, True)
-    curve = threshold_curve(matcher.probability(pairs), pairs.labels)
+    curve = threshold_curve(matcher.probability(pairs), np.array(pairs.labels))
     own = [point for point in curve if point.threshold >= matcher.threshold_probability]
     chosen = {"own": own[-1] if own else None, "best F1": best_f1(curve)}
     if precision is not None:

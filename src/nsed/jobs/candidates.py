@@ -125,14 +125,16 @@ class Candidates:
         for query, reference in true:
             right.setdefault(query, set()).add(plain_text(reference))
         found = self.query(list(right), negatives + max(map(len, right.values())), on_batch=on_batch)
-        queries, wrong = list(right), {}
+        queries = list(right)
+        wrong: dict[str, list[str]] = {}
         for row, reference in zip(found.queries.tolist(), found.references.tolist(), strict=True):
             text, query = self.references[reference], queries[row]
             if plain_text(text) not in right[query] and len(own := wrong.setdefault(query, [])) < negatives:
                 own.append(text)
-        made = [(*pair, 1) for pair in true] + [(query, text, 0) for query, own in wrong.items() for text in own]
-        sides = [[pair[side] for pair in made] for side in ((1, 0) if turned else (0, 1))]
-        return Pairs(*sides, [bool(label) for *_, label in made])
+        made = [*true, *((query, text) for query, own in wrong.items() for text in own)]
+        labels = [True] * len(true) + [False] * (len(made) - len(true))
+        one, other = [pair[0] for pair in made], [pair[1] for pair in made]
+        return Pairs(other, one, labels) if turned else Pairs(one, other, labels)
 
     def _matches(self, pairs: Pairs) -> tuple[list[tuple[str, str]], bool]:
         """Pairs of a query and a reference that match, and whether they were the other way round."""

@@ -22,6 +22,7 @@ from nsed.jobs.provenance import describe_inputs, model_hash
 from nsed.jobs.records import EqualStrings, Records, TextColumn, agreement_odds, model_odds
 from nsed.jobs.shards import Position, ShardFolder
 from nsed.jobs.table_files import RowFormat, replacing, row_format, table_writer
+from nsed.jobs.table_run import Warnings
 from nsed.kernels.switch import wanted
 from nsed.progress import Progress, silent
 from nsed.text import read_pairs
@@ -152,12 +153,13 @@ class LinkJob:
         candidates = Candidates(self._generators(), k=self.k, model=self.on[0].model)
         search = right.joined if self._joins else right.columns[0]
         candidates.fit(search)
-        equal = EqualStrings.of(search)
+        equal, telling = EqualStrings.of(search), Warnings()
         with self.progress("linking", total - start) as on_batch:
             for first in range(start, total, self.shard_rows):
                 rows = range(first, min(first + self.shard_rows, total))
                 pairs = self._pairs(left, candidates, equal, rows)
-                scored = self._evidence(left, right, pairs, reversed_)
+                with telling.once():
+                    scored = self._evidence(left, right, pairs, reversed_)
                 with folder.shard() as shard:
                     shard.write(_columns(scored), len(scored.left))
                     shard.rows, shard.end = len(rows), Position(0, rows.stop, 0)
@@ -250,8 +252,8 @@ class LinkJob:
             table[f"{column.name}_b"] = [right.columns[place][b] for b in other]
         table |= {"probability": probabilities(links.log_odds), "log_odds": links.log_odds}
         if links.parts.shape[1] > 1:
-            names = [*(one.name for one in self.on), *self.exact]
-            table |= {f"log_odds_{name}": links.parts[:, place] for place, name in enumerate(names)}
+            names = [*(f"log_odds_{one.name}" for one in self.on), *(f"agreement_{name}" for name in self.exact)]
+            table |= {name: links.parts[:, place] for place, name in enumerate(names)}
         if self.right is None:
             table["cluster"] = components(links.left, links.right, len(left))[links.left]
         path = Path(self.output)

@@ -49,7 +49,7 @@ def odds_model(model: Any) -> OddsMatcher:
     if isinstance(model, OddsMatcher):
         return model
     expected = "an edit distance or a matcher in odds form: they have a table of operations"
-    advice = "Train one on the same pairs, it takes seconds: nsed train odds PAIRS."
+    advice = "Train one on the same pairs, it takes seconds: nsed train PAIRS FOLDER --model odds."
     raise ArgumentError("model", got=f"a {type(model).__name__}", expected=expected, advice=advice)
 
 

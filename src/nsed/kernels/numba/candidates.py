@@ -3,15 +3,17 @@
 The readable twins, in numpy, are `NgramIndex` and `OperationSearch` of `nsed.jobs`. Of equal scores the first row wins.
 """
 
+from typing import Any
+
 import numpy as np
 from numba import njit
 
-from nsed.kernels.numba.launch import parts_of, run_parts
+from nsed.kernels.numba.launch import Kernel, parts_of, run_parts
 
 compiled = njit(nogil=True, cache=True, error_model="numpy")
 
 
-def run_queries(kernel, *arguments, queries):
+def run_queries(kernel: Kernel, *arguments: Any, queries: int) -> None:
     """Run a kernel over all queries, some after the others, by torch's number of threads."""
     run_parts(kernel, arguments, parts_of(queries, least=1))
 
