@@ -36,3 +36,16 @@ def test_errors_say_what_to_do(files):
         run("candidates", files / "cities.tsv")
     with pytest.raises(ArgumentError, match="model: got none, expected a model, for operations"):
         run("candidates", files / "cities.tsv", files / "queries.tsv", "--on", "name", "--by", "operations")
+
+
+def test_lookup_builds_adds_removes_and_answers(files):
+    index = files / "lookup"
+    assert "3 strings" in run("lookup", "build", index, files / "cities.tsv", "--on", "name", "--id", "id")
+    (files / "more.tsv").write_text("id\tname\n9\tVenezuela\n", encoding="utf-8")
+    assert "4 strings" in run("lookup", "add", index, files / "more.tsv", "--on", "name", "--id", "id")
+    assert run("lookup", "query", index, "--text", "venezuela", "--k", 1).split("\t")[4] == "9"
+    (files / "gone.txt").write_text("9\n", encoding="utf-8")
+    assert "3 strings" in run("lookup", "remove", index, files / "gone.txt")
+    assert "Venezuela" not in run("lookup", "query", index, "--text", "venezuela")
+    with pytest.raises(ArgumentError, match="ROWS or --text: got neither"):
+        run("lookup", "query", index)

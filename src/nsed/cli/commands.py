@@ -59,6 +59,10 @@ COMMANDS: Commands = {
         "nsed.cli.link:dedupe",
         "Find the records of one table that are the same: pairs, and the cluster that each pair belongs to.",
     ),
+    "lookup": (
+        "nsed.cli.lookup:lookup",
+        "Keep an index of strings on disk, and look up the nearest ones.",
+    ),
     "threshold": (
         "nsed.cli.link:threshold",
         "Choose a threshold on labelled pairs: precision, with its Wilson interval, recall and F1 of each probability.",

@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from nsed.jobs.clustering import CLUSTERERS, cluster, similarity_matrix
     from nsed.jobs.lexicon import LexiconFormat, Pronunciation, lexicon_lines, pronounce
     from nsed.jobs.linking import LinkJob, LinkSummary
+    from nsed.jobs.lookup import Hit, Lookup
     from nsed.jobs.records import TextColumn
     from nsed.jobs.similarity import CONTROLS, LevenshteinControl
     from nsed.jobs.table_job import JobSummary, TableJob
@@ -19,11 +20,13 @@ __all__ = [
     "CONTROLS",
     "Candidates",
     "ClusterScore",
+    "Hit",
     "JobSummary",
     "LevenshteinControl",
     "LexiconFormat",
     "LinkJob",
     "LinkSummary",
+    "Lookup",
     "Pronunciation",
     "Recall",
     "TableJob",
@@ -44,6 +47,7 @@ _HOMES = {
     "clustering": ("CLUSTERERS", "cluster", "similarity_matrix"),
     "lexicon": ("LexiconFormat", "Pronunciation", "lexicon_lines", "pronounce"),
     "linking": ("LinkJob", "LinkSummary"),
+    "lookup": ("Hit", "Lookup"),
     "records": ("TextColumn",),
     "similarity": ("CONTROLS", "LevenshteinControl"),
     "table_job": ("JobSummary", "TableJob"),
