@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from nsed.encoders import EncoderConfig
     from nsed.errors import NsedError, UnknownSymbolWarning
     from nsed.explain.explanation import Explanation
+    from nsed.jobs.candidates import Candidates
     from nsed.jobs.choices import cdist, extract, extract_one
     from nsed.kernels import use_backend
     from nsed.lattice import EditLattice
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
+    "Candidates",
     "CrossEncoderConfig",
     "Edit",
     "EditDistanceConfig",
@@ -64,6 +66,7 @@ __all__ = [
 ]
 
 _HOMES = {
+    "Candidates": "nsed.jobs.candidates",
     "CrossEncoderConfig": "nsed.baselines.classifier",
     "Edit": "nsed.text",
     "EditDistanceConfig": "nsed.models.edit_distance",

@@ -51,6 +51,26 @@ COMMANDS: Commands = {
         "nsed.cli.answers:score",
         "Give each pair its log-probability: `source`, `target`, `score`.",
     ),
+    "link": (
+        "nsed.cli.link:link",
+        "Link the records of two tables that are the same: ids, strings, probability.",
+    ),
+    "dedupe": (
+        "nsed.cli.link:dedupe",
+        "Find the records of one table that are the same: pairs, and the cluster that each pair belongs to.",
+    ),
+    "lookup": (
+        "nsed.cli.lookup:lookup",
+        "Keep an index of strings on disk, and look up the nearest ones.",
+    ),
+    "threshold": (
+        "nsed.cli.link:threshold",
+        "Choose a threshold on labelled pairs: precision, with its Wilson interval, recall and F1 of each probability.",
+    ),
+    "candidates": (
+        "nsed.cli.candidates:candidates",
+        "Find the references that each query most likely belongs to, and measure what that loses.",
+    ),
     "align": (
         "nsed.cli.answers:align",
         "Show the most probable edit operations of each pair.",
@@ -127,7 +147,7 @@ DATA_COMMANDS: Commands = {
 
 
 TYPING_ERROR = 0.75
-"""Similarity (of difflib) above which a name is taken for a misspelt one; 'link' and 'align' have 0.67."""
+"""Similarity (of difflib) above which a name is taken for a misspelt one."""
 
 
 class CommandGroup(TyperGroup):

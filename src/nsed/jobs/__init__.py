@@ -4,10 +4,14 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from nsed.jobs.candidates import Candidates, Recall
     from nsed.jobs.choices import Choice, cdist, extract, extract_one
     from nsed.jobs.clustering import CLUSTERERS, cluster, similarity_matrix
     from nsed.jobs.fixed_batches import fixed_scores
     from nsed.jobs.lexicon import LexiconFormat, Pronunciation, lexicon_lines, pronounce
+    from nsed.jobs.linking import LinkJob, LinkSummary
+    from nsed.jobs.lookup import Hit, Lookup
+    from nsed.jobs.records import TextColumn
     from nsed.jobs.similarity import CONTROLS, LevenshteinControl
     from nsed.jobs.table_job import JobSummary, TableJob
     from nsed.jobs.unsupervised import learn_without_gold
@@ -16,13 +20,20 @@ if TYPE_CHECKING:
 __all__ = [
     "CLUSTERERS",
     "CONTROLS",
+    "Candidates",
     "Choice",
     "ClusterScore",
+    "Hit",
     "JobSummary",
     "LevenshteinControl",
     "LexiconFormat",
+    "LinkJob",
+    "LinkSummary",
+    "Lookup",
     "Pronunciation",
+    "Recall",
     "TableJob",
+    "TextColumn",
     "TunedThreshold",
     "cdist",
     "cluster",
@@ -39,10 +50,14 @@ __all__ = [
 ]
 
 _HOMES = {
+    "candidates": ("Candidates", "Recall"),
     "choices": ("Choice", "cdist", "extract", "extract_one"),
     "clustering": ("CLUSTERERS", "cluster", "similarity_matrix"),
     "fixed_batches": ("fixed_scores",),
     "lexicon": ("LexiconFormat", "Pronunciation", "lexicon_lines", "pronounce"),
+    "linking": ("LinkJob", "LinkSummary"),
+    "lookup": ("Hit", "Lookup"),
+    "records": ("TextColumn",),
     "similarity": ("CONTROLS", "LevenshteinControl"),
     "table_job": ("JobSummary", "TableJob"),
     "unsupervised": ("learn_without_gold",),

@@ -122,35 +122,39 @@ HEADLINES = ("wer", "cer", "nbest_accuracy", "f1", "average_precision", "roc_auc
 def to_html(report: Report) -> str:
     """HTML of the report, ready for a file in UTF-8."""
     title = f"{report.model} on {report.pairs}" if report.pairs else report.model
+    return page(title, _subtitle(report), [*map(_caution, report.cautions), _headlines(report), *_sections(report)])
+
+
+def page(title: str, subtitle: str, content: Iterable[str]) -> str:
+    """HTML page of a report: a head, and sections below it."""
     return lines(
         [
             '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">',
             '<meta name="viewport" content="width=device-width, initial-scale=1">',
             f"<title>{text(title)}</title>\n<style>\n{BOX_STYLE}{_resource('page.css')}</style>\n</head>\n<body>\n<main>",
-            f"<header><h1>{text(title)}</h1>\n<p>{text(_subtitle(report))}</p></header>",
-            *map(_caution, report.cautions),
-            _headlines(report),
-            *_sections(report),
+            f"<header><h1>{text(title)}</h1>\n<p>{text(subtitle)}</p></header>",
+            *content,
             f"</main>\n<script>\n{_resource('sort.js')}</script>\n</body>\n</html>\n",
         ]
     )
 
 
 def _sections(report: Report) -> list[str]:
-    found = [_section("Figures", figures_table(report.figures))]
+    found = [section("Figures", figures_table(report.figures))]
     if report.comparison:
         compared = comparison_table(report.model, report.figures, report.comparison)
-        found.append(_section(f"Against {report.comparison.model}", compared))
+        found.append(section(f"Against {report.comparison.model}", compared))
     if report.curves:
-        found.append(_section("Curves", f'<div class="plots">{lines(map(plot, report.curves))}</div>'))
-    groups = [_section(f"By {one.by}", breakdown_table(one)) for one in report.breakdowns]
+        found.append(section("Curves", f'<div class="plots">{lines(map(plot, report.curves))}</div>'))
+    groups = [section(f"By {one.by}", breakdown_table(one)) for one in report.breakdowns]
     found += [f'<div class="groups">{lines(groups)}</div>'] if groups else []
     if report.mistakes:
-        found.append(_section(f"The {len(report.mistakes)} worst errors", mistake_cards(report.mistakes)))
+        found.append(section(f"The {len(report.mistakes)} worst errors", mistake_cards(report.mistakes)))
     return found
 
 
-def _section(title: str, content: str) -> str:
+def section(title: str, content: str) -> str:
+    """Section of a page."""
     return f"<section>\n<h2>{text(title)}</h2>\n{content}\n</section>"
 
 

@@ -1,0 +1,252 @@
+"""`nsed link`, `dedupe` and `threshold`: records that are the same, and from which probability on they are."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+
+from nsed.cli.arguments import Columns, ModelPath, load_model, split_columns
+from nsed.cli.candidates import By, K
+from nsed.cli.console import err, out, warn
+from nsed.cli.tables import Overwrite, Resume, TableOutput, job_progress
+from nsed.errors import ArgumentError
+from nsed.progress import reuse_freed_memory
+
+if TYPE_CHECKING:
+    from nsed.evaluate.thresholds import ThresholdPoint
+    from nsed.jobs.linking import LinkSummary
+    from nsed.jobs.records import TextColumn
+
+FirstTable = Annotated[Path, typer.Argument(help="Table of records: TSV or CSV with a header, Parquet or Arrow.")]
+SecondTable = Annotated[Path, typer.Argument(help="The other table, whose columns have the same names.")]
+On = Annotated[
+    list[str],
+    typer.Option(
+        "--on",
+        help="Text column to compare, or COLUMN=MODEL with its own model; repeatable, log-odds add up.",
+        show_default=False,
+    ),
+]
+ModelOption = Annotated[
+    Path | None,
+    typer.Option("--model", help="Folder or name of the model for columns without one.", show_default=False),
+]
+Weights = Annotated[
+    list[str] | None,
+    typer.Option("--weight", help="COLUMN=NUMBER: factor on the log-odds of a column; repeatable.", show_default=False),
+]
+Exact = Annotated[
+    str | None,
+    typer.Option("--exact", help="Columns, separated by commas, whose agreement is evidence too.", show_default=False),
+]
+IdColumn = Annotated[
+    str | None, typer.Option("--id", help="Column that names a record; by default the row, from 1.", show_default=False)
+]
+Threshold = Annotated[
+    float | None,
+    typer.Option(
+        "--threshold",
+        help="Probability from which on a pair is a link; by default the model's own, of several columns 0.5.",
+        show_default=False,
+    ),
+]
+Precision = Annotated[
+    float | None,
+    typer.Option("--precision", help="Lowest threshold with this precision on --labels, say 0.99.", show_default=False),
+]
+Labels = Annotated[
+    Path | None,
+    typer.Option("--labels", help="Pairs of ids that are known links: all of the records in it.", show_default=False),
+]
+AssignOption = Annotated[
+    Literal["one-to-one", "best", "all"],
+    typer.Option("--assign", help="Links of a record: one on either side, the best of each record of A, or all."),
+]
+LinksPath = Annotated[Path, typer.Option("--output", "-o", help="File of the links: .parquet, .arrow, .tsv, .csv.")]
+ShardRows = Annotated[
+    int, typer.Option("--shard-rows", min=1, help="Records after which what is done is safe from a kill.")
+]
+
+
+def link(
+    first: FirstTable,
+    second: SecondTable,
+    on: On,
+    output: LinksPath,
+    model: ModelOption = None,
+    weight: Weights = None,
+    exact: Exact = None,
+    id_: IdColumn = None,
+    by: By = None,
+    k: K = 20,
+    threshold: Threshold = None,
+    precision: Precision = None,
+    labels: Labels = None,
+    assign: AssignOption = "one-to-one",
+    resume: Resume = False,
+    overwrite: Overwrite = False,
+    shard_rows: ShardRows = 4096,
+) -> None:
+    """Link the records of two tables that are the same: ids, strings, probability.
+
+    For each record of the first table the `--k` likeliest of the second one are found, see `nsed candidates`, and
+    scored by the models: `nsed link a.tsv b.tsv --on name --model MODEL --id id -o links.parquet`. Beside the links,
+    `OUTPUT.manifest.json` says what they were made of, and `OUTPUT.html` shows figures and examples. A job that was
+    killed goes on with `--resume`.
+    """
+    settings = _settings(locals())
+    _run(first, second, output, settings)
+
+
+def dedupe(
+    table: FirstTable,
+    on: On,
+    output: LinksPath,
+    model: ModelOption = None,
+    weight: Weights = None,
+    exact: Exact = None,
+    id_: IdColumn = None,
+    by: By = None,
+    k: K = 20,
+    threshold: Threshold = None,
+    precision: Precision = None,
+    labels: Labels = None,
+    assign: AssignOption = "all",
+    resume: Resume = False,
+    overwrite: Overwrite = False,
+    shard_rows: ShardRows = 4096,
+) -> None:
+    """Find the records of one table that are the same: pairs, and the cluster that each pair belongs to.
+
+    As `nsed link` of a table with itself: `nsed dedupe people.tsv --on name --model MODEL --id id -o pairs.parquet`.
+    Clusters are all records that links connect, numbered from 1.
+    """
+    settings = _settings(locals())
+    _run(table, None, output, settings)
+
+
+def _settings(given: dict[str, Any]) -> dict[str, Any]:
+    """Settings of a `LinkJob`, of a command's options."""
+    names = ("k", "threshold", "precision", "labels", "assign", "resume", "overwrite", "shard_rows")
+    columns = text_columns(given["on"], given["model"], given["weight"] or [])
+    plain = {"on": columns, "id": given["id_"], "exact": split_columns(given["exact"]) or []}
+    return {**plain, "by": split_columns(given["by"]), **{name: given[name] for name in names}}
+
+
+def text_columns(on: list[str], model: Path | None, weights: list[str]) -> list[TextColumn]:
+    """Text columns with their models, each loaded once, and weights."""
+    from nsed.jobs.records import TextColumn
+
+    named = [one.partition("=") for one in on]
+    factors = _factors(weights, [column for column, _, _ in named])
+    loaded: dict[Path, Any] = {}
+    columns = []
+    for column, _, own in named:
+        path = Path(own) if own else model
+        if path is None:
+            expected = f"--model MODEL, or --on {column}=MODEL"
+            raise ArgumentError("--on", got=f"{column} without a model", expected=expected)
+        if path not in loaded:
+            loaded[path] = load_model(path)
+        columns.append(TextColumn(column, loaded[path], factors.get(column, 1.0)))
+    return columns
+
+
+def _factors(weights: list[str], columns: list[str]) -> dict[str, float]:
+    factors = {}
+    for one in weights:
+        column, _, number = one.partition("=")
+        try:
+            factors[column] = float(number)
+        except ValueError:
+            raise ArgumentError("--weight", got=one, expected="COLUMN=NUMBER, say name=0.5") from None
+        if column not in columns:
+            raise ArgumentError("--weight", got=column, expected=f"a column of --on: {', '.join(columns)}")
+    return factors
+
+
+def _run(first: Path, second: Path | None, output: Path, settings: dict[str, Any]) -> None:
+    from nsed.jobs.linking import LinkJob
+
+    reuse_freed_memory()
+    _show(LinkJob(first, second, output, progress=job_progress("records"), **settings).run(), output)
+
+
+def _show(summary: LinkSummary, output: Path) -> None:
+    a, b = summary.records
+    out.print(
+        f"{summary.links:,} links of {a:,} and {b:,} records, {summary.candidates:,} candidate pairs; "
+        f"probability of at least {summary.threshold:.6f}; report: {output}.html",
+        markup=False,
+    )
+    if summary.candidate_recall is not None:
+        out.print(f"known links among the candidates: {summary.candidate_recall:.2%}", markup=False)
+    if summary.at_threshold is not None:
+        out.print(_point(summary.at_threshold), markup=False)
+
+
+def _point(point: ThresholdPoint) -> str:
+    low, high = point.precision_interval
+    return (
+        f"threshold {point.threshold:.6f}: precision {point.precision:.2%} ({low:.2%} to {high:.2%}), "
+        f"recall {point.recall:.2%}, F1 {point.f1:.2%}"
+    )
+
+
+LabelledPath = Annotated[Path, typer.Argument(help="Labelled pairs that the model has not seen.", show_default=False)]
+TargetPrecision = Annotated[
+    float | None, typer.Option("--precision", help="Precision that a threshold shall keep.", show_default=False)
+]
+CurvePath = Annotated[
+    Path | None,
+    typer.Option("--output", "-o", help="Write the whole curve here: .tsv, .csv, .parquet.", show_default=False),
+]
+
+
+def threshold(
+    model: ModelPath,
+    labelled: LabelledPath,
+    precision: TargetPrecision = None,
+    columns: Columns = None,
+    output: CurvePath = None,
+) -> None:
+    """Choose a threshold on labelled pairs: precision, with its Wilson interval, recall and F1 of each probability.
+
+    Shows the model's own threshold, that with the best F1, and with `--precision 0.99` the lowest one that keeps it.
+    """
+    import numpy as np
+
+    from nsed.evaluate.thresholds import best_f1, threshold_at_precision, threshold_curve
+    from nsed.text import read_pairs
+
+    matcher, pairs = load_model(model), read_pairs(labelled, columns=split_columns(columns))
+    if pairs.labels is None:
+        raise ArgumentError("LABELLED", got=f"{labelled}, without labels", expected="a third column with 1 or 0")
+    target = None if output is None else TableOutput.of(output, None, True)
+    curve = threshold_curve(matcher.probability(pairs), np.array(pairs.labels))
+    own = [point for point in curve if point.threshold >= matcher.threshold_probability]
+    chosen = {"own": own[-1] if own else None, "best F1": best_f1(curve)}
+    if precision is not None:
+        chosen[f"precision {precision:g}"] = at = threshold_at_precision(curve, precision)
+        if at.precision_interval.low < precision:
+            needed = f"the interval of its precision begins at {at.precision_interval.low:.2%}, below {precision:.2%}"
+            warn(f"{needed}: more labelled pairs would tell")
+    for name, point in chosen.items():
+        out.print(f"{name}: {'no pair reaches it' if point is None else _point(point)}", markup=False)
+    if target is not None:
+        target.write(_curve_table(curve))
+        err.print(f"{len(curve):,} thresholds in {output}", markup=False)
+
+
+def _curve_table(curve: list[ThresholdPoint]) -> dict[str, list[float]]:
+    return {
+        "threshold": [point.threshold for point in curve],
+        "matches": [point.matches for point in curve],
+        "precision": [point.precision for point in curve],
+        "precision_low": [point.precision_interval.low for point in curve],
+        "precision_high": [point.precision_interval.high for point in curve],
+        "recall": [point.recall for point in curve],
+        "f1": [point.f1 for point in curve],
+    }

@@ -1,0 +1,285 @@
+"""Candidate pairs: of all references the few that are worth a model's time for each query, and what that loses."""
+
+import json
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any, Literal, NamedTuple, get_args
+
+import numpy as np
+import pyarrow as pa
+
+from nsed.capabilities import Capability, can
+from nsed.errors import ArgumentError, DataError
+from nsed.evaluate.significance import Interval, wilson_interval
+from nsed.jobs.ngram_index import NgramIndex, Ranked, plain_text
+from nsed.jobs.operation_search import OperationSearch, side_of
+from nsed.models.persistence import load as load_model
+from nsed.progress import OnBatch, ignore
+from nsed.text import Pairs
+from nsed.train.saved_model import replace_file
+
+Generator = Literal["ngrams", "operations", "nbest", "exact"]
+GENERATORS: tuple[Generator, ...] = get_args(Generator)
+FORMAT, SETTINGS, TEXTS, MODEL = 1, "candidates.json", "references.arrow", "model"
+QUERIES_AT_ONCE = 2048
+NBEST = 5
+"""Targets of a transducer that are looked up for each query."""
+SAME_SCRIPT = 0.5
+"""Share of a sample's characters that a model's other side has too, from which on both are written in one script."""
+
+
+class Recall(NamedTuple):
+    """Recall of candidates: how many labelled matches are among them, and at which ranks."""
+
+    matches: int
+    """Labelled matches whose reference is known."""
+    missing: int
+    """Labelled matches whose reference is not among those that were indexed: no generator could find them."""
+    at: dict[int, float]
+    """Share of the matches among the first k candidates, by k."""
+    interval: Interval
+    """Wilson interval of the last of them, 95 %."""
+    lost: list[tuple[str, str]]
+    """Matches that are not found, the first hundred."""
+
+
+class Candidates:
+    """Candidate generator: `fit` references, `query` strings for the k most likely references of each.
+
+    `by` names one or several generators, whose candidates are united, k of each: `ngrams`, cosine of TF-IDF vectors of
+    character bigrams and trigrams, without case and accents, for strings of one script; `operations`, the log-odds of
+    a model's table of edit operations, which relates two scripts (an edit distance, an odds matcher); `nbest`, n-grams
+    of what a transducer makes of the query; `exact`, the same string but for case, accents and punctuation. Without
+    `by`, it is `operations` across two scripts, `nbest` of a transducer, else `ngrams`.
+
+    >>> candidates = Candidates(k=2).fit(["Vienna", "Venice", "Verona", "Siena"])
+    >>> found = candidates.query(["wien", "venezia"])
+    >>> [(query, candidates.references[row]) for query, row in zip(found.queries.tolist(), found.references.tolist())]
+    [(0, 'Siena'), (0, 'Vienna'), (1, 'Venice'), (1, 'Verona')]
+    """
+
+    def __init__(self, by: Sequence[Generator] | Generator | None = None, *, k: int = 20, model: Any = None) -> None:
+        self.by, self.k, self.model = by, k, model
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Parameters, as scikit-learn's `clone` wants them."""
+        return {"by": self.by, "k": self.k, "model": self.model}
+
+    def set_params(self, **params: Any) -> "Candidates":
+        """Set parameters, as scikit-learn's grid search does."""
+        for name, value in params.items():
+            if name not in self.get_params():
+                raise ArgumentError(name, got=repr(value), expected=f"one of {', '.join(self.get_params())}")
+            setattr(self, name, value)
+        return self
+
+    def fit(self, references: Iterable[str], y: object = None) -> "Candidates":
+        """Index the references. Equal strings are one candidate, the first of them."""
+        self.references = checked_texts(references, "references")
+        self.generators_ = self.chosen_generators()
+        self._build()
+        return self
+
+    def query(self, texts: Iterable[str], k: int | None = None, *, on_batch: OnBatch = ignore) -> Ranked:
+        """Candidates of each string, best first: rows of the query and of the reference, score.
+
+        Scores are cosines of `ngrams` and `nbest`, log-odds of `operations`, 1 of `exact`. Of several generators each
+        has its k, in their order; what an earlier one found is not found again.
+        """
+        given, wanted = checked_texts(texts, "texts"), self.k if k is None else k
+        if wanted < 1:
+            raise ArgumentError("k", got=wanted, expected="1 or more")
+        if not hasattr(self, "references"):
+            raise ArgumentError("candidates", got="none that are fitted", expected="Candidates.fit(references) first")
+        parts = []
+        for start in range(0, len(given), QUERIES_AT_ONCE):
+            some = given[start : start + QUERIES_AT_ONCE]
+            found = self._query(some, wanted)
+            parts.append(found._replace(queries=found.queries + start))
+            on_batch(len(some))
+        return Ranked(*(np.concatenate(column) for column in zip(*parts, strict=True))) if parts else NOTHING
+
+    def recall(self, pairs: Pairs, *, ks: Sequence[int] = (1, 5, 10, 20), on_batch: OnBatch = ignore) -> Recall:
+        """Recall on the matches among pairs of a query and a reference, in either order; without labels, on all."""
+        row_of = {text: row for row, text in reversed(list(enumerate(self.references)))}
+        true, _ = self._matches(pairs)
+        known = [(query, row_of[reference]) for query, reference in true if reference in row_of]
+        if not known:
+            got = f"{len(true):,} matches, none of which has a string that is among the references"
+            raise ArgumentError("pairs", got=got, expected="pairs of a query and a reference")
+        steps = sorted({*(k for k in ks if k <= self.k), self.k})
+        ranks = self._ranks(known, on_batch)
+        shares = {k: float((ranks < k).mean()) for k in steps}
+        lost = [(known[row][0], self.references[known[row][1]]) for row in np.flatnonzero(ranks >= steps[-1])[:100]]
+        interval = wilson_interval(shares[steps[-1]], len(known))
+        return Recall(len(known), len(true) - len(known), shares, interval, lost)
+
+    def mine(self, pairs: Pairs, *, negatives: int = 4, on_batch: OnBatch = ignore) -> Pairs:
+        """Labelled pairs to train with: the matches among some pairs, and the best wrong candidates of their queries.
+
+        What a linkage has to tell apart are candidates: a model that knows negatives by chance only takes many of them
+        for matches. Sides are those of the pairs given; known matches, and strings equal to one, are no negatives.
+        """
+        true, turned = self._matches(pairs)
+        right: dict[str, set[str]] = {}
+        for query, reference in true:
+            right.setdefault(query, set()).add(plain_text(reference))
+        found = self.query(list(right), negatives + max(map(len, right.values())), on_batch=on_batch)
+        queries = list(right)
+        wrong: dict[str, list[str]] = {}
+        for row, reference in zip(found.queries.tolist(), found.references.tolist(), strict=True):
+            text, query = self.references[reference], queries[row]
+            if plain_text(text) not in right[query] and len(own := wrong.setdefault(query, [])) < negatives:
+                own.append(text)
+        made = [*true, *((query, text) for query, own in wrong.items() for text in own)]
+        labels = [True] * len(true) + [False] * (len(made) - len(true))
+        one, other = [pair[0] for pair in made], [pair[1] for pair in made]
+        return Pairs(other, one, labels) if turned else Pairs(one, other, labels)
+
+    def _matches(self, pairs: Pairs) -> tuple[list[tuple[str, str]], bool]:
+        """Pairs of a query and a reference that match, and whether they were the other way round."""
+        labels = pairs.labels if pairs.labels is not None else [True] * len(pairs)
+        known = set(self.references)
+        true = [(a, b) for a, b, match in zip(pairs.sources, pairs.targets, labels, strict=True) if match]
+        turned = sum(a in known for a, _ in true) > sum(b in known for _, b in true)
+        return ([(b, a) for a, b in true], True) if turned else (true, False)
+
+    def save(self, folder: str | Path) -> None:
+        """Write the index to a folder: settings, references, arrays, the model."""
+        path = Path(folder)
+        path.mkdir(parents=True, exist_ok=True)
+        if self.model is not None:
+            self.model.save(path / MODEL)
+        table = pa.table({"reference": pa.array(self.references, pa.string())})
+        with pa.OSFile(str(path / TEXTS), "wb") as file, pa.ipc.new_file(file, table.schema) as writer:
+            writer.write_table(table)
+        if self._ngrams is not None:
+            self._ngrams.save(path)
+        settings = {"format": FORMAT, "by": self.generators_, "k": self.k, "model": self.model is not None}
+        replace_file(path / SETTINGS, json.dumps(settings).encode())
+
+    @classmethod
+    def load(cls, folder: str | Path) -> "Candidates":
+        """Read an index. Raises `DataError` for a folder that has none."""
+        path = Path(folder)
+        try:
+            settings = json.loads((path / SETTINGS).read_bytes())
+            with pa.memory_map(str(path / TEXTS)) as file:
+                texts = pa.ipc.open_file(file).read_all().column("reference").to_pylist()
+        except (OSError, ValueError, LookupError) as error:
+            raise DataError(path, f"no index of candidates: {error}") from None
+        model = load_model(path / MODEL) if settings["model"] else None
+        made = cls(settings["by"], k=settings["k"], model=model)
+        made.references, made.generators_ = texts, settings["by"]
+        made._build(NgramIndex.load(path, len(set(texts))) if {"ngrams", "nbest"} & set(settings["by"]) else None)
+        return made
+
+    def chosen_generators(self) -> list[Generator]:
+        """Generators that are wanted. Raises `ArgumentError` for unknown ones, and for a model that does not suit."""
+        by = self.by
+        if by is None:
+            return [self._suitable()]
+        listed = [by] if isinstance(by, str) else list(by)
+        unknown = [one for one in listed if one not in GENERATORS]
+        if unknown or not listed:
+            raise ArgumentError("by", got=", ".join(unknown) or "none", expected=f"some of {', '.join(GENERATORS)}")
+        if {"operations", "nbest"} & set(listed) and self.model is None:
+            raise ArgumentError("model", got="none", expected=f"a model, for {' and '.join(listed)}")
+        if "nbest" in listed and not can(self.model, Capability.TRANSDUCE):
+            raise ArgumentError("model", got=f"a {type(self.model).__name__}", expected="a transducer, for nbest")
+        return listed
+
+    def _suitable(self) -> Generator:
+        if self.model is None:
+            return "ngrams"
+        if can(self.model, Capability.TRANSDUCE):
+            return "nbest"
+        return "operations" if hasattr(self.model, "operations") and crosses_scripts(self.model) else "ngrams"
+
+    def _build(self, ngrams: NgramIndex | None = None) -> None:
+        first: dict[str, int] = {}
+        for row, text in enumerate(self.references):
+            first.setdefault(text, row)
+        self._different, self._rows = list(first), np.fromiter(first.values(), np.int64, len(first))
+        by = set(self.generators_)
+        self._ngrams = ngrams or (NgramIndex.of(self._different) if {"ngrams", "nbest"} & by else None)
+        self._search = OperationSearch.of(self.model, self._different) if "operations" in by else None
+        self._keys: dict[str, list[int]] = {}
+        for place, text in enumerate(self._different) if "exact" in by else ():
+            self._keys.setdefault(plain_text(text), []).append(place)
+
+    def _query(self, texts: Sequence[str], k: int) -> Ranked:
+        found = [self._by(generator, texts, k) for generator in self.generators_]
+        queries, places, scores = (np.concatenate(column) for column in zip(*found, strict=True))
+        turn = np.repeat(np.arange(len(found)), [len(one.queries) for one in found])
+        order = np.lexsort((np.arange(len(queries)), turn, queries))
+        queries, places, scores = queries[order], places[order], scores[order]
+        _, first = np.unique(queries * max(len(self._different), 1) + places, return_index=True)
+        first.sort()
+        return Ranked(queries[first], self._rows[places[first]], scores[first])
+
+    def _by(self, generator: Generator, texts: Sequence[str], k: int) -> Ranked:
+        if generator == "ngrams" and self._ngrams is not None:
+            return self._ngrams.query(texts, k)
+        if generator == "nbest" and self._ngrams is not None:
+            return self._by_nbest(self._ngrams, texts, k)
+        if self._search is not None and generator == "operations":
+            return self._search.query(texts, k)
+        hits = [(row, place) for row, text in enumerate(texts) for place in self._keys.get(plain_text(text), ())[:k]]
+        rows, places = np.array(hits, np.int64).reshape(-1, 2).T
+        return Ranked(rows, places, np.ones(len(rows)))
+
+    def _by_nbest(self, ngrams: NgramIndex, texts: Sequence[str], k: int) -> Ranked:
+        """Best references of any of the targets that a transducer gives a query; each with its best similarity."""
+        answers = self.model.transduce(list(texts), nbest=NBEST)
+        rows = np.repeat(np.arange(len(texts)), [len(best) for best in answers])
+        found = ngrams.query([one.text for best in answers for one in best], k)
+        queries = rows[found.queries]
+        order = np.lexsort((found.references, -found.scores, queries))
+        queries, references, scores = queries[order], found.references[order], found.scores[order]
+        _, first = np.unique(queries * max(ngrams.size, 1) + references, return_index=True)
+        first.sort()
+        queries, references, scores = queries[first], references[first], scores[first]
+        kept = rank_of(queries) < k
+        return Ranked(queries[kept], references[kept], scores[kept])
+
+    def _ranks(self, known: Sequence[tuple[str, int]], on_batch: OnBatch) -> np.ndarray:
+        """Rank of the right reference of each query; one beyond all where it is not among the candidates."""
+        different = list(dict.fromkeys(query for query, _ in known))
+        place = {query: row for row, query in enumerate(different)}
+        found = self.query(different, on_batch=on_batch)
+        pairs = zip(found.queries.tolist(), found.references.tolist(), strict=True)
+        ranks = dict(zip(pairs, rank_of(found.queries).tolist(), strict=True))
+        return np.array([ranks.get((place[query], row), np.inf) for query, row in known])
+
+
+NOTHING = Ranked(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0))
+
+
+def rank_of(queries: np.ndarray) -> np.ndarray:
+    """Place of each candidate among those of its query, which stand together."""
+    first = np.r_[True, queries[1:] != queries[:-1]][: len(queries)]
+    starts = np.flatnonzero(first)
+    return np.arange(len(queries)) - np.repeat(starts, np.diff(np.r_[starts, len(queries)]))
+
+
+def crosses_scripts(model: Any) -> bool:
+    """Whether the two sides of a model are written in different alphabets."""
+    sides = [set(side.symbols) for side in model.tokenizers.vocabularies.values()]
+    return len(sides[0] & sides[1]) < SAME_SCRIPT * min(map(len, sides))
+
+
+def is_reversed(model: Any, texts: Sequence[str]) -> bool:
+    """Whether strings that should be the sources of a model are written as its targets are."""
+    return hasattr(model, "tokenizers") and crosses_scripts(model) and side_of(model.tokenizers, texts) == "target"
+
+
+def checked_texts(texts: Iterable[str], name: str) -> list[str]:
+    """Strings as a list. Raises `ArgumentError` for what is none."""
+    if isinstance(texts, str):
+        raise ArgumentError(name, got=repr(texts), expected="several strings: a list, or a column")
+    listed = texts.to_pylist() if hasattr(texts, "to_pylist") else list(texts)
+    wrong = next((row for row, one in enumerate(listed) if not isinstance(one, str)), None)
+    if wrong is not None:
+        raise ArgumentError(name, got=f"{listed[wrong]!r} at place {wrong}", expected="strings")
+    return listed

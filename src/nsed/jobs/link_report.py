@@ -1,0 +1,105 @@
+"""Report page of a linkage: counts, histogram of probabilities, threshold curve, examples, links per record."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from nsed.evaluate.report.html import figures_table, page, section
+from nsed.evaluate.report.plots import plot
+from nsed.evaluate.report.records import Curve, Figure, Line, Point
+from nsed.evaluate.thresholds import ThresholdPoint
+from nsed.explain.render.edit_boxes import boxes, legend
+from nsed.explain.render.markup import foreign, lines, text
+from nsed.text import EditScript
+
+BINS, MOST_POINTS = 20, 200
+"""Bars of the histogram, and points of a curve that are drawn."""
+
+
+class LinkExample(NamedTuple):
+    """Pair near the threshold: its strings, its probability, whether it is a link, and its operations."""
+
+    left: str
+    right: str
+    probability: float
+    link: bool
+    script: EditScript | None
+
+
+class LinkFigures(NamedTuple):
+    """What the page shows in numbers."""
+
+    summary: Mapping[str, Any]
+    probabilities: np.ndarray
+    """Of all pairs that may be links, whatever the threshold."""
+    left: np.ndarray
+    right: np.ndarray
+    curve: Sequence[ThresholdPoint]
+
+
+def link_page(title: str, job: Mapping[str, Any], figures: LinkFigures, examples: Sequence[LinkExample]) -> str:
+    """HTML page of a linkage, which needs nothing else."""
+    settings = ", ".join(f"{name} {job[name]}" for name in ("k", "assign") if name in job)
+    content = [section("Figures", figures_table(_figures(figures))), section("Probabilities", _histogram(figures))]
+    if figures.curve:
+        content.append(section("Thresholds", f'<div class="plots">{plot(_threshold_curve(figures.curve))}</div>'))
+    content.append(section("Links per record", _links_per_record(figures)))
+    if examples:
+        content.append(section("Around the threshold", _examples(examples)))
+    return page(title, f"{job['verb']}: {settings}", content)
+
+
+def _figures(figures: LinkFigures) -> list[Figure]:
+    summary, point = figures.summary, figures.summary["at_threshold"]
+    counts = [("records_a", summary["records"][0]), ("records_b", summary["records"][1])]
+    counts += [("candidate_pairs", summary["candidates"]), ("links", summary["links"])]
+    found = [Figure(name, count, "count") for name, count in counts]
+    found.append(Figure("threshold", summary["threshold"], "number", note="probability from which on a pair is a link"))
+    if summary["candidate_recall"] is not None:
+        note = "known links among the candidates: others no model can find"
+        found.append(Figure("candidate_recall", summary["candidate_recall"], note=note))
+    if point is not None:
+        found.append(Figure("precision", point.precision, "share", point.precision_interval, "on labelled links"))
+        found += [Figure("recall", point.recall, note="of all known links"), Figure("f1", point.f1)]
+    return found
+
+
+def _histogram(figures: LinkFigures) -> str:
+    counts, edges = np.histogram(figures.probabilities, bins=BINS, range=(0, 1))
+    total = max(int(counts.sum()), 1)
+    points = tuple(
+        Point(float(low + high) / 2, int(count) / total, int(count))
+        for count, low, high in zip(counts, edges, edges[1:], strict=False)
+    )
+    drawn = Curve("Pairs by probability", "probability of a match", "share of pairs", (Line("pairs", points),))
+    return f'<div class="plots">{plot(drawn)}</div>'
+
+
+def _threshold_curve(curve: Sequence[ThresholdPoint]) -> Curve:
+    some = curve[:: max(1, len(curve) // MOST_POINTS)]
+    chosen = [("precision", [point.precision for point in some]), ("recall", [point.recall for point in some])]
+    at = [point.threshold for point in some]
+    drawn = tuple(Line(name, tuple(Point(x, y) for x, y in zip(at, values, strict=True))) for name, values in chosen)
+    return Curve("Precision and recall by threshold", "probability", "share", drawn)
+
+
+def _links_per_record(figures: LinkFigures) -> str:
+    rows = []
+    for name, side in (("first", figures.left), ("second", figures.right)):
+        times = Counter(Counter(side.tolist()).values())
+        rows += [f"<tr><td>{name} table</td><td>{n}</td><td>{count:,}</td></tr>" for n, count in sorted(times.items())]
+    head = "<tr><th>records of the</th><th>links of a record</th><th>records</th></tr>"
+    return f'<div class="wide"><table><thead>{head}</thead><tbody>{lines(rows)}</tbody></table></div>'
+
+
+def _examples(examples: Sequence[LinkExample]) -> str:
+    cards = []
+    for one in examples:
+        said = "link" if one.link else "no link"
+        shown = f'<div class="operations">{boxes(one.script)}</div>' if one.script is not None else ""
+        heading = f"{foreign(one.left)} <span class='between'>and</span> {foreign(one.right)}"
+        facts = f'<p class="facts">{text(said)} · probability {one.probability:.4f}</p>'
+        cards.append(f'<li class="mistake"><h3>{heading}</h3>{facts}{shown}</li>')
+    return lines([f"<p>{legend()}</p>", '<ol class="mistakes">', *cards, "</ol>"])

@@ -1,0 +1,168 @@
+"""Character n-gram index: TF-IDF vectors of strings as an inverted index, and the strings most similar to a query."""
+
+import unicodedata
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from nsed.kernels.switch import AUTO, installed, wanted
+
+LONGEST, BITS = 3, 21
+"""Longest n-grams, after bigrams, and bits of a code point: a number of 64 bits holds three of them."""
+START, END = "\x02", "\x03"
+"""Before and after each string: n-grams know its beginning and its end."""
+
+
+class Ranked(NamedTuple):
+    """Best references of queries, those of a query together, best first: row of the query, of the reference, score."""
+
+    queries: np.ndarray
+    references: np.ndarray
+    scores: np.ndarray
+
+
+def ranked(found: np.ndarray, scores: np.ndarray, counts: np.ndarray) -> Ranked:
+    """Ranked rows of a table of the best ones, [queries, k], of which each query has so many."""
+    queries = np.repeat(np.arange(len(found)), counts)
+    here = np.arange(found.shape[1]) < counts[:, None]
+    rows, values = found[here], scores[here]
+    order = np.lexsort((rows, -values, queries))
+    return Ranked(queries, rows[order].astype(np.int64), values[order])
+
+
+def plain_text(text: str) -> str:
+    """String without case, accents and differences of spaces and punctuation.
+
+    >>> plain_text("  São-Paulo"), plain_text("Ёлка")
+    ('sao paulo', 'елка')
+    """
+    apart = unicodedata.normalize("NFKD", text.casefold())
+    kept = "".join(one if one.isalnum() else "" if unicodedata.combining(one) else " " for one in apart)
+    return " ".join(kept.split())
+
+
+class NgramCounts(NamedTuple):
+    """N-grams of strings: for each different one of a string its row, its key and how often it is there; by rows."""
+
+    rows: np.ndarray
+    keys: np.ndarray
+    counts: np.ndarray
+
+
+def count_ngrams(texts: Sequence[str], longest: int = LONGEST) -> NgramCounts:
+    """Count the n-grams from bigrams to the longest.
+
+    >>> count_ngrams(["abab"]).counts.tolist()  # ^a, ab, ba, b$, ^ab, aba, bab, ab$
+    [1, 2, 1, 1, 1, 1, 1, 1]
+    """
+    flat = "".join(f"{START}{plain_text(text)}{END}" for text in texts)
+    codes = np.frombuffer(flat.encode("utf-32-le", errors="surrogatepass"), dtype=np.uint32).astype(np.uint64)
+    rows = np.cumsum(codes == ord(START)) - 1
+    keys, places = codes, []
+    for size in range(1, longest):
+        keys = (keys[:-1] << np.uint64(BITS)) | codes[size:]
+        same = rows[: len(keys)] == rows[size:]
+        places.append((keys[same], rows[: len(keys)][same]))
+    all_keys, all_rows = (np.concatenate(parts) for parts in zip(*places, strict=True))
+    order = np.lexsort((all_keys, all_rows))
+    all_keys, all_rows = all_keys[order], all_rows[order]
+    new = np.r_[True, (all_keys[1:] != all_keys[:-1]) | (all_rows[1:] != all_rows[:-1])][: len(all_keys)]
+    first = np.flatnonzero(new)
+    return NgramCounts(all_rows[first], all_keys[first], np.diff(np.r_[first, len(all_keys)]))
+
+
+@dataclass(frozen=True)
+class NgramIndex:
+    """Inverted index of character n-grams with TF-IDF weights; similarity is the cosine.
+
+    >>> index = NgramIndex.of(["Vienna", "Venice", "Verona"])
+    >>> index.query(["wien", "venezia"], 1).references.tolist()
+    [0, 1]
+    """
+
+    size: int
+    """Number of strings."""
+    keys: np.ndarray
+    """Different n-grams, sorted."""
+    idf: np.ndarray
+    offsets: np.ndarray
+    """Where the strings of each n-gram begin in `rows` and `weights`."""
+    rows: np.ndarray
+    weights: np.ndarray
+
+    @classmethod
+    def of(cls, texts: Sequence[str]) -> "NgramIndex":
+        """Index of strings."""
+        counted = count_ngrams(texts)
+        keys, numbers = np.unique(counted.keys, return_inverse=True)
+        idf = np.log((len(texts) + 1) / (np.bincount(numbers, minlength=len(keys)) + 1)) + 1
+        weights = _unit(counted.rows, np.sqrt(counted.counts) * idf[numbers], len(texts))
+        order = np.argsort(numbers, kind="stable")
+        offsets = np.r_[0, np.cumsum(np.bincount(numbers, minlength=len(keys)))]
+        rows = counted.rows[order].astype(np.int32)
+        return cls(len(texts), keys, idf, offsets, rows, weights[order].astype(np.float32))
+
+    def query(self, texts: Sequence[str], k: int) -> Ranked:
+        """The k most similar strings of each query, fewer where not as many share an n-gram with it."""
+        starts, grams, weights = self._vectors(texts)
+        shape = len(texts), min(k, self.size)
+        found, scores, counts = np.zeros(shape, np.int64), np.zeros(shape), np.zeros(len(texts), np.int64)
+        if wanted() in (AUTO, "numba") and installed("numba"):
+            from nsed.kernels.numba import candidates as kernel  # noqa: PLC0415  # numba takes seconds to import
+
+            index = (self.offsets, self.rows, self.weights, self.size)
+            given = (starts, grams, weights, *index, found, scores, counts)
+            kernel.run_queries(kernel.best_by_ngrams, *given, queries=len(texts))
+        else:
+            for query in range(len(texts)):
+                part = slice(starts[query], starts[query + 1])
+                best, values = self._best(grams[part], weights[part], shape[1])
+                counts[query] = len(best)
+                found[query, : len(best)], scores[query, : len(best)] = best, values
+        return ranked(found, scores, counts)
+
+    def save(self, folder: Path) -> None:
+        """Write the arrays to a folder, one file each."""
+        for name in ARRAYS:
+            np.save(folder / f"ngrams-{name}.npy", getattr(self, name))
+
+    @classmethod
+    def load(cls, folder: Path, size: int) -> "NgramIndex":
+        """Index of a folder, mapped into memory: what no query needs is not read."""
+        return cls(size, **{name: np.load(folder / f"ngrams-{name}.npy", mmap_mode="r") for name in ARRAYS})
+
+    def _vectors(self, texts: Sequence[str]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """TF-IDF vectors of queries: where each begins, n-grams, weights; unknown n-grams count in their length."""
+        counted = count_ngrams(texts)
+        places = np.searchsorted(self.keys, counted.keys)
+        places[places == len(self.keys)] = 0
+        known = self.keys[places] == counted.keys if len(self.keys) else np.zeros(len(places), bool)
+        rarest = np.log(self.size + 1) + 1
+        idf = np.where(known, self.idf[places] if len(self.keys) else 0, rarest)
+        weights = _unit(counted.rows, np.sqrt(counted.counts) * idf, len(texts))[known]
+        starts = np.r_[0, np.cumsum(np.bincount(counted.rows[known], minlength=len(texts)))]
+        return starts, places[known], weights
+
+    def _best(self, grams: np.ndarray, weights: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
+        """Rows with the highest inner products with a query; of equal ones, the first."""
+        entries = [slice(self.offsets[gram], self.offsets[gram + 1]) for gram in grams.tolist()]
+        if not entries:
+            return np.zeros(0, np.int64), np.zeros(0)
+        products = [weight * self.weights[part] for weight, part in zip(weights, entries, strict=True)]
+        rows = np.concatenate([self.rows[part] for part in entries])
+        totals = np.bincount(rows, weights=np.concatenate(products))
+        reached = np.unique(rows)
+        best = reached[np.lexsort((reached, -totals[reached]))][:k]
+        return best, totals[best]
+
+
+ARRAYS = ("keys", "idf", "offsets", "rows", "weights")
+
+
+def _unit(rows: np.ndarray, weights: np.ndarray, size: int) -> np.ndarray:
+    """Weights of vectors of length one."""
+    norms = np.sqrt(np.bincount(rows, weights=weights**2, minlength=size))
+    return np.asarray(weights / np.maximum(norms, 1e-12)[rows])

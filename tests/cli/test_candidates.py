@@ -1,0 +1,51 @@
+"""`nsed candidates`: rows, recall, a saved index, errors."""
+
+import pytest
+from typer.testing import CliRunner
+
+from nsed.__main__ import app
+from nsed.errors import ArgumentError
+from support.commands import run
+
+
+@pytest.fixture
+def files(tmp_path):
+    (tmp_path / "cities.tsv").write_text("id\tname\n1\tVienna\n2\tVenice\n3\tVerona\n", encoding="utf-8")
+    (tmp_path / "queries.tsv").write_text("name\nvenezia\nVIENNA\n", encoding="utf-8")
+    (tmp_path / "known.tsv").write_text("Venezia\tVenice\nVienna\tVerona\nelsewhere\tRome\n", encoding="utf-8")
+    return tmp_path
+
+
+def test_candidates_recall_and_a_saved_index(files):
+    shown = run("candidates", files / "cities.tsv", files / "queries.tsv", "--on", "name", "--k", 1)
+    assert [line.split("\t")[:3] for line in shown.splitlines()] == [
+        ["query", "reference", "rank"],
+        ["venezia", "Venice", "1"],
+        ["VIENNA", "Vienna", "1"],
+    ]
+    options = ["--on", "name", "--k", "1", "--recall", files / "known.tsv", "--save", files / "index"]
+    told = CliRunner().invoke(app, ["candidates", *map(str, [files / "cities.tsv", *options])]).output
+    assert "3 references, 2 matches: recall@1 50.00%" in told
+    assert "1 more matches have no string among the references" in told
+    assert "not found: Vienna - Verona" in told
+    assert run("candidates", files / "index", files / "queries.tsv", "--on", "name", "--k", 1) == shown
+
+
+def test_errors_say_what_to_do(files):
+    with pytest.raises(ArgumentError, match="expected queries, --recall LABELLED or --save FOLDER"):
+        run("candidates", files / "cities.tsv")
+    with pytest.raises(ArgumentError, match="model: got none, expected a model, for operations"):
+        run("candidates", files / "cities.tsv", files / "queries.tsv", "--on", "name", "--by", "operations")
+
+
+def test_lookup_builds_adds_removes_and_answers(files):
+    index = files / "lookup"
+    assert "3 strings" in run("lookup", "build", index, files / "cities.tsv", "--on", "name", "--id", "id")
+    (files / "more.tsv").write_text("id\tname\n9\tVenezuela\n", encoding="utf-8")
+    assert "4 strings" in run("lookup", "add", index, files / "more.tsv", "--on", "name", "--id", "id")
+    assert run("lookup", "query", index, "--text", "venezuela", "--k", 1).split("\t")[4] == "9"
+    (files / "gone.txt").write_text("9\n", encoding="utf-8")
+    assert "3 strings" in run("lookup", "remove", index, files / "gone.txt")
+    assert "Venezuela" not in run("lookup", "query", index, "--text", "venezuela")
+    with pytest.raises(ArgumentError, match="ROWS or --text: got neither"):
+        run("lookup", "query", index)

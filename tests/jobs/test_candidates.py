@@ -1,0 +1,145 @@
+"""Candidates: both searches against their readable twins, unions, recall, saved indexes."""
+
+import random
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+import nsed
+from nsed.errors import ArgumentError, DataError
+from nsed.jobs.ngram_index import NgramIndex
+from nsed.jobs.operation_search import OperationSearch
+from nsed.kernels import use_backend
+
+LETTERS = str.maketrans("abcdeghiklmnoprstuvz", "абцдегхиклмнопрстувз")
+
+
+def words(count, seed=0):
+    stream = random.Random(seed)
+    return ["".join(stream.choices("abcdeghiklmnoprstuvz -", k=stream.randint(0, 12))) for _ in range(count)]
+
+
+@pytest.fixture(scope="module")
+def model():
+    pairs = [(word, word.translate(LETTERS)) for word in words(300, 1) if word.strip()]
+    wrong = [(a, b) for (a, _), (_, b) in pairwise(pairs) if a != b]
+    return nsed.OddsMatcher.fit([*pairs, *wrong], [1] * len(pairs) + [0] * len(wrong), train__steps=2, iterations=4)
+
+
+def same(one, other):
+    assert np.array_equal(one.queries, other.queries)
+    assert np.array_equal(one.references, other.references)
+    np.testing.assert_allclose(one.scores, other.scores, rtol=1e-12)
+
+
+@pytest.mark.parametrize("k", [1, 7, 1000])
+def test_compiled_ngram_search_is_its_twin(k):
+    index, queries = NgramIndex.of(words(200)), ["", "zzzqq", *words(40, 3)]
+    fast = index.query(queries, k)
+    with use_backend("torch"):
+        same(fast, index.query(queries, k))
+
+
+@pytest.mark.parametrize("k", [1, 7, 1000])
+def test_compiled_operation_search_is_its_twin(model, k):
+    search = OperationSearch.of(model, words(120))
+    queries = ["", "я", *(word.translate(LETTERS) for word in words(20, 3))]
+    fast = search.query(queries, k)
+    assert search.side == "source"
+    with use_backend("torch"):
+        same(fast, search.query(queries, k))
+
+
+def test_log_odds_are_the_models_without_place_length_and_skipped_words():
+    pairs = [("gray", "grey"), ("gala", "gele"), ("lay", "ley"), ("ray", "rey")]
+    distance = nsed.LearnableEditDistance.fit(pairs, relative=True)
+    search = OperationSearch.of(distance, ["ley", "gele"], side="target")
+    bias = float(search.model.network.odds().bias)
+    expected = distance.score([("lay", "ley"), ("lay", "gele")])
+    found = search.query(["lay"], 2)
+    assert found.references.tolist() == [0, 1]
+    np.testing.assert_allclose(found.scores + bias, expected)
+
+
+def test_order_of_queries_and_references_changes_nothing(model):
+    names, queries = sorted(set(words(80))), [word.translate(LETTERS) for word in words(10, 3)]
+    one = nsed.Candidates("operations", k=3, model=model).fit(names).query(queries)
+    other = nsed.Candidates("operations", k=3, model=model).fit(names[::-1]).query(queries[::-1])
+    scores = lambda found, row: sorted(found.scores[found.queries == row].tolist())  # noqa: E731
+    for row in range(len(queries)):
+        np.testing.assert_allclose(scores(one, row), scores(other, len(queries) - 1 - row))
+
+
+def test_words_at_the_ends_may_be_missing(model):
+    names = ["lisabon", "vinana", "torino"]
+    found = nsed.Candidates(k=1, model=model).fit(names).query(["винана вирхиниа", "ду лисабон"])
+    assert [names[row] for row in found.references] == ["vinana", "lisabon"]
+
+
+def test_across_scripts_candidates_go_by_operations_and_recall_says_what_is_lost(model):
+    names = [word for word in dict.fromkeys(words(150, 9)) if word.strip()]
+    matches = nsed.Pairs.of([(name, name.translate(LETTERS)) for name in [*names[:50], "nowhere"]])
+    index = nsed.Candidates(k=10, model=model).fit(names)
+    recall = index.recall(matches)
+    assert index.generators_ == ["operations"]
+    assert (recall.matches, recall.missing) == (50, 1)
+    assert list(recall.at) == [1, 5, 10]
+    assert recall.at[10] > 0.95
+    assert nsed.Candidates("ngrams", k=10).fit(names).recall(matches).at[10] < 0.5
+
+
+def test_union_has_what_each_generator_finds_once():
+    index = nsed.Candidates(["exact", "ngrams"], k=3).fit(["São Paulo", "Sao Paolo", "Lima", "sao paulo"])
+    found = index.query(["SAO PAULO", "lima!"])
+    assert found.references[found.queries == 0].tolist() == [0, 3, 1]
+    assert found.references[found.queries == 1][0] == 2
+
+
+def test_saved_index_answers_alike(tmp_path, model):
+    queries = [word.translate(LETTERS) for word in words(5, 3)]
+    index = nsed.Candidates(["operations", "ngrams"], k=3, model=model).fit(words(50))
+    index.save(tmp_path)
+    same(index.query(queries), nsed.Candidates.load(tmp_path).query(queries))
+    with pytest.raises(DataError, match="no index of candidates"):
+        nsed.Candidates.load(tmp_path / "nothing")
+
+
+def test_nbest_of_a_transducer():
+    from nsed.baselines import Lookup
+
+    index = nsed.Candidates(k=1, model=Lookup.fit([("рим", "rome"), ("рим", "rim")])).fit(["Lima", "Rome"])
+    assert index.generators_ == ["nbest"]
+    assert index.query(["рим"]).references.tolist() == [1]
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"by": "sounds"}, "by: got sounds, expected some of ngrams, operations, nbest, exact"),
+        ({"by": "operations"}, "model: got none"),
+        ({"by": "operations", "model": object()}, "expected an edit distance or a matcher in odds form"),
+        ({"by": "nbest", "model": object()}, "expected a transducer"),
+    ],
+)
+def test_settings_that_do_not_suit_are_refused(settings, message):
+    with pytest.raises(ArgumentError, match=message):
+        nsed.Candidates(**settings).fit(["a"])
+
+
+def test_clone_of_scikit_learn():
+    from sklearn.base import clone
+
+    assert clone(nsed.Candidates("exact", k=3)).get_params() == {"by": "exact", "k": 3, "model": None}
+
+
+def test_mined_negatives_are_wrong_candidates_on_the_sides_of_the_pairs():
+    index = nsed.Candidates(k=5).fit(["Vienna", "VIENNA", "Siena", "Vienne", "Lima"])
+    mined = index.mine(nsed.Pairs(["Vienna", "Lima"], ["wien", "lime"], [True, True]), negatives=2)
+    assert list(zip(mined.sources, mined.targets, mined.labels, strict=True))[:2] == [
+        ("Vienna", "wien", True),
+        ("Lima", "lime", True),
+    ]
+    wrong = {source for source, label in zip(mined.sources, mined.labels, strict=True) if not label}
+    assert wrong
+    assert not wrong & {"Vienna", "VIENNA", "Lima"}

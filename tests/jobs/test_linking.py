@@ -1,0 +1,169 @@
+"""Linkage: links, assignment, evidence of several columns, duplicates, and a kill between any two shards."""
+
+import json
+
+import numpy as np
+import pytest
+
+import nsed
+from nsed.errors import ArgumentError, DataError
+from nsed.evaluate.thresholds import threshold_at_precision, threshold_curve
+from nsed.jobs import LinkJob, TextColumn
+from nsed.jobs.linking import ScoredPairs, assigned
+
+NAMES = ["gray", "gala", "lay", "ray", "yard", "drag", "garland", "dally", "radar", "lard"]
+
+
+@pytest.fixture(scope="module")
+def model():
+    words = NAMES * 3
+    pairs = [(w, w.replace("a", "e")) for w in words] + [(w, w[::-1] + "o") for w in words]
+    return nsed.OddsMatcher.fit(pairs, [1] * len(words) + [0] * len(words), train__steps=10)
+
+
+@pytest.fixture
+def tables(tmp_path):
+    left = ["id\tname\ttown", *(f"a{row}\t{name}\t{'ray' if row % 2 else 'lay'}" for row, name in enumerate(NAMES))]
+    other = [(f"b{row}", name.replace("a", "e"), "ray" if row % 2 else "lay") for row, name in enumerate(NAMES)]
+    right = ["id\tname\ttown", *("\t".join(row) for row in reversed(other))]
+    (tmp_path / "a.tsv").write_text("\n".join(left) + "\n", encoding="utf-8")
+    (tmp_path / "b.tsv").write_text("\n".join(right) + "\n", encoding="utf-8")
+    known = ["source\ttarget", *(f"a{row}\tb{row}" for row in range(len(NAMES)))]
+    (tmp_path / "known.tsv").write_text("\n".join(known) + "\n", encoding="utf-8")
+    return tmp_path
+
+
+def job(tables, model, **settings):
+    on = settings.pop("on", [TextColumn("name", model)])
+    return LinkJob(tables / "a.tsv", tables / "b.tsv", tables / "links.tsv", on=on, id="id", **settings)
+
+
+def rows(path):
+    head, *lines = [line.split("\t") for line in path.read_text(encoding="utf-8").splitlines()]
+    return [dict(zip(head, line, strict=True)) for line in lines]
+
+
+def test_links_manifest_and_report(tables, model):
+    summary = job(tables, model, labels=tables / "known.tsv").run()
+    links = rows(tables / "links.tsv")
+    assert {(one["id_a"], one["id_b"]) for one in links} == {(f"a{row}", f"b{row}") for row in range(len(NAMES))}
+    assert summary.records == (10, 10)
+    assert summary.candidate_recall == 1
+    assert (summary.at_threshold.precision, summary.at_threshold.recall) == (1, 1)
+    manifest = json.loads((tables / "links.tsv.manifest.json").read_bytes())
+    assert manifest["links"] == 10
+    assert [len(one["sha256"]) for one in manifest["job"]["inputs"]] == [64] * 3
+    page = (tables / "links.tsv.html").read_text(encoding="utf-8")
+    assert "Around the threshold" in page
+    assert "Links per record" in page
+    assert not (tables / "links.tsv.parts").exists()
+
+
+@pytest.mark.parametrize("done", [0, 1, 2, 4])
+def test_killed_job_goes_on_to_the_same_output(tables, model, monkeypatch, done):
+    whole = job(tables, model, shard_rows=2)
+    whole.run()
+    expected, manifest = (tables / "links.tsv").read_bytes(), (tables / "links.tsv.manifest.json").read_bytes()
+    (tables / "links.tsv").unlink()
+    scored, count = LinkJob._evidence, iter(range(100))
+
+    def killed(self, *given):
+        if next(count) == done:
+            raise KeyboardInterrupt
+        return scored(self, *given)
+
+    monkeypatch.setattr(LinkJob, "_evidence", killed)
+    with pytest.raises(KeyboardInterrupt):
+        job(tables, model, shard_rows=2).run()
+    monkeypatch.setattr(LinkJob, "_evidence", scored)
+    assert not (tables / "links.tsv").exists()
+    job(tables, model, shard_rows=2, resume=True).run()
+    assert (tables / "links.tsv").read_bytes() == expected
+    assert (tables / "links.tsv.manifest.json").read_bytes() == manifest
+
+
+def test_other_settings_do_not_go_on(tables, model, monkeypatch):
+    scored, count = LinkJob._evidence, iter(range(100))
+    stop = lambda self, *given: scored(self, *given) if next(count) < 2 else 1 / 0  # noqa: E731
+    monkeypatch.setattr(LinkJob, "_evidence", stop)
+    with pytest.raises(ZeroDivisionError):
+        job(tables, model, shard_rows=2).run()
+    monkeypatch.setattr(LinkJob, "_evidence", scored)
+    with pytest.raises(DataError, match="k was 20, is 5"):
+        job(tables, model, shard_rows=2, k=5, resume=True).run()
+
+
+def test_log_odds_of_columns_add_up(tables, model):
+    on = [TextColumn("name", model), TextColumn("town", model, weight=0.5)]
+    job(tables, model, on=on, exact=["town"], threshold=0, assign="all").run()
+    links = rows(tables / "links.tsv")
+    for one in links:
+        parts = [float(one[name]) for name in ("log_odds_name", "log_odds_town", "agreement_town")]
+        assert sum(parts) == pytest.approx(float(one["log_odds"]), abs=1e-5)
+        assert (parts[2] > 0) == (one["town_a"] == one["town_b"])
+    assert 0 < sum(one["town_a"] == one["town_b"] for one in links) < len(links)
+
+
+def test_exact_column_decides_between_equal_names(tmp_path, model):
+    (tmp_path / "a.tsv").write_text("id\tname\ttown\n1\tgray\tx\n", encoding="utf-8")
+    (tmp_path / "b.tsv").write_text("id\tname\ttown\n7\tgrey\ty\n8\tgrey\tx\n9\tdrag\tz\n", encoding="utf-8")
+    for exact, expected in (([], "7"), (["town"], "8")):
+        job(tmp_path, model, exact=exact, threshold=0.01, assign="best", overwrite=True).run()
+        assert [one["id_b"] for one in rows(tmp_path / "links.tsv")] == [expected]
+
+
+def test_duplicates_of_one_table(tmp_path):
+    words = [*NAMES, "garlend"]
+    pairs = [(w, w) for w in NAMES] + [(w, w[:-1] + "e") for w in NAMES]
+    wrong = [(a, b) for a in NAMES for b in NAMES if a < b]
+    same = nsed.OddsMatcher.fit([*pairs, *wrong], [1] * len(pairs) + [0] * len(wrong), train__steps=10)
+    lines = ["name", *words]
+    (tmp_path / "a.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    found = LinkJob(tmp_path / "a.csv", None, tmp_path / "p.tsv", on=[TextColumn("name", same)], assign="all").run()
+    links = rows(tmp_path / "p.tsv")
+    assert {"name_a": "garland", "name_b": "garlend"}.items() <= links[
+        [one["name_b"] for one in links].index("garlend")
+    ].items()
+    assert all(int(one["id_a"]) < int(one["id_b"]) for one in links)
+    assert found.links == len({(one["id_a"], one["id_b"]) for one in links})
+    assert {"cluster"} <= links[0].keys()
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_greedy_assignment_is_one_to_one_and_leaves_no_free_pair(seed):
+    stream = np.random.default_rng(seed)
+    pairs = ScoredPairs(stream.integers(0, 8, 30), stream.integers(0, 8, 30), stream.normal(size=(30, 2)))
+    kept = assigned(pairs, "one-to-one")
+    left, right = pairs.left[kept].tolist(), pairs.right[kept].tolist()
+    assert len(set(left)) == len(left) == len(set(right))
+    assert not [row for row in range(30) if pairs.left[row] not in left and pairs.right[row] not in right]
+
+
+def test_threshold_keeps_the_precision_that_is_asked_for():
+    curve = threshold_curve(np.array([0.9, 0.8, 0.7, 0.6]), np.array([1, 1, 0, 1]), positives=5)
+    point = threshold_at_precision(curve, 0.7)
+    assert (point.threshold, point.precision, point.recall) == (0.6, 0.75, 0.6)
+    assert point.precision_interval.low < 0.75 < point.precision_interval.high
+    with pytest.raises(ArgumentError, match="the highest precision of any threshold"):
+        threshold_at_precision(threshold_curve(np.array([0.9]), np.array([0])), 0.5)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"precision": 0.9}, "expected --labels with known links"),
+        ({"threshold": 2}, "expected a probability"),
+        ({"on": []}, "expected at least one text column"),
+    ],
+)
+def test_settings_that_cannot_be_are_refused(tables, model, settings, message):
+    with pytest.raises(ArgumentError, match=message):
+        job(tables, model, **settings).run()
+
+
+def test_columns_and_ids_that_are_wrong_are_named(tables, model):
+    with pytest.raises(DataError, match="no column 'street'; there are name, id, town"):
+        job(tables, model, exact=["street"]).run()
+    (tables / "a.tsv").write_text("id\tname\n1\tgray\n1\tlay\n", encoding="utf-8")
+    with pytest.raises(DataError, match="'1' names 2 records"):
+        job(tables, model).run()

@@ -1,0 +1,53 @@
+"""Lookup index: whatever is added and removed, in whatever steps, it answers as one that was built at once."""
+
+import random
+
+import pytest
+
+from nsed.errors import ArgumentError, DataError
+from nsed.jobs import Lookup
+
+
+def words(count, seed):
+    stream = random.Random(seed)
+    return ["".join(stream.choices("abcdeghi", k=stream.randint(3, 9))) for _ in range(count)]
+
+
+def test_steps_end_where_one_build_does(tmp_path):
+    texts = words(60, 1)
+    ids = [str(row) for row in range(60)]
+    steps = Lookup.build(tmp_path / "steps", ids[:10], texts[:10])
+    for start in range(10, 60, 5):  # more segments than there may be: they are merged
+        steps.add(ids[start : start + 5], texts[start : start + 5])
+    steps.remove(ids[::7])
+    steps.add(["59"], ["completely else"])
+    left = [(id_, text) for id_, text in zip(ids, texts, strict=True) if int(id_) % 7 and id_ != "59"]
+    left.append(("59", "completely else"))
+    again = Lookup(tmp_path / "steps")
+    assert len(again) == len(steps) == len(left)
+    for text in [*words(10, 2), "completely else"]:
+        assert [hit.id for hit in again.query([text])[0]] == [hit.id for hit in steps.query([text])[0]]
+    for id_, text in left:
+        assert id_ in [hit.id for hit in again.query([text], k=3)[0]]
+    gone = set(ids[::7])
+    assert not [hit for hits in again.query(words(30, 3), k=20) for hit in hits if hit.id in gone]
+
+
+def test_one_segment_answers_as_candidates_do(tmp_path):
+    index = Lookup.build(tmp_path / "index", ["a", "b", "c", "d"], ["grey", "gray", "grey", "lay"])
+    assert [hit.id for hit in index.query(["grey"], k=2)[0]] == ["a", "c"]
+    index.remove(["a", "c"])
+    assert index.query(["grey"], k=1)[0][0].id == "b"
+
+
+def test_what_is_not_there_changes_nothing(tmp_path):
+    index = Lookup.build(tmp_path / "index", ["a"], ["grey"])
+    with pytest.raises(ArgumentError, match="got z, expected ids that the index has"):
+        index.remove(["a", "z"])
+    assert len(index) == 1
+    with pytest.raises(ArgumentError, match="a different id for each text"):
+        index.add(["x", "x"], ["lay", "ray"])
+    with pytest.raises(DataError, match="something is here already"):
+        Lookup.build(tmp_path / "index", [], [])
+    with pytest.raises(DataError, match="no lookup index"):
+        Lookup(tmp_path / "nothing")
