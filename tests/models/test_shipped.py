@@ -40,6 +40,20 @@ def test_the_mixture_answers_and_its_probabilities_are_the_mean_of_its_members()
     assert np.exp(best[0].log_prob) == pytest.approx(members.mean(), rel=1e-3)
 
 
+def test_names_are_matched_across_scripts_and_cards_have_the_figures_of_the_file():
+    pairs = [
+        ("london", "лондон"),
+        ("berlin", "ベルリン"),
+        ("madrid", "مدريد"),
+        ("london", "париж"),
+        ("berlin", "αθήνα"),
+    ]
+    assert nsed.load("names").match(pairs).tolist() == [True, True, True, False]
+    found = json.loads((RESULTS / "shipped-matchers.json").read_text())["names"]["test"]
+    card = shipped_models()["names"].card
+    assert all(f"{found[script]['f1']:.3f}".lstrip("0") in card for script in ("arabic", "cyrillic", "georgian"))
+
+
 def test_stress_is_on_vowels_only():
     phones = nsed.load("g2p-en-stress").transduce(["photography"])[0][0].symbols
     assert [phone for phone in phones if phone[-1] in "012"] == [phone for phone in phones if phone[0] in "AEIOU"]

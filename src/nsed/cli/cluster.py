@@ -148,10 +148,9 @@ def cluster(
     found = cluster_compared(compared, threshold=limit.threshold, method=method)
     chosen = table._replace(rows=[table.rows[place] for place in places])
     write_sets(output, format_, chosen, words, found.tolist(), method=f"nsed cluster {model}, {method}")
-    score = cluster_score(words, found) if known else None
-    summary = _summary(words, found, limit, known_similarities(compared))
-    _warn_of_threshold(limit.threshold, known_similarities(compared))
-    (err if output is None else out).print(_figures(method, summary, score))
+    score, similarities = cluster_score(words, found) if known else None, known_similarities(compared)
+    _warn_of_threshold(limit.threshold, similarities)
+    (err if output is None else out).print(_figures(method, _summary(words, found, limit, similarities), score))
     if score is not None:
         _save_figures(figures, {"model": str(model), "method": method, **limit._asdict()}, score)
 

@@ -8,14 +8,14 @@ from typing import NamedTuple
 import numpy as np
 
 
-class Rows(NamedTuple):
+class ItemGroup(NamedTuple):
     """Item group: what it is called, and the places of its items."""
 
     name: str
     rows: np.ndarray
 
 
-def length_groups(lengths: np.ndarray, *, smallest: float = 0.04) -> list[Rows]:
+def length_groups(lengths: np.ndarray, *, smallest: float = 0.04) -> list[ItemGroup]:
     """Length groups, shortest first; lengths next to each other share a group, so that it has a share of all items.
 
     >>> [(group.name, len(group.rows)) for group in length_groups(np.array([3, 4, 4, 4, 5, 9]), smallest=0.3)]
@@ -28,10 +28,10 @@ def length_groups(lengths: np.ndarray, *, smallest: float = 0.04) -> list[Rows]:
             groups.append(begun)
             begun = begun[:0]
     groups[-1] = np.concatenate([groups[-1], begun])
-    return [Rows(_span(lengths[rows]), np.sort(rows)) for rows in groups]
+    return [ItemGroup(_span(lengths[rows]), np.sort(rows)) for rows in groups]
 
 
-def category_groups(categories: Sequence[Iterable[str]]) -> list[Rows]:
+def category_groups(categories: Sequence[Iterable[str]]) -> list[ItemGroup]:
     """Category groups, in alphabetical order; an item is in the group of each of its categories.
 
     >>> [(group.name, group.rows.tolist()) for group in category_groups([{"cs"}, {"de", "cs"}])]
@@ -41,7 +41,7 @@ def category_groups(categories: Sequence[Iterable[str]]) -> list[Rows]:
     for row, names in enumerate(categories):
         for name in set(names):
             rows.setdefault(name, []).append(row)
-    return [Rows(name, np.array(rows[name])) for name in sorted(rows)]
+    return [ItemGroup(name, np.array(rows[name])) for name in sorted(rows)]
 
 
 def script_of(text: str) -> str:

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from nsed.jobs.candidates import Candidates, Recall
-    from nsed.jobs.choices import Choice, cdist, extract, extract_one
+    from nsed.jobs.choices import ScoredChoice, cdist, extract, extract_one
     from nsed.jobs.clustering import CLUSTERERS, cluster, similarity_matrix
     from nsed.jobs.fixed_batches import fixed_scores
     from nsed.jobs.lexicon import LexiconFormat, Pronunciation, lexicon_lines, pronounce
@@ -21,7 +21,6 @@ __all__ = [
     "CLUSTERERS",
     "CONTROLS",
     "Candidates",
-    "Choice",
     "ClusterScore",
     "Hit",
     "JobSummary",
@@ -32,6 +31,7 @@ __all__ = [
     "Lookup",
     "Pronunciation",
     "Recall",
+    "ScoredChoice",
     "TableJob",
     "TextColumn",
     "TunedThreshold",
@@ -51,7 +51,7 @@ __all__ = [
 
 _HOMES = {
     "candidates": ("Candidates", "Recall"),
-    "choices": ("Choice", "cdist", "extract", "extract_one"),
+    "choices": ("ScoredChoice", "cdist", "extract", "extract_one"),
     "clustering": ("CLUSTERERS", "cluster", "similarity_matrix"),
     "fixed_batches": ("fixed_scores",),
     "lexicon": ("LexiconFormat", "Pronunciation", "lexicon_lines", "pronounce"),

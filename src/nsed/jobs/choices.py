@@ -33,7 +33,7 @@ Choices: TypeAlias = Column | Keyed
 """Strings to choose from: a column, or strings with keys."""
 
 
-class Choice(NamedTuple):
+class ScoredChoice(NamedTuple):
     """Choice with its score, and its key: its place in a list, its key in a dict, its index in a Series."""
 
     choice: str
@@ -70,7 +70,7 @@ def extract(
     limit: int | None = 5,
     score_cutoff: float | None = None,
     scorer: Scorer = "score",
-) -> list[Choice]:
+) -> list[ScoredChoice]:
     """Best choices of a query, best first, of equal ones the first; those below `score_cutoff` are left out.
 
     Choices that are None are left out too; `limit=None` is for all.
@@ -90,12 +90,12 @@ def extract(
     scores = cdist([query], texts, model, scorer=scorer)[0]
     best = np.argsort(-scores, kind="stable")
     kept = best if score_cutoff is None else best[scores[best] >= score_cutoff]
-    return [Choice(texts[at], float(scores[at]), keys[at]) for at in kept[:limit].tolist()]
+    return [ScoredChoice(texts[at], float(scores[at]), keys[at]) for at in kept[:limit].tolist()]
 
 
 def extract_one(
     query: str, choices: Choices, model: Any, *, score_cutoff: float | None = None, scorer: Scorer = "score"
-) -> Choice | None:
+) -> ScoredChoice | None:
     """Best choice of a query; None where there is none, or none of at least `score_cutoff`.
 
     >>> import nsed

@@ -21,7 +21,7 @@ PAIRS_PER_SHARD, SOURCES_PER_SHARD = 2**18, 2**14
 """Rows of a shard: at most so many are lost when a job is killed; sources take their time."""
 
 
-class Answers(NamedTuple):
+class BatchAnswers(NamedTuple):
     """Answers to a batch: columns, and for each row of them its row in the batch, where these are not the same."""
 
     columns: Table
@@ -38,7 +38,7 @@ class Question:
     """What the answers depend on beside the model and the input."""
     batches: Callable[..., Iterator[RowBatch]]
     """Batch reader, of pairs or of sources."""
-    answer: Callable[[Any, int], Answers]
+    answer: Callable[[Any, int], BatchAnswers]
     """Answers to what a batch holds, by its number."""
     shard_rows: int
 
@@ -46,8 +46,8 @@ class Question:
 def scores_of(model: Any) -> Question:
     """Scores of pairs."""
 
-    def answer(pairs: Pairs, _: int) -> Answers:
-        return Answers({"score": model.score(pairs)})
+    def answer(pairs: Pairs, _: int) -> BatchAnswers:
+        return BatchAnswers({"score": model.score(pairs)})
 
     return Question("score", "pairs", {}, pair_batches, answer, PAIRS_PER_SHARD)
 
@@ -58,9 +58,9 @@ def decisions_of(model: Any) -> Question:
         expected = "a matcher, or another model that has learned from labelled pairs"
         raise ArgumentError("model", got=f"a {type(model).__name__} that makes no decisions", expected=expected)
 
-    def answer(pairs: Pairs, _: int) -> Answers:
+    def answer(pairs: Pairs, _: int) -> BatchAnswers:
         scores = model.score(pairs)
-        return Answers({"match": scores >= model.threshold, "probability": model.calibration.probability(scores)})
+        return BatchAnswers({"match": scores >= model.threshold, "probability": model.calibration.probability(scores)})
 
     return Question("match", "pairs", {}, pair_batches, answer, PAIRS_PER_SHARD)
 
@@ -72,7 +72,7 @@ def targets_of(
     _check_transducer(model)
     given = Overrides.read(overrides) if isinstance(overrides, str | Path) else overrides
 
-    def answer(sources: Sources, _: int) -> Answers:
+    def answer(sources: Sources, _: int) -> BatchAnswers:
         found = model.transduce(sources.texts, nbest=nbest, beam=beam, overrides=given)
         return _listed(found, marked=given is not None)
 
@@ -89,7 +89,7 @@ def samples_of(model: Any, *, count: int, seed: int = 0) -> Question:
     """Targets drawn by their probabilities; each batch has a seed of its own, the first that which is given."""
     _check_transducer(model)
 
-    def answer(sources: Sources, batch: int) -> Answers:
+    def answer(sources: Sources, batch: int) -> BatchAnswers:
         return _listed(model.sample(sources.texts, count=count, seed=seed + SEEDS_APART * batch), marked=False)
 
     settings = {"sample": count, "seed": seed, "language": getattr(model, "language", None)}
@@ -101,10 +101,10 @@ def _check_transducer(model: Any) -> None:
         raise ArgumentError("model", got=f"a {type(model).__name__}, which scores pairs only", expected="a transducer")
 
 
-def _listed(found: list[list[Any]], *, marked: bool) -> Answers:
+def _listed(found: list[list[Any]], *, marked: bool) -> BatchAnswers:
     """Answer rows: as many for each source as it has answers."""
     rows = np.repeat(np.arange(len(found)), [len(best) for best in found])
     answers = [one for best in found for one in best]
     mark = {"exception": np.array([one.override for one in answers], dtype=bool)} if marked else {}
     log_probs = np.array([one.log_prob for one in answers], dtype=np.float64)
-    return Answers({"target": [one.text for one in answers], "log_prob": log_probs, **mark}, rows)
+    return BatchAnswers({"target": [one.text for one in answers], "log_prob": log_probs, **mark}, rows)

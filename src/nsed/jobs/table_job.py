@@ -15,7 +15,7 @@ from nsed.jobs.provenance import InputFile, count_rows, describe_inputs, model_h
 from nsed.jobs.questions import Question, decisions_of, samples_of, scores_of, targets_of
 from nsed.jobs.shards import RejectedRow
 from nsed.jobs.table_files import RowFormat, is_device, row_format
-from nsed.jobs.table_output import REJECTS, FileOutput, FolderOutput, Output, StreamOutput
+from nsed.jobs.table_output import REJECTS, FileOutput, FolderOutput, JobOutput, StreamOutput
 from nsed.jobs.table_run import Inputs, RunOptions, TableRun
 from nsed.kernels.switch import wanted
 from nsed.models.transduction import Overrides
@@ -124,7 +124,7 @@ class TableJob:
                 TableRun(question, inputs, output, self._options(question)).run()
             return self._finish(output)
 
-    def _finish(self, output: Output) -> JobSummary:
+    def _finish(self, output: JobOutput) -> JobSummary:
         rows, written, rejected = output.counts()
         shown = list(islice(output.rejected_rows(), SHOWN))
         rejects = self._rejects_file() if rejected or self.rejects is not None else None
@@ -135,8 +135,8 @@ class TableJob:
             raise DataError(where, "no row can be used: every one was rejected")
         return JobSummary(rows, written, rejected, shown, rejects)
 
-    def _output(self) -> Output:
-        """Output that is wanted, checked before any work is done."""
+    def _output(self) -> JobOutput:
+        """JobOutput that is wanted, checked before any work is done."""
         if self.output is None:
             return StreamOutput(None, self.format or RowFormat.TSV, header=self.header)
         path = Path(self.output)
@@ -197,7 +197,7 @@ class TableJob:
 
 
 @contextmanager
-def _advised(output: Output) -> Iterator[None]:
+def _advised(output: JobOutput) -> Iterator[None]:
     """Errors with a note on what is kept; those of the system are `DataError`."""
     try:
         yield

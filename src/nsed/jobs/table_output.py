@@ -22,7 +22,7 @@ PARTS, REJECTS = ".parts", "_rejects.tsv"
 REJECTS_AT_ONCE = 2**14
 
 
-class Output(Protocol):
+class JobOutput(Protocol):
     """Where a job writes: shard after shard, from a position in its inputs on."""
 
     form: RowFormat
@@ -64,12 +64,12 @@ class _Sharded:
 
     @property
     def position(self) -> Position:
-        """See `Output.position`."""
+        """See `JobOutput.position`."""
         return self.folder.position
 
     @property
     def kept(self) -> str:
-        """See `Output.kept`."""
+        """See `JobOutput.kept`."""
         return self.folder.kept
 
     @contextmanager
@@ -102,7 +102,7 @@ class FileOutput(_Sharded):
 
     @contextmanager
     def opened(self, job: Mapping[str, Any], *, resume: bool, overwrite: bool) -> Iterator[None]:
-        """See `Output.opened`."""
+        """See `JobOutput.opened`."""
         if resume and self.path.exists() and not self.folder.path.exists():
             instead = "it is finished, or of another job; without --resume it is made again"
             raise DataError(self.path, f"there is no unfinished job of this file: {instead}")
@@ -110,7 +110,7 @@ class FileOutput(_Sharded):
             yield
 
     def finish(self, rejects: Path | None) -> None:
-        """See `Output.finish`."""
+        """See `JobOutput.finish`."""
         parts = [part for part, shard in zip(self.folder.parts, self.folder.shards, strict=True) if shard.written]
         if parts:
             with replacing(self.path) as beside:
@@ -126,7 +126,7 @@ class FolderOutput(_Sharded):
         super().__init__(path, ShardFolder(path, form, name=str(path), header=header, headers=True), form)
 
     def finish(self, rejects: Path | None) -> None:
-        """See `Output.finish`."""
+        """See `JobOutput.finish`."""
         self.folder.parts  # noqa: B018  # raises where one is gone
         put_rejects(rejects, self.rejected_rows())
         self.folder.write_manifest(finished=True)
@@ -146,7 +146,7 @@ class StreamOutput:
 
     @contextmanager
     def opened(self, job: Mapping[str, Any], *, resume: bool, overwrite: bool) -> Iterator[None]:
-        """See `Output.opened`."""
+        """See `JobOutput.opened`."""
         if resume:
             raise ArgumentError("--resume", got="an output that is no file", expected="--output FILE, or a folder")
         with tempfile.TemporaryFile("w+", encoding="utf-8", errors="backslashreplace") as log, self._open() as writer:
@@ -164,7 +164,7 @@ class StreamOutput:
 
     @contextmanager
     def shard(self) -> Iterator[ShardInProgress]:
-        """See `Output.shard`."""
+        """See `JobOutput.shard`."""
         current = ShardInProgress(self._writer)
         yield current
         made = (current.rows, current.written, len(current.rejects))
@@ -172,18 +172,18 @@ class StreamOutput:
         self._log.writelines(json.dumps([one.path, *one.reject]) + "\n" for one in current.rejects)
 
     def counts(self) -> tuple[int, int, int]:
-        """See `Output.counts`."""
+        """See `JobOutput.counts`."""
         return self._counts
 
     def rejected_rows(self) -> Iterator[RejectedRow]:
-        """See `Output.rejected_rows`."""
+        """See `JobOutput.rejected_rows`."""
         self._log.seek(0)
         for line in self._log:
             path, row, reason, cells = json.loads(line)
             yield RejectedRow(path, Reject(row, reason, cells))
 
     def finish(self, rejects: Path | None) -> None:
-        """See `Output.finish`."""
+        """See `JobOutput.finish`."""
         put_rejects(rejects, self.rejected_rows())
 
 

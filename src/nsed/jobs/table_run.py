@@ -12,10 +12,10 @@ import pyarrow as pa
 
 from nsed.errors import ArgumentError, CutOutputWarning, DataError, TooLongError, UnknownSymbolWarning
 from nsed.jobs.provenance import InputFile
-from nsed.jobs.questions import Answers, Question
+from nsed.jobs.questions import BatchAnswers, Question
 from nsed.jobs.shards import Position, RejectedRow, ShardInProgress
 from nsed.jobs.table_files import Table, answered, other_columns, unwritable
-from nsed.jobs.table_output import Output
+from nsed.jobs.table_output import JobOutput
 from nsed.progress import OnBatch, Progress
 from nsed.text import Pairs
 from nsed.text.readers.delimited import Reject, Sources
@@ -60,7 +60,7 @@ class PlacedBatch(NamedTuple):
 class TableRun:
     """One run of a job, from where its output is to the end of its inputs."""
 
-    def __init__(self, question: Question, inputs: Inputs, output: Output, options: RunOptions) -> None:
+    def __init__(self, question: Question, inputs: Inputs, output: JobOutput, options: RunOptions) -> None:
         self.question, self.inputs, self.output, self.options = question, inputs, output, options
         self.columns: tuple[Path, pa.Schema | None] | None = None
         """File whose further columns all others must have, and these."""
@@ -104,7 +104,7 @@ class TableRun:
         shard.rows, shard.end = shard.rows + placed.batch.rows, placed.end
         on_batch(placed.batch.rows)
 
-    def _answers(self, batch: RowBatch, number: int, rejects: list[Reject]) -> Iterator[tuple[RowBatch, Answers]]:
+    def _answers(self, batch: RowBatch, number: int, rejects: list[Reject]) -> Iterator[tuple[RowBatch, BatchAnswers]]:
         """Answers to a batch; where a row is too long for the model, to halves of it, until that row is alone."""
         if not len(batch.numbers):
             return
@@ -127,12 +127,12 @@ class TableRun:
         rejects.append(Reject(batch.numbers[row], reason, cells))
 
     def _row(self, batch: RowBatch, row: int) -> list[object]:
-        table, _ = self._table(chosen_rows(batch, [row]), Answers({}))
+        table, _ = self._table(chosen_rows(batch, [row]), BatchAnswers({}))
         return [next(iter(column.to_pylist() if hasattr(column, "to_pylist") else column)) for column in table.values()]
 
     def _writable(self, batch: RowBatch, rejects: list[Reject]) -> RowBatch:
         """Rows that the output's format can hold; others are rejected, before a model spends time on them."""
-        table, _ = self._table(batch, Answers({}))
+        table, _ = self._table(batch, BatchAnswers({}))
         bad = set(unwritable(table, self.output.form))
         if not bad or self.inputs.content is not None:
             return batch
@@ -141,7 +141,7 @@ class TableRun:
             self._reject(batch, row, f"{reason}. Use --format json or csv, or -o FILE.parquet", rejects)
         return chosen_rows(batch, [row for row in range(len(batch.numbers)) if row not in bad])
 
-    def _table(self, batch: RowBatch, answers: Answers) -> tuple[Table, int]:
+    def _table(self, batch: RowBatch, answers: BatchAnswers) -> tuple[Table, int]:
         """Output rows: ids, what was asked, the answers, other columns; and how many."""
         content, rows = batch.content, answers.rows
         others = other_columns(content) if isinstance(content, Pairs) else content.others

@@ -22,11 +22,16 @@ Ability = Literal["transduce", "match", "align", "explain", "rules"]
 
 EXAMPLES: Mapping[str, tuple[str, ...]] = {
     "g2p-en": ("flagships", "thought", "colonel", "read", "supercalifragilistic"),
+    "g2p-en-best": ("flagships", "thought", "colonel", "read", "supercalifragilistic"),
     "g2p-en-stress": ("photography", "record", "flagships", "understand"),
     "translit-ar-en": ("محمد", "القاهرة", "شكسبير", "نيويورك"),
     "translit-ar-en-best": ("محمد", "القاهرة", "شكسبير", "نيويورك"),
 }
 """Example sources worth a look, of the models that come with the package."""
+EXAMPLE_PAIRS: Mapping[str, tuple[tuple[str, str], ...]] = {
+    "names": (("london", "лондон"), ("madrid", "مدريد"), ("berlin", "ベルリン"), ("athens", "αθήνα"), ("cairo", "القاهرة")),
+}
+"""Example pairs worth a look, of those that match."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +50,7 @@ class ServedModel:
         """Load from a folder or the name of a shipped model; the folder's name becomes the model's."""
         shipped = shipped_models().get(str(path))
         name, model = (shipped.name if shipped else Path(path).resolve().name), load(path)
-        examples = tuple((source, None) for source in EXAMPLES.get(name, ()))
+        examples = (*((source, None) for source in EXAMPLES.get(name, ())), *EXAMPLE_PAIRS.get(name, ()))
         return cls(name, model, shipped.title if shipped else name, _own_rules(model), examples)
 
     def by_language(self) -> "list[ServedModel]":

@@ -14,7 +14,7 @@ from nsed.evaluate import (
     oracle_score,
     word_errors,
 )
-from nsed.evaluate.grouping import Rows
+from nsed.evaluate.grouping import ItemGroup
 from nsed.evaluate.report.records import Breakdown, Categories, Curve, Figure, Group, Line, Point
 from nsed.evaluate.significance import rate_estimate, share_estimate
 from nsed.progress import Progress, silent
@@ -158,7 +158,7 @@ def transduction_breakdowns(done: AnsweredWords, by: Categories) -> tuple[Breakd
     return tuple(_breakdown(name, found, done.errors) for name, found in groups.items() if found)
 
 
-def _breakdown(by: str, groups: list[Rows], errors: WordErrors) -> Breakdown:
+def _breakdown(by: str, groups: list[ItemGroup], errors: WordErrors) -> Breakdown:
     found = []
     for name, rows in groups:
         score = WordErrors(errors.edits[rows], errors.lengths[rows]).score()

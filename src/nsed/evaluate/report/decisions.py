@@ -22,7 +22,7 @@ from nsed.evaluate import (
     reliability_bins,
     roc_auc,
 )
-from nsed.evaluate.grouping import Rows
+from nsed.evaluate.grouping import ItemGroup
 from nsed.evaluate.matching import f1_of_totals
 from nsed.evaluate.report.records import Breakdown, Categories, Curve, Figure, Group, Line, Point
 from nsed.evaluate.significance import rate_estimate, share_estimate
@@ -188,7 +188,7 @@ def matching_breakdowns(done: Decisions, by: Categories) -> tuple[Breakdown, ...
     return tuple(_breakdown(name, found, done) for name, found in groups.items() if found)
 
 
-def _breakdown(by: str, groups: list[Rows], done: Decisions) -> Breakdown:
+def _breakdown(by: str, groups: list[ItemGroup], done: Decisions) -> Breakdown:
     found = []
     for name, rows in groups:
         labels = done.labels[rows]
