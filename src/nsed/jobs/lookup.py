@@ -1,7 +1,8 @@
 """Lookup index on disk: strings with ids, added and removed at any time, and the nearest of them for a query.
 
 A folder holds segments, each a saved `Candidates` that never changes, and `lookup.json`, which says which segments
-there are and which of their rows are removed; it is replaced atomically, so that a kill leaves the old index or the new one.
+there are and which of their rows are removed; it is replaced atomically, so that a kill leaves the old index or the
+new one.
 """
 
 import json
