@@ -33,8 +33,10 @@ def same(one, other):
     np.testing.assert_allclose(one.scores, other.scores, rtol=1e-12)
 
 
-@pytest.mark.parametrize("k", [1, 7, 1000])
-def test_compiled_ngram_search_is_its_twin(k):
+@pytest.mark.parametrize(("k", "budget"), [(1, 2**16), (7, 2**16), (1000, 2**16), (1, 20), (7, 100)])
+def test_compiled_ngram_search_is_its_twin(k, budget, monkeypatch):
+    monkeypatch.setattr("nsed.jobs.ngram_index.BUDGET", budget)
+    monkeypatch.setattr("nsed.jobs.ngram_index.LEAST_POOL", 40)
     index, queries = NgramIndex.of(words(200)), ["", "zzzqq", *words(40, 3)]
     fast = index.query(queries, k)
     with use_backend("torch"):

@@ -5,7 +5,7 @@ import random
 import pytest
 
 from nsed.errors import ArgumentError, DataError
-from nsed.jobs import Lookup
+from nsed.jobs import LookupIndex
 
 
 def words(count, seed):
@@ -16,14 +16,14 @@ def words(count, seed):
 def test_steps_end_where_one_build_does(tmp_path):
     texts = words(60, 1)
     ids = [str(row) for row in range(60)]
-    steps = Lookup.build(tmp_path / "steps", ids[:10], texts[:10])
+    steps = LookupIndex.build(tmp_path / "steps", ids[:10], texts[:10])
     for start in range(10, 60, 5):  # more segments than there may be: they are merged
         steps.add(ids[start : start + 5], texts[start : start + 5])
     steps.remove(ids[::7])
     steps.add(["59"], ["completely else"])
     left = [(id_, text) for id_, text in zip(ids, texts, strict=True) if int(id_) % 7 and id_ != "59"]
     left.append(("59", "completely else"))
-    again = Lookup(tmp_path / "steps")
+    again = LookupIndex(tmp_path / "steps")
     assert len(again) == len(steps) == len(left)
     for text in [*words(10, 2), "completely else"]:
         assert [hit.id for hit in again.query([text])[0]] == [hit.id for hit in steps.query([text])[0]]
@@ -34,20 +34,20 @@ def test_steps_end_where_one_build_does(tmp_path):
 
 
 def test_one_segment_answers_as_candidates_do(tmp_path):
-    index = Lookup.build(tmp_path / "index", ["a", "b", "c", "d"], ["grey", "gray", "grey", "lay"])
+    index = LookupIndex.build(tmp_path / "index", ["a", "b", "c", "d"], ["grey", "gray", "grey", "lay"])
     assert [hit.id for hit in index.query(["grey"], k=2)[0]] == ["a", "c"]
     index.remove(["a", "c"])
     assert index.query(["grey"], k=1)[0][0].id == "b"
 
 
 def test_what_is_not_there_changes_nothing(tmp_path):
-    index = Lookup.build(tmp_path / "index", ["a"], ["grey"])
+    index = LookupIndex.build(tmp_path / "index", ["a"], ["grey"])
     with pytest.raises(ArgumentError, match="got z, expected ids that the index has"):
         index.remove(["a", "z"])
     assert len(index) == 1
     with pytest.raises(ArgumentError, match="a different id for each text"):
         index.add(["x", "x"], ["lay", "ray"])
     with pytest.raises(DataError, match="something is here already"):
-        Lookup.build(tmp_path / "index", [], [])
+        LookupIndex.build(tmp_path / "index", [], [])
     with pytest.raises(DataError, match="no lookup index"):
-        Lookup(tmp_path / "nothing")
+        LookupIndex(tmp_path / "nothing")

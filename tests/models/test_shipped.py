@@ -13,6 +13,7 @@ from nsed.models.persistence import shipped_models
 RESULTS = Path(__file__).parents[2] / "results"
 MEASURED = {
     "g2p-en": ("g2p-cmudict.json", "runs", 0),
+    "g2p-en-best": ("mixtures.json", "g2p-cmudict"),
     "g2p-en-stress": ("g2p-stress.json", "runs", 0),
     "translit-ar-en": ("translit-ar2en.json", "runs", 0),
     "translit-ar-en-best": ("mixtures.json", "translit-ar2en"),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -14,7 +14,7 @@ from nsed.cli.tables import Header, RowFormatOption, TableOutput
 from nsed.errors import ArgumentError
 
 if TYPE_CHECKING:
-    from nsed.jobs.lookup import Lookup
+    from nsed.jobs.lookup import LookupIndex
 
 Action = Annotated[Literal["build", "add", "remove", "query"], typer.Argument(help="What to do with the index.")]
 IndexPath = Annotated[Path, typer.Argument(help="Folder of the index.", show_default=False)]
@@ -49,21 +49,21 @@ def lookup(
     `query`, `id`, `text`, `score`. `add` puts more rows in, or others in the place of those with the same ids; `remove`
     takes ids away. What is near is what `--by` and `--model` said when the index was built, see `nsed candidates`.
     """
-    from nsed.jobs.lookup import Lookup
+    from nsed.jobs.lookup import LookupIndex
 
     if action == "query":
-        _query(Lookup(index), rows, on, text, k, TableOutput.of(output, format_, header))
+        _query(LookupIndex(index), rows, on, text, k, TableOutput.of(output, format_, header))
         return
     if rows is None:
         raise ArgumentError("ROWS", got="none", expected=f"a file, to {action} what is in it")
     if action == "remove":
-        opened = Lookup(index)
+        opened = LookupIndex(index)
         opened.remove(line for line in rows.read_text(encoding="utf-8").splitlines() if line)
     else:
         ids, texts = _read(rows, on, id_)
         loaded = None if model is None else load_model(model)
-        generators = split_columns(by)
-        opened = Lookup(index) if action == "add" else Lookup.build(index, [], [], by=generators, model=loaded)  # type: ignore[arg-type]  # names are checked there
+        made: dict[str, Any] = {"by": split_columns(by), "model": loaded}  # names are checked there
+        opened = LookupIndex(index) if action == "add" else LookupIndex.build(index, [], [], **made)
         opened.add(ids, texts)
     out.print(f"{index}: {len(opened):,} strings", markup=False)
 
@@ -81,7 +81,9 @@ def _read(path: Path, on: str | None, id_: str | None) -> tuple[list[str], list[
     return [str(one) for one in others.column(id_).to_pylist()], list(texts)
 
 
-def _query(index: Lookup, path: Path | None, on: str | None, text: list[str] | None, k: int, to: TableOutput) -> None:
+def _query(
+    index: LookupIndex, path: Path | None, on: str | None, text: list[str] | None, k: int, to: TableOutput
+) -> None:
     if (path is None) == (text is None):
         raise ArgumentError("ROWS or --text", got="both" if text else "neither", expected="one of them")
     queries = list(text) if text is not None else []

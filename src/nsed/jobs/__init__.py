@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from nsed.jobs.fixed_batches import fixed_scores
     from nsed.jobs.lexicon import LexiconFormat, Pronunciation, lexicon_lines, pronounce
     from nsed.jobs.linking import LinkJob, LinkSummary
-    from nsed.jobs.lookup import Hit, Lookup
+    from nsed.jobs.lookup import Hit, LookupIndex
     from nsed.jobs.records import TextColumn
     from nsed.jobs.similarity import CONTROLS, LevenshteinControl
     from nsed.jobs.table_job import JobSummary, TableJob
@@ -28,7 +28,7 @@ __all__ = [
     "LexiconFormat",
     "LinkJob",
     "LinkSummary",
-    "Lookup",
+    "LookupIndex",
     "Pronunciation",
     "Recall",
     "ScoredChoice",
@@ -56,7 +56,7 @@ _HOMES = {
     "fixed_batches": ("fixed_scores",),
     "lexicon": ("LexiconFormat", "Pronunciation", "lexicon_lines", "pronounce"),
     "linking": ("LinkJob", "LinkSummary"),
-    "lookup": ("Hit", "Lookup"),
+    "lookup": ("Hit", "LookupIndex"),
     "records": ("TextColumn",),
     "similarity": ("CONTROLS", "LevenshteinControl"),
     "table_job": ("JobSummary", "TableJob"),

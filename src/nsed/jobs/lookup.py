@@ -64,11 +64,11 @@ class Segment:
             asked *= 4
 
 
-class Lookup:
+class LookupIndex:
     """Lookup index in a folder: `build` or open it, `add`, `remove`, `query`.
 
     >>> import tempfile
-    >>> index = Lookup.build(tempfile.mkdtemp() + "/cities", ["1", "2", "3"], ["Vienna", "Venice", "Verona"])
+    >>> index = LookupIndex.build(tempfile.mkdtemp() + "/cities", ["1", "2", "3"], ["Vienna", "Venice", "Verona"])
     >>> index.add(["4"], ["Siena"])
     >>> index.remove(["2"])
     >>> [hit.text for hit in index.query(["venezia"], k=1)[0]], len(index)
@@ -93,7 +93,7 @@ class Lookup:
         *,
         by: Sequence[Generator] | Generator | None = None,
         model: Any = None,
-    ) -> "Lookup":
+    ) -> "LookupIndex":
         """Make an index of strings with ids. Raises `DataError` where a folder is that is not empty."""
         path = Path(folder)
         if path.exists() and any(path.iterdir()):

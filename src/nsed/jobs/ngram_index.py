@@ -12,6 +12,10 @@ from nsed.kernels.switch import AUTO, installed, wanted
 
 LONGEST, BITS = 3, 21
 """Longest n-grams, after bigrams, and bits of a code point: a number of 64 bits holds three of them."""
+BUDGET = 2**16
+"""Entries of the index that a query looks at, rarest n-grams first: of small indexes all. Then the best rows so far,
+`POOL` times as many as are wanted, are compared by all n-grams."""
+POOL, LEAST_POOL = 32, 512
 START, END = "\x02", "\x03"
 """Before and after each string: n-grams know its beginning and its end."""
 
@@ -108,18 +112,18 @@ class NgramIndex:
     def query(self, texts: Sequence[str], k: int) -> Ranked:
         """The k most similar strings of each query, fewer where not as many share an n-gram with it."""
         starts, grams, weights = self._vectors(texts)
-        shape = len(texts), min(k, self.size)
+        shape, pool = (len(texts), min(k, self.size)), max(POOL * k, LEAST_POOL)
         found, scores, counts = np.zeros(shape, np.int64), np.zeros(shape), np.zeros(len(texts), np.int64)
         if wanted() in (AUTO, "numba") and installed("numba"):
             from nsed.kernels.numba import candidates as kernel  # noqa: PLC0415  # numba takes seconds to import
 
-            index = (self.offsets, self.rows, self.weights, self.size)
+            index = (self.offsets, self.rows, self.weights, self.size, BUDGET, pool)
             given = (starts, grams, weights, *index, found, scores, counts)
             kernel.run_queries(kernel.best_by_ngrams, *given, queries=len(texts))
         else:
             for query in range(len(texts)):
                 part = slice(starts[query], starts[query + 1])
-                best, values = self._best(grams[part], weights[part], shape[1])
+                best, values = self._best(grams[part], weights[part], shape[1], pool)
                 counts[query] = len(best)
                 found[query, : len(best)], scores[query, : len(best)] = best, values
         return ranked(found, scores, counts)
@@ -135,7 +139,7 @@ class NgramIndex:
         return cls(size, **{name: np.load(folder / f"ngrams-{name}.npy", mmap_mode="r") for name in ARRAYS})
 
     def _vectors(self, texts: Sequence[str]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """TF-IDF vectors of queries: where each begins, n-grams, weights; unknown n-grams count in their length."""
+        """TF-IDF vectors of queries: where each begins, n-grams, rarest first, weights; unknown ones count, too."""
         counted = count_ngrams(texts)
         places = np.searchsorted(self.keys, counted.keys)
         places[places == len(self.keys)] = 0
@@ -144,19 +148,28 @@ class NgramIndex:
         idf = np.where(known, self.idf[places] if len(self.keys) else 0, rarest)
         weights = _unit(counted.rows, np.sqrt(counted.counts) * idf, len(texts))[known]
         starts = np.r_[0, np.cumsum(np.bincount(counted.rows[known], minlength=len(texts)))]
-        return starts, places[known], weights
+        grams = places[known]
+        order = np.lexsort((grams, np.diff(self.offsets)[grams], counted.rows[known]))
+        return starts, grams[order], weights[order]
 
-    def _best(self, grams: np.ndarray, weights: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
-        """Rows with the highest inner products with a query; of equal ones, the first."""
+    def _best(self, grams: np.ndarray, weights: np.ndarray, k: int, pool: int) -> tuple[np.ndarray, np.ndarray]:
+        """Rows with the highest inner products with a query; of equal ones, the first. The twin of the compiled one."""
         entries = [slice(self.offsets[gram], self.offsets[gram + 1]) for gram in grams.tolist()]
         if not entries:
             return np.zeros(0, np.int64), np.zeros(0)
-        products = [weight * self.weights[part] for weight, part in zip(weights, entries, strict=True)]
-        rows = np.concatenate([self.rows[part] for part in entries])
+        visited = np.cumsum([part.stop - part.start for part in entries])
+        done = max(1, int((visited <= BUDGET).sum()))
+        products = [weight * self.weights[part] for weight, part in zip(weights[:done], entries[:done], strict=True)]
+        rows = np.concatenate([self.rows[part] for part in entries[:done]])
         totals = np.bincount(rows, weights=np.concatenate(products))
         reached = np.unique(rows)
-        best = reached[np.lexsort((reached, -totals[reached]))][:k]
-        return best, totals[best]
+        near = reached[np.lexsort((reached, -totals[reached]))][:pool]
+        scores = totals[near]
+        for weight, part in zip(weights[done:], entries[done:], strict=True):
+            places = np.minimum(np.searchsorted(self.rows[part], near), part.stop - part.start - 1)
+            scores += weight * np.where(self.rows[part][places] == near, self.weights[part][places], np.float32(0))
+        best = np.lexsort((near, -scores))[:k]
+        return near[best], scores[best]
 
 
 ARRAYS = ("keys", "idf", "offsets", "rows", "weights")

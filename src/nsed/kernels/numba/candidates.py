@@ -52,24 +52,55 @@ def _keep(scores, rows, count, score, row):
 
 
 @compiled
-def best_by_ngrams(starts, grams, weights, offsets, rows, values, size, found, scores, counts, _, first, last):
-    """The best rows of an inverted index for some queries, by the inner product; unsorted."""
-    total, touched = np.zeros(size), np.empty(size, np.int64)
+def _value(rows, values, low, high, row):
+    """Weight of a row among the sorted rows of an n-gram; 0 where it is not among them (binary search)."""
+    end = high
+    while low < high:
+        middle = (low + high) // 2
+        if rows[middle] < row:
+            low = middle + 1
+        else:
+            high = middle
+    return values[low] if low < end and rows[low] == row else np.float32(0)
+
+
+@compiled
+def best_by_ngrams(
+    starts, grams, weights, offsets, rows, values, size, budget, pool, found, scores, counts, _, first, last
+):  # fmt: skip
+    """The best rows of an inverted index for some queries, by the inner product; unsorted.
+
+    N-grams of a query come rarest first. Beyond the budget of entries, only the `pool` best rows so far are scored.
+    """
+    total, touched = np.zeros(size), np.empty(size, np.int32)
+    near, partial = np.empty(pool, np.int64), np.empty(pool)
     for query in range(first, last):
-        reached = 0
-        for place in range(starts[query], starts[query + 1]):
+        reached, visited, place, end = 0, 0, starts[query], starts[query + 1]
+        while place < end:
+            low, high = offsets[grams[place]], offsets[grams[place] + 1]
+            if visited > 0 and visited + high - low > budget:
+                break
+            visited += high - low
             weight = weights[place]
-            for entry in range(offsets[grams[place]], offsets[grams[place] + 1]):
+            for entry in range(low, high):
                 row = rows[entry]
                 if total[row] == 0:
                     touched[reached] = row
                     reached += 1
                 total[row] += weight * values[entry]
-        count = 0
-        for place in range(reached):
-            row = touched[place]
-            count = _keep(scores[query], found[query], count, total[row], row)
+            place += 1
+        pooled = 0
+        for index in range(reached):
+            row = touched[index]
+            pooled = _keep(partial, near, pooled, total[row], row)
             total[row] = 0
+        count = 0
+        for index in range(pooled):
+            score, row = partial[index], near[index]
+            for rest in range(place, end):
+                gram = grams[rest]
+                score += weights[rest] * _value(rows, values, offsets[gram], offsets[gram + 1], row)
+            count = _keep(scores[query], found[query], count, score, row)
         counts[query] = count
 
 

@@ -1,0 +1,62 @@
+"""`nsed link`, `dedupe` and `threshold`: what they write and say, and what they refuse."""
+
+import pytest
+
+import nsed
+from nsed.errors import ArgumentError
+from support.commands import run
+
+WORDS = ["gray", "gala", "lay", "ray", "yard", "drag"]
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("link")
+    pairs = [(w, w.replace("a", "e"), 1) for w in WORDS * 3] + [(w, w[::-1] + "o", 0) for w in WORDS * 3]
+    rows = "".join(f"{source}\t{target}\t{label}\n" for source, target, label in pairs)
+    (folder / "labelled.tsv").write_text(f"source\ttarget\tlabel\n{rows}", encoding="utf-8")
+    nsed.OddsMatcher.fit(nsed.read_pairs(folder / "labelled.tsv"), train__steps=10).save(folder / "model")
+    (folder / "a.tsv").write_text("id\tword\n1\tgray\n2\tdrag\n", encoding="utf-8")
+    (folder / "b.tsv").write_text("id\tword\n7\tdreg\n8\tgrey\n", encoding="utf-8")
+    (folder / "known.tsv").write_text("source\ttarget\n1\t8\n2\t7\n", encoding="utf-8")
+    return folder
+
+
+def test_link_says_precision_and_recall_and_writes_links(files):
+    options = ["--on", "word", "--model", files / "model", "--id", "id", "-o", files / "links.tsv"]
+    told = run("link", files / "a.tsv", files / "b.tsv", *options, "--labels", files / "known.tsv", "--precision", 0.9)
+    assert "2 links of 2 and 2 records" in told
+    assert "known links among the candidates: 100.00%" in told
+    assert "precision 100.00%" in told
+    rows = [line.split("\t")[:4] for line in (files / "links.tsv").read_text(encoding="utf-8").splitlines()]
+    assert rows == [["id_a", "id_b", "word_a", "word_b"], ["1", "8", "gray", "grey"], ["2", "7", "drag", "dreg"]]
+
+
+@pytest.mark.filterwarnings("ignore::nsed.errors.UnknownSymbolWarning")  # the model's sources have no e
+def test_dedupe_numbers_clusters(files):
+    (files / "both.tsv").write_text("word\ngray\ngrey\ndrag\ndreg\n", encoding="utf-8")
+    run("dedupe", files / "both.tsv", "--on", f"word={files / 'model'}", "-o", files / "pairs.csv", "--threshold", 0.5)
+    head, *rows = [line.split(",") for line in (files / "pairs.csv").read_text(encoding="utf-8").splitlines()]
+    clusters = {(row[0], row[1]): row[head.index("cluster")] for row in rows}
+    assert clusters["1", "2"] == "1"
+    assert clusters["3", "4"] != "1"
+
+
+def test_threshold_shows_and_writes_the_curve(files):
+    told = run("threshold", files / "model", files / "labelled.tsv", "--precision", 0.8, "-o", files / "curve.tsv")
+    assert [line.split(":")[0] for line in told.splitlines()[:3]] == ["own", "best F1", "precision 0.8"]
+    assert (files / "curve.tsv").read_text(encoding="utf-8").startswith("threshold\tmatches\tprecision\tprecision_low")
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--on", "word"], "word without a model, expected --model MODEL, or --on word=MODEL"),
+        (["--on", "word=MODEL", "--weight", "word=much"], "expected COLUMN=NUMBER"),
+        (["--on", "word=MODEL", "--weight", "town=2"], "expected a column of --on: word"),
+    ],
+)
+def test_options_that_cannot_be_are_refused(files, options, message):
+    given = [option.replace("MODEL", str(files / "model")) for option in options]
+    with pytest.raises(ArgumentError, match=message):
+        run("link", files / "a.tsv", files / "b.tsv", *given, "-o", files / "none.tsv")
