@@ -125,7 +125,11 @@ def test_standard_output_on_a_full_disk_is_no_traceback(model):
 
 @pytest.mark.parametrize(
     ("command", "others", "meant"),
-    [(["link"], "demo, train, evaluate", None), (["trian"], "serve, data", "train"), (["data", "lst"], "list", "list")],
+    [
+        (["join"], "demo, train, evaluate", None),
+        (["trian"], "serve, data", "train"),
+        (["data", "lst"], "list", "list"),
+    ],
 )
 def test_a_command_that_there_is_not_is_not_taken_for_another(command, others, meant):
     result = CliRunner().invoke(app, command)

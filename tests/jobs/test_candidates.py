@@ -43,6 +43,7 @@ def test_compiled_ngram_search_is_its_twin(k, budget, monkeypatch):
         same(fast, index.query(queries, k))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("k", [1, 7, 1000])
 def test_compiled_operation_search_is_its_twin(model, k):
     search = OperationSearch.of(model, words(120))

@@ -60,8 +60,8 @@ def random_strings(count, longest, dim, device, heads=0):
 
 @every_way
 @pytest.mark.parametrize("largest", [None, 0], ids=["by a table", "by vectors"])
-@pytest.mark.parametrize("heads", [0, 1, 3], ids=["no heads", "one head", "three heads"])
-@pytest.mark.parametrize("dim", [16, 21])
+@pytest.mark.parametrize("heads", [0, 3] if interprets_triton() else [0, 1, 3], ids="{} heads".format)
+@pytest.mark.parametrize("dim", [21] if interprets_triton() else [16, 21])
 @shapes((4, 6, 3, 5), (1, 0, 1, 0), (5, 0, 4, 8), large=((7, 9, 5, 6), (4, 17, 3, 20)))
 def test_scores_are_the_twins(shape, dim, heads, largest, way, monkeypatch):
     torch.manual_seed(0)

@@ -102,6 +102,7 @@ def run(*command, **environment):
     return done.stdout
 
 
+@pytest.mark.slow
 @compiles
 def test_interpreted_kernels_give_what_their_twins_give():
     options = ("-q", "-n", "0", "-p", "no:cacheprovider", "-k", "triton", "--rootdir", str(Path(__file__).parents[2]))
@@ -109,6 +110,7 @@ def test_interpreted_kernels_give_what_their_twins_give():
     assert int(re.search(r"(\d+) passed", shown)[1]) >= 50
 
 
+@pytest.mark.slow
 @compiles
 def test_kernels_compile_for_sm_90():
     assert run("-c", COMPILED).split() == ["compiled"]

@@ -203,6 +203,7 @@ def test_factors_can_be_left_out(place, length, tmp_path):
     assert (nsed.load(tmp_path).score(pairs) == made.score(pairs)).all()
 
 
+@pytest.mark.slow
 def test_coherence_features_and_identity_are_saved_and_their_scores_hang_together(tmp_path):
     pairs = alike(300, seed=1)
     made = OddsMatcher.fit(pairs, shared_alphabet=True, coherence=True, **QUICK)

@@ -58,6 +58,7 @@ def test_fastest_runs_come_first():
     assert order.index("transducer-unigram") < order.index("transducer-deep-cnn") < order.index("transducer-rnn")
 
 
+@pytest.mark.slow
 def test_runs_side_by_side_in_processes_of_their_own(options):
     found = []
     jobs = [SeededRun(Run.named("cognates-ie/edit-distance"), seed) for seed in (0, 1)]
