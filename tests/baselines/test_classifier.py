@@ -42,7 +42,7 @@ def model(request):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("kind", "steps"), [("cross-encoder", 800), ("rnn", 600)])
+@pytest.mark.parametrize(("kind", "steps"), [("cross-encoder", 600), ("rnn", 400)])
 def test_held_out_pairs_of_the_rule_language_are_told_apart(kind, steps):
     """Without context (unigram) STANCE cannot: its CNN sees a few cells at once, and no path through the table.
 

@@ -173,6 +173,7 @@ def test_what_a_model_cannot_do_is_said(model, transducer):
         run("operations", transducer)
 
 
+@pytest.mark.slow
 def test_drawn_targets_are_the_same_for_the_same_seed(transducer):
     drawn = [run("transduce", transducer, "--text", "CACAB", "--sample", 20, "--seed", seed) for seed in (1, 1, 2)]
     assert drawn[0] == drawn[1] != drawn[2]

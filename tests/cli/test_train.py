@@ -250,6 +250,7 @@ def test_a_file_of_settings_is_taken_as_it_is_without_a_recipe(tmp_path, pairs):
     assert "steps: 10000\n" in shown
 
 
+@pytest.mark.slow
 def test_minutes_are_for_models_with_a_network(tmp_path, pairs):
     run("train", pairs, tmp_path / "m", "--model", "transducer", "--minutes", 0.02, "--set", "encoder.dim=8")
     assert nsed.load(tmp_path / "m").config.train.minutes == 0.02

@@ -109,6 +109,7 @@ def test_a_block_ends_and_a_call_does_not():
     assert ARCS.choose(scores).backend == "torch"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("backend", list(filter(switch.installed, ["torch", "numba", "reference"])))
 def test_the_environment_forces_one(backend):
     code = "import torch, nsed.lattice; from nsed.kernels.dispatch import report as r; print(r(torch.device('cpu')))"
@@ -234,6 +235,7 @@ def test_doctor_says_which_kernel_scores_the_pairs_of_a_model():
         )
 
 
+@pytest.mark.slow
 def test_importing_the_switch_imports_no_compiler():
     code = "import sys, nsed.kernels.dispatch; print([m for m in ('numba', 'triton') if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=120)

@@ -59,6 +59,7 @@ def test_untrained_odds_are_the_relative_scores_of_the_edit_distance(alphabets):
         assert untrained.score(others) == pytest.approx(edit_distance.score(others), abs=1e-5)
 
 
+@pytest.mark.slow
 def test_training_begins_with_what_em_knows():
     pairs, others = matching_pairs(100, seed=3), matching_pairs(300, seed=4)
     edit_distance = LearnableEditDistance.fit(pairs.positives(), relative=True)
@@ -193,6 +194,7 @@ def test_it_says_what_it_can_and_lists_its_log_odds(model):
         model.own_rules()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("place", "length"), [(False, False), (True, False), (False, True)])
 def test_factors_can_be_left_out(place, length, tmp_path):
     pairs = matching_pairs(100, seed=4)
@@ -272,6 +274,7 @@ def test_few_pairs_of_another_kind_are_learned_from_the_command_line_by_a_model_
     assert matching_score(more.score(test), np.array(test.labels, dtype=bool), more.threshold).f1 > 0.9
 
 
+@pytest.mark.slow
 def test_languages_move_the_bias():
     pairs = matching_pairs(200, seed=4)
     sides = {"source_languages": ["x", "y"] * 100, "target_languages": ["x", "z"] * 100}
@@ -289,6 +292,7 @@ def test_pairs_without_labels_of_both_kinds_are_refused_with_what_to_do():
         OddsMatcher.fit(pairs, [1, 1, 1])
 
 
+@pytest.mark.slow
 def test_few_pairs_have_threshold_and_calibration_from_models_that_have_not_seen_them():
     pairs, held_out = matching_pairs(200, seed=1), matching_pairs(600, seed=2)
     made = OddsMatcher.fit(pairs, **QUICK)
@@ -307,6 +311,7 @@ def written(pairs, path):
     return path
 
 
+@pytest.mark.slow
 def test_the_command_line_trains_matches_and_explains_it(tmp_path):
     data = written(matching_pairs(100, seed=1), tmp_path / "pairs.tsv")
     settings = with_settings("train.steps=10", "train.validate_every=5", "train.device=cpu")
@@ -354,6 +359,7 @@ def test_scores_by_the_kernel_of_tables_are_those_of_the_lattices(settings, monk
     assert made.scoring_kernel().reason.endswith("table_scores: a term that fits into no table")
 
 
+@pytest.mark.slow
 def test_languages_are_in_the_bias_of_scores_by_the_kernel(monkeypatch):
     words = alike(200, seed=7)
     languages = [["de", "en", "cs"][row % 3] for row in range(200)], [["en", "cs"][row % 2] for row in range(200)]
