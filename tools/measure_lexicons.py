@@ -10,13 +10,12 @@ goes on where it was. Phonetisaurus knows no seeds: it is measured once.
 
 import argparse
 import json
-import sqlite3
 import time
 import warnings
-from importlib.util import find_spec
 from pathlib import Path
-from random import Random
 from typing import Any
+
+from recipe_trials import shuffled_words
 
 from nsed.errors import UnknownSymbolWarning
 from nsed.evaluate import transduction_score
@@ -27,22 +26,6 @@ LANGUAGES = ("de", "fr", "es", "it", "ru", "ar", "cs", "sw")
 TEST = 1000
 SETTINGS: dict[str, dict[str, Any]] = {"transducer": {}, "phonetisaurus": {"target_symbols": "tokens"}}
 Words = list[tuple[str, str]]
-
-
-def lexicon(language: str) -> Words:
-    """Shuffled words of the package gruut-lang-..., with the first pronunciation of each."""
-    found = find_spec(f"gruut_lang_{language}")
-    if found is None or found.origin is None:
-        raise SystemExit(f"no lexicon of {language}: pip install gruut-lang-{language}")
-    with sqlite3.connect(Path(found.origin).with_name("lexicon.db")) as database:
-        rows = database.execute("select word, phonemes from word_phonemes where pron_order = 0").fetchall()
-    words: dict[str, str] = {}
-    for word, phonemes in rows:
-        if "(" not in word and word.strip() and phonemes.strip():
-            words.setdefault(word, phonemes)
-    order = sorted(words)
-    Random(0).shuffle(order)
-    return [(word, words[word]) for word in order]
 
 
 def measure(kind: str, words: Words, pairs: int, seed: int) -> dict[str, float]:
@@ -73,7 +56,7 @@ def main() -> None:
             run = {"language": language, "pairs": pairs, "model": kind, "seed": seed if kind == "transducer" else None}
             if any(run.items() <= done.items() for done in results["runs"]):
                 continue
-            results["runs"].append(run | measure(kind, lexicon(language), pairs, seed))
+            results["runs"].append(run | measure(kind, shuffled_words(language), pairs, seed))
             print(json.dumps(results["runs"][-1]), flush=True)
             RESULTS.write_text(json.dumps(results, indent=1, ensure_ascii=False) + "\n")
 

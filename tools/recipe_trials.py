@@ -32,8 +32,8 @@ APART, VALIDATED = 1000, 600
 Words = Sequence[tuple[str, str]]
 
 
-def lexicon(language: str) -> tuple[Words, Words]:
-    """Training and validation words of a lexicon of the package gruut-lang-..., the first pronunciation of each."""
+def shuffled_words(language: str) -> list[tuple[str, str]]:
+    """Words of a lexicon of the package gruut-lang-..., the first pronunciation of each, sorted and shuffled."""
     found = find_spec(f"gruut_lang_{language}")
     if found is None or found.origin is None:
         raise SystemExit(f"no lexicon of {language}: pip install gruut-lang-{language}")
@@ -45,7 +45,12 @@ def lexicon(language: str) -> tuple[Words, Words]:
             words.setdefault(word, phonemes)
     order = sorted(words)
     Random(0).shuffle(order)
-    kept = [(word, words[word]) for word in order[APART:-APART]]
+    return [(word, words[word]) for word in order]
+
+
+def lexicon(language: str) -> tuple[Words, Words]:
+    """Training and validation words of a lexicon."""
+    kept = shuffled_words(language)[APART:-APART]
     return kept[:-APART], kept[-APART:]
 
 

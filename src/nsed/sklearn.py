@@ -113,17 +113,17 @@ class StringPairClassifier(ClassifierMixin, StringEstimator):
         self.model_ = self._fit_model(Pairs.of(X, labels), Capability.MATCH)
         return self
 
-    def decision_function(self, X: PairsLike) -> np.ndarray:  # noqa: N803
+    def decision_function(self, X: PairsLike) -> np.ndarray:  # noqa: N803  # scikit-learn's name
         """Scores of the pairs above the model's threshold: those of at least 0 match."""
         scores = self._scores(X)
         return np.asarray(scores - self.model_.threshold)
 
-    def predict(self, X: PairsLike) -> np.ndarray:  # noqa: N803
+    def predict(self, X: PairsLike) -> np.ndarray:  # noqa: N803  # scikit-learn's name
         """Classes of the pairs."""
         scores = self._scores(X)
         return np.asarray(self.classes_[(scores >= self.model_.threshold).astype(int)])
 
-    def predict_proba(self, X: PairsLike) -> np.ndarray:  # noqa: N803
+    def predict_proba(self, X: PairsLike) -> np.ndarray:  # noqa: N803  # scikit-learn's name
         """Calibrated probabilities of both classes, in their order."""
         scores = self._scores(X)
         match = self.model_.calibration.probability(scores)
@@ -163,14 +163,14 @@ class StringTransducer(StringEstimator):
         self.model_ = self._fit_model(pairs, Capability.TRANSDUCE)
         return self
 
-    def predict(self, X: Column) -> np.ndarray:  # noqa: N803
+    def predict(self, X: Column) -> np.ndarray:  # noqa: N803  # scikit-learn's name
         """The most probable target of each source, an array of strings; empty where the model has none."""
         check_is_fitted(self)
         self._check_features(X, 1, reset=False)
         found = self.model_.transduce(_column(X, "X"))
         return np.array([best[0].text if best else "" for best in found], dtype=object)
 
-    def score(self, X: Column, y: Column) -> float:  # noqa: N803
+    def score(self, X: Column, y: Column) -> float:  # noqa: N803  # scikit-learn's name
         """Accuracy: the share of sources whose target is right, symbol by symbol (1 - word error rate)."""
         pairs = zip(self.predict(X), Texts.of_column(y, name="y"), strict=True)
         split = self.model_.tokenizers.target.split

@@ -139,4 +139,4 @@ def _keyed(choices: Choices) -> tuple[list[Any], list[str]]:
 def _values(choices: Any) -> list[Any]:
     """Elements of a column as Python's own values."""
     column = to_arrow(choices) if is_arrow(choices) else None
-    return list(checked_column(choices, "choices") if column is None else column.to_pylist())  # type: ignore[arg-type]
+    return list(checked_column(choices, "choices") if column is None else column.to_pylist())  # type: ignore[arg-type]  # whatever it is, it is checked
