@@ -222,7 +222,7 @@ class ArrowWriter:
 
 def _arrow_writer(stream: BinaryIO, schema: pa.Schema, form: RowFormat) -> Any:
     import pyarrow as pa  # noqa: PLC0415  # not before it is needed
-    from pyarrow import parquet  # noqa: PLC0415
+    from pyarrow import parquet  # noqa: PLC0415  # slow to import
 
     if form is RowFormat.PARQUET:
         return parquet.ParquetWriter(stream, schema)
@@ -241,7 +241,7 @@ def _arrow_table(table: Table, form: RowFormat) -> pa.Table:
 def _arrow_column(column: Any) -> Any:
     import pyarrow as pa  # noqa: PLC0415  # not before it is needed
 
-    from nsed.text.texts import Texts  # noqa: PLC0415
+    from nsed.text.texts import Texts  # noqa: PLC0415  # imports numpy, which TSV does not need
 
     if isinstance(column, Texts):
         return pa.array(column.different, pa.string()).take(pa.array(column.rows))
