@@ -19,6 +19,8 @@ from nsed.types import UNKNOWN
 MANY = 1024
 """Strings from which on this is faster: the table of all code points takes a millisecond."""
 SEPARATOR = "\0"
+CHARACTERS = ("graphemes", "codepoints")
+"""Kinds of symbols that are cut from whole strings; all others are cut from their tokens."""
 LAST_PLAIN = 0x2000
 """Code point from which on none counts as plain."""
 Numbers = Mapping[str, int]
@@ -34,7 +36,7 @@ def encode_many(texts: Sequence[str], splitter: SymbolSplitter, numbers: Numbers
     joined = splitter.normal(SEPARATOR.join(texts))
     if not texts or joined.count(SEPARATOR) != len(texts) - 1:  # one of the strings has it
         return encode_one_by_one(texts, splitter, numbers)
-    if splitter.kind in ("graphemes", "codepoints"):
+    if splitter.kind in CHARACTERS:
         return _encode_characters(texts, joined, splitter, numbers)
     return _encode_tokens(joined, splitter, numbers)
 
@@ -42,7 +44,7 @@ def encode_many(texts: Sequence[str], splitter: SymbolSplitter, numbers: Numbers
 def new_symbols(texts: Sequence[str], splitter: SymbolSplitter, numbers: Numbers) -> list[str]:
     """Out-of-vocabulary symbols of strings, each once, in sorted order."""
     joined, found = splitter.normal(SEPARATOR.join(texts)), set[str]()
-    if splitter.kind in ("tokens", "letters") or joined.count(SEPARATOR) != len(texts) - 1:
+    if splitter.kind not in CHARACTERS or joined.count(SEPARATOR) != len(texts) - 1:
         found.update(*map(splitter.split, texts))
     else:
         characters = "".join(map(chr, _different(_codes(joined)).tolist())).replace(SEPARATOR, "")
@@ -95,15 +97,15 @@ def _plain_codes() -> np.ndarray:
     return np.array([is_plain(chr(code)) or chr(code) == SEPARATOR for code in range(LAST_PLAIN)] + [False])
 
 
-class _LetterNumbers(dict[str, tuple[int, ...]]):
-    """Numbers of the letters of tokens, each token split once."""
+class _NumbersOfTokens(dict[str, tuple[int, ...]]):
+    """Numbers of the symbols of tokens, their letters or phones, each token split once."""
 
-    def __init__(self, numbers: Numbers) -> None:
+    def __init__(self, splitter: SymbolSplitter, numbers: Numbers) -> None:
         super().__init__()
-        self.numbers = numbers
+        self.splitter, self.numbers = splitter, numbers
 
     def __missing__(self, token: str) -> tuple[int, ...]:
-        self[token] = tuple(self.numbers.get(symbol, UNKNOWN) for symbol in split_graphemes(token))
+        self[token] = tuple(self.numbers.get(symbol, UNKNOWN) for symbol in self.splitter.split_token(token))
         return self[token]
 
 
@@ -114,6 +116,6 @@ def _encode_tokens(joined: str, splitter: SymbolSplitter, numbers: Numbers) -> E
     if splitter.kind == "tokens":
         flat = np.fromiter(map(numbers.get, every, repeat(UNKNOWN)), dtype=np.int32, count=int(counts.sum()))
         return EncodedStrings.of_flat(flat, counts)
-    letters = EncodedStrings(map(_LetterNumbers(numbers).__getitem__, every))
+    symbols = EncodedStrings(map(_NumbersOfTokens(splitter, numbers).__getitem__, every))
     ends = np.concatenate([[0], np.cumsum(counts)])
-    return EncodedStrings.of_flat(letters.flat, np.diff(letters.starts[ends]))
+    return EncodedStrings.of_flat(symbols.flat, np.diff(symbols.starts[ends]))

@@ -65,10 +65,13 @@ class SymbolSplitter:
             return tuple(split_graphemes(text))
         if self.kind == "codepoints":
             return tuple(text)
-        tokens = text.split()
+        return tuple(chain.from_iterable(map(self.split_token, text.split())))
+
+    def split_token(self, token: str) -> list[str]:
+        """The symbols of what stands between two spaces of a normal string; of `tokens`, that is one."""
         if self.kind == "tokens":
-            return tuple(tokens)
-        return tuple(chain.from_iterable(map(split_graphemes if self.kind == "letters" else split_phones, tokens)))
+            return [token]
+        return split_phones(token) if self.kind == "phones" else split_graphemes(token)
 
     def join(self, symbols: Iterable[str]) -> str:
         """The string of some symbols; of letters and phones, without the spaces that there may have been.
