@@ -10,7 +10,7 @@ from nsed.errors import NotExplainableError
 from nsed.explain.decision import Decision, Output
 from nsed.explain.explanation import Explanation
 from nsed.lattice import Arcs, EditLattice, Step
-from nsed.lattice.path import steps_of
+from nsed.lattice.paths import steps_of
 from nsed.text import Edit, EditScript
 from nsed.text.edit_script import EditKind
 from nsed.types import REACHABLE

@@ -15,7 +15,7 @@ from nsed.kernels.contracts import Backend
 from nsed.kernels.dispatch import LATTICE, Implementation
 from nsed.kernels.refusals import never
 from nsed.kernels.semiring import Semiring
-from nsed.lattice.path import Operation, Step
+from nsed.lattice.paths import Operation, Step
 from nsed.types import NEG, REACHABLE, Cells, Stack
 
 Grid = list[list[float]]
