@@ -23,8 +23,7 @@ from nsed.evaluate import matching_score
 from nsed.lattice import Operation
 from nsed.lattice.reference import all_paths
 from nsed.models.edit_distance import EditDistanceConfig, LearnableEditDistance
-from nsed.networks.expectation_maximization import expect
-from nsed.networks.operation_table import OperationTable
+from nsed.networks.operation_table import OperationTable, expect
 from nsed.progress import ignore
 from nsed.text import EncodedPairs, EncodedStrings, SymbolSplitter, Tokenizers, Vocabulary
 

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nsed.text import EncodedStrings, SymbolSplitter, Vocabulary
-from nsed.text.bulk_encoding import encode_many, encode_one_by_one, new_symbols
+from nsed.text.tokenizer import encode_many, encode_one_by_one, new_symbols
 
 KINDS = ("graphemes", "codepoints", "tokens", "letters")
 FORMS = ("NFC", "NFD", "none")

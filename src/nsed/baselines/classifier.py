@@ -19,9 +19,8 @@ from nsed.models.base import checked_scores
 from nsed.models.pair_model import LabelledConfig, LabelledTask, PairModel, in_order
 from nsed.progress import OnBatch, ignore
 from nsed.text import Links, PairBatch, Pairs, Tokenizers, Vocabulary
-from nsed.text.answer_columns import AnswerColumn, column_like
 from nsed.text.batch import EncodedPairs
-from nsed.text.columns import Column
+from nsed.text.columns import AnswerColumn, Column, column_like
 from nsed.text.pairs import PairsLike
 from nsed.train.config import TrainConfig
 from nsed.types import PerPair, Table

@@ -20,8 +20,7 @@ from nsed.models.base import Model, checked_scores
 from nsed.models.transduction import TransducingModel
 from nsed.progress import OnBatch, ignore
 from nsed.text import EditScript, Links, PairBatch, Pairs
-from nsed.text.answer_columns import AnswerColumn, column_like
-from nsed.text.columns import Column
+from nsed.text.columns import AnswerColumn, Column, column_like
 from nsed.text.pairs import PairsLike
 
 LATTICE_VERBS = frozenset({Capability.SCORE, Capability.ALIGN, Capability.LINKS, Capability.EXPLAIN, Capability.RULES})
