@@ -11,8 +11,7 @@ import torch
 from nsed.capabilities import Capability
 from nsed.errors import ArgumentError, NotExplainableError
 from nsed.explain.decision import Decision, Output
-from nsed.explain.explanation import Explanation, ExplanationSummary
-from nsed.explain.reading import read_explanation, read_scripts
+from nsed.explain.explanation import Explanation, ExplanationSummary, read_explanation, read_scripts
 from nsed.explain.rule_table import RuleTable
 from nsed.kernels.dispatch import LATTICE, Choice
 from nsed.lattice import EditLattice

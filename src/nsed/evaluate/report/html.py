@@ -16,7 +16,7 @@ from nsed.evaluate.report.records import (
     Report,
     in_words,
 )
-from nsed.explain.render.edit_boxes import BOX_STYLE, boxes, legend
+from nsed.explain.render.html import BOX_STYLE, boxes, legend
 from nsed.explain.render.markup import foreign, lines, text
 
 _NUMBER = ' class="number"'
