@@ -16,7 +16,7 @@ import nsed
 from nsed.capabilities import Capability, can
 from nsed.config import from_mapping, read_yaml
 from nsed.datasets import read_word_list
-from nsed.datasets.published import same_source_cognates
+from nsed.datasets.protocols import same_source_cognates
 from nsed.datasets.rule_language import matching_pairs, transduction_pairs
 from nsed.errors import ArgumentError, ModelFileError, NotExplainableError, UndecidedError, UnknownSymbolWarning
 from nsed.evaluate import matching_score

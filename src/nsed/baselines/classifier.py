@@ -8,9 +8,7 @@ import numpy as np
 import torch
 from torch.nn import functional
 
-from nsed.baselines.cross_encoder import CrossEncoder
-from nsed.baselines.pair_network import Alphabets, PairNetwork
-from nsed.baselines.stance import Stance
+from nsed.baselines.pair_networks import Alphabets, CrossEncoder, PairNetwork, Stance
 from nsed.capabilities import Capability
 from nsed.config import bounded
 from nsed.encoders import EncoderConfig, TransformerConfig

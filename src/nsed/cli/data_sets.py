@@ -156,8 +156,8 @@ def align(
     lines. It runs from source to target and back; `--heuristic` makes one alignment of both (the paper has grow-diag).
     The output is a Pharaoh file, `0-0 1-2`, as `nsed evaluate --alignments` takes it. Needs the extra `align`.
     """
-    from nsed.datasets.reference_alignments import statistical_links, to_pharaoh
     from nsed.evaluate import alignment
+    from nsed.evaluate.alignment import statistical_links, to_pharaoh
     from nsed.text import SymbolSplitter, read_pairs, reader_for
 
     symmetrise, names = alignment.HEURISTICS[heuristic], split_columns(columns)

@@ -45,7 +45,7 @@ from nsed.text.batch import DistinctPairs, EncodedPairs
 from nsed.text.columns import AnswerColumn, Column, column_like
 from nsed.text.edit_script import EditKind
 from nsed.text.pairs import PairsLike
-from nsed.text.symbol_choice import have_one_alphabet
+from nsed.text.symbols import have_one_alphabet
 from nsed.text.texts import Texts
 from nsed.text.tokenizer import SPECIALS
 from nsed.train.config import TrainConfig
