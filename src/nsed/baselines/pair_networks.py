@@ -14,8 +14,7 @@ from torch.nn import functional
 
 from nsed.encoders import ENCODERS, EncoderConfig, StringEncoder, TransformerConfig
 from nsed.encoders.base import inside
-from nsed.encoders.embedding import SymbolEmbedding
-from nsed.encoders.string_encoder import read_both, with_start
+from nsed.encoders.string_encoder import SymbolEmbedding, read_both, with_start
 from nsed.text.batch import PaddedStrings
 from nsed.types import END, Lengths, PerPair, Table
 

@@ -25,7 +25,6 @@ from nsed.models.settings import (
     named_settings,
     resolve_settings,
 )
-from nsed.networks.weights import check_weights, grow_into, put_weights, weights_of
 from nsed.progress import OnBatch, OnStep, OnValidation, ignore
 from nsed.text import EditScript, Links, Pairs, StringConfig, Tokenizers, Vocabulary, choose_symbols
 from nsed.text.batch import EncodedPairs, check_cells
@@ -33,7 +32,7 @@ from nsed.text.columns import Column
 from nsed.text.pairs import PairsLike
 from nsed.train.checkpoint import hash_of_model
 from nsed.train.config import NetworkConfig
-from nsed.train.saved_model import SavedModel, write_model
+from nsed.train.saved_model import SavedModel, check_weights, grow_into, put_weights, weights_of, write_model
 from nsed.train.strategy import strategy_for
 from nsed.train.task import PairTask
 from nsed.train.trainer import Trainer, run_training, save_finished, sole_training
