@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nsed.text import EncodedStrings, SymbolSplitter, Vocabulary
-from nsed.text.bulk_encoding import encode_many, encode_one_by_one, new_symbols
 from nsed.text.symbols import SymbolKind
+from nsed.text.tokenizer import encode_many, encode_one_by_one, new_symbols
 
 KINDS = get_args(SymbolKind)
 FORMS = ("NFC", "NFD", "none")

@@ -13,9 +13,8 @@ from nsed.jobs.provenance import describe_inputs
 from nsed.jobs.table_files import Table
 from nsed.models.transduction import Overrides
 from nsed.text import Pairs
-from nsed.text.readers.batches import pair_batches, source_batches
+from nsed.text.readers.batches import RowBatch, pair_batches, source_batches
 from nsed.text.readers.delimited import Sources
-from nsed.text.readers.row_batch import RowBatch
 
 PAIRS_PER_SHARD, SOURCES_PER_SHARD = 2**18, 2**14
 """Rows of a shard: at most so many are lost when a job is killed; sources take their time."""

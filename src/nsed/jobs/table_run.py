@@ -18,8 +18,8 @@ from nsed.jobs.table_files import Table, answered, other_columns, unwritable
 from nsed.jobs.table_output import JobOutput
 from nsed.progress import OnBatch, Progress
 from nsed.text import Pairs
+from nsed.text.readers.batches import BatchOptions, RowBatch, chosen_rows, split_batch
 from nsed.text.readers.delimited import Reject, Sources
-from nsed.text.readers.row_batch import BatchOptions, RowBatch, chosen_rows, split_batch
 
 
 @dataclass(frozen=True)
