@@ -13,10 +13,21 @@ from nsed.cli.commands import COMMANDS, DATA_COMMANDS, MARKUP, CommandGroup, add
 from nsed.cli.console import complain, show_warning
 from nsed.errors import NsedError
 
+FIRST_STEPS = """**First steps**
+
+```sh
+nsed demo                                       # see it learn, in less than a minute
+nsed transduce g2p-en --text flagships          # weights that come with the package
+nsed train pairs.tsv model                      # pairs of your own; nsed COMMAND --help has examples of each
+nsed --install-completion                       # Tab completes commands and options in this shell
+```
+"""
+
 app = typer.Typer(
     name="nsed",
     cls=CommandGroup,
     help="Learn how strings turn into other strings, and show the edit operations.",
+    epilog=FIRST_STEPS,
     no_args_is_help=True,
     rich_markup_mode=MARKUP,
     pretty_exceptions_enable=False,
@@ -28,7 +39,7 @@ data = typer.Typer(
     no_args_is_help=True,
 )
 add_commands(app, COMMANDS)
-add_commands(data, DATA_COMMANDS)
+add_commands(data, DATA_COMMANDS, within="data")
 app.add_typer(data, name="data")
 
 
