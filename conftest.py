@@ -23,7 +23,8 @@ CHECKED = [
     and re.search(r"jaxtyping|nsed\.types", path.read_text(encoding="utf-8"))
 ]
 """Modules with shapes in signatures; the plain types of the others are for mypy."""
-collect_ignore_glob = [str(KERNELS / name / "*") for name in COMPILED if find_spec(name) is None]
+TUTORIALS = Path(__file__).parent / "docs" / "tutorials" / "*"  # run whole, commands and all, by tests/test_tutorials.py
+collect_ignore_glob = [str(TUTORIALS), *(str(KERNELS / name / "*") for name in COMPILED if find_spec(name) is None)]
 install_import_hook(CHECKED, "beartype.beartype")
 
 torch.set_num_threads(1)  # the tests' tensors are small: more threads only wait for each other
@@ -32,6 +33,9 @@ torch.set_num_threads(1)  # the tests' tensors are small: more threads only wait
 SLOW_FILES = frozenset(
     {
         "README.md",
+        "docs/compare.md",
+        "docs/concepts/mixtures.md",
+        "docs/extend.md",
         "docs/quickstart.md",
         "docs/rules.md",
         "docs/train.md",

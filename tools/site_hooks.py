@@ -16,20 +16,15 @@ ROOT = Path(__file__).parents[1]
 sys.path[:0] = [str(ROOT), str(ROOT / "src")]  # a hook is loaded by its path: its neighbours and the package come after
 
 from tools.notebooks import notebooks  # noqa: E402
-from tools.site_reference import Page, generated_pages  # noqa: E402
+from tools.site_reference import ELSEWHERE, Page, generated_pages  # noqa: E402
 
-ELSEWHERE = {
-    "CHANGELOG.md": "project/changelog.md",
-    "CONTRIBUTING.md": "project/contributing.md",
-    "SECURITY.md": "project/security.md",
-    "src/nsed/lattice/README.md": "reference/lattice-tables.md",
-}
-"""Documents that stand where they are needed, and which page of the site each one is."""
 TITLES = {
     "project/changelog.md": "Changelog",
     "project/contributing.md": "Contributing",
     "project/security.md": "Security",
 }
+FOUND_LAST = "---\nsearch: {boost: 0.4}\n---\n\n"
+"""Generated pages are long, and repeat what is inherited: in searches the others come first."""
 NEW_PAGES = "How-to"
 """Section of the pages that the navigation does not name yet."""
 
@@ -62,7 +57,7 @@ def _grouped(pages: dict[str, Page]) -> list[Any]:
 def on_files(files: Files, config: MkDocsConfig) -> Files:
     """Files of the site beyond those of `docs`."""
     for path, page in generated_pages().items():
-        files.append(File.generated(config, path, content=page.text))
+        files.append(File.generated(config, path, content=f"{FOUND_LAST}{page.text}"))
     for source, path in ELSEWHERE.items():
         files.append(File.generated(config, path, content=(ROOT / source).read_text(encoding="utf-8")))
     for name, text in notebooks().items():

@@ -16,7 +16,7 @@ PICTURES: dict[str, list[str]] = {
     "alpha.svg": [*READ, "--picture", "alpha"],
     "posteriors.svg": [*READ, "--picture", "posteriors"],
     "waterfall.svg": [*READ, "--picture", "waterfall"],
-    "odds.svg": ["explain", "names", "--pair", "Москва", "Moskva", "--format", "svg", "--picture", "waterfall"],
+    "odds.svg": ["explain", "names", "--pair", "moskva", "москва", "--format", "svg", "--picture", "waterfall"],
     "mixture.svg": ["explain", "g2p-en-best", "--source", "colonel", "--format", "svg", "--picture", "waterfall"],
 }
 """The command of each picture, but for `nsed` and the file that it writes."""
@@ -41,8 +41,8 @@ def becomes(folder: Path) -> str:
 
 def reliability(folder: Path) -> str:
     """The reliability diagram of an evaluation's page, as on the page of calibration."""
-    nsed("data", "rules", "--matching", "--count", "2000", "-o", "labelled.tsv", folder=folder)
-    nsed("data", "rules", "--matching", "--count", "2000", "--seed", "1", "-o", "test.tsv", folder=folder)
+    nsed("data", "rules", "--matching", "--count", "800", "-o", "labelled.tsv", folder=folder)
+    nsed("data", "rules", "--matching", "--count", "800", "--seed", "1", "-o", "test.tsv", folder=folder)
     nsed("train", "labelled.tsv", "matcher", "--set", "train.steps=30", folder=folder)
     nsed("evaluate", "matcher", "test.tsv", "--html", "report.html", folder=folder)
     page = (folder / "report.html").read_text(encoding="utf-8")

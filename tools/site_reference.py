@@ -34,6 +34,13 @@ ROOMS = (
     "nsed.spark",
 )
 """Modules with public names of their own, beside those of `nsed`."""
+ELSEWHERE = {
+    "CHANGELOG.md": "project/changelog.md",
+    "CONTRIBUTING.md": "project/contributing.md",
+    "SECURITY.md": "project/security.md",
+    "src/nsed/lattice/README.md": "reference/lattice-tables.md",
+}
+"""Documents that stand where they are needed, and which page of the site each one is."""
 
 
 class Page(NamedTuple):
@@ -73,14 +80,29 @@ def _public_names(module: str) -> list[str]:
 
 def _names_page(module: str, names: Iterable[str]) -> str:
     """Page of a module, each public name with its docstring; settings have a page of their own."""
+    shown = [name for name in names if not name.endswith("Config")]
     parts = [f"# {module}", inspect.cleandoc(_docstring(module))]
-    for name in names:
-        if name.endswith("Config"):
-            continue
-        parts.append(f"::: {module}.{name}")
-    if any(name.endswith("Config") for name in names):
+    if module == "nsed":
+        placed = {name for members in THEMES.values() for name in members}
+        themes = {**THEMES, "More": [name for name in shown if name not in placed]}
+        for theme, members in themes.items():
+            parts += [f"## {theme}", *(f"::: {module}.{name}" for name in members)] if members else []
+    else:
+        parts += [f"::: {module}.{name}" for name in shown]
+    if len(shown) < len(list(names)):
         parts.append("Classes of settings are on the page of [settings](settings.md).")
     return "\n\n".join(parts) + "\n"
+
+
+THEMES = {
+    "Models": ["load", "Transducer", "Matcher", "OddsMatcher", "LearnableEditDistance", "Mixture", "Overrides"],
+    "To compare with": ["Seq2Seq", "PairClassifier"],
+    "Pairs and answers": ["Pairs", "read_pairs", "Edit", "EditScript", "Explanation"],
+    "Many strings": ["Candidates", "cdist", "extract", "extract_one"],
+    "The lattice": ["EditLattice", "use_backend"],
+    "Errors": ["NsedError", "UnknownSymbolWarning"],
+}
+"""Public names of `nsed` by what they are for; a new one that is not here stands under More."""
 
 
 def _docstring(module: str) -> str:

@@ -188,7 +188,7 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
         "nsed link british.tsv american.tsv --on word --model MODEL --id id -o links.tsv",
         "nsed link british.tsv american.tsv --on word=MODEL --exact id --threshold 0.9 -o links.parquet",
     ),
-    "dedupe": ("nsed dedupe american.tsv --on word --model MODEL --id id -o pairs.tsv",),
+    "dedupe": ("nsed dedupe american.tsv --on word --model MODEL --id id -o duplicates.tsv",),
     "lookup": (
         "nsed lookup build words.index british.tsv --on word --id id",
         "nsed lookup query words.index --text color -k 3",
@@ -230,7 +230,7 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
     "data list": ("nsed data list", "nsed data list g2p-cmudict                    # licence, citation, addresses, hashes"),
     "data fetch": ("nsed data fetch g2p-cmudict",),
     "data export": ("nsed data export rules parts                  # training.tsv, validation.tsv, test.tsv",),
-    "data check": ("nsed data check labelled.tsv pairs.tsv",),
+    "data check": ("nsed data check labelled.tsv test.tsv",),
     "data align": ("nsed data align test.dict test.pharaoh",),
     "data rules": (
         "nsed data rules --count 2000 -o rules.tsv",

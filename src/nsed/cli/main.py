@@ -18,8 +18,9 @@ FIRST_STEPS = """**First steps**
 ```sh
 nsed demo                                       # see it learn, in less than a minute
 nsed transduce g2p-en --text flagships          # weights that come with the package
-nsed train pairs.tsv model                      # pairs of your own; nsed COMMAND --help has examples of each
-nsed --install-completion                       # Tab completes commands and options in this shell
+nsed train pairs.tsv model                      # pairs of your own
+nsed train --help                               # options of a command, and examples
+nsed --install-completion                       # then Tab completes
 ```
 """
 
