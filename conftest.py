@@ -23,7 +23,9 @@ CHECKED = [
     and re.search(r"jaxtyping|nsed\.types", path.read_text(encoding="utf-8"))
 ]
 """Modules with shapes in signatures; the plain types of the others are for mypy."""
-TUTORIALS = Path(__file__).parent / "docs" / "tutorials" / "*"  # run whole, commands and all, by tests/test_tutorials.py
+TUTORIALS = (
+    Path(__file__).parent / "docs" / "tutorials" / "*"
+)  # run whole, commands and all, by tests/test_tutorials.py
 collect_ignore_glob = [str(TUTORIALS), *(str(KERNELS / name / "*") for name in COMPILED if find_spec(name) is None)]
 install_import_hook(CHECKED, "beartype.beartype")
 

@@ -130,7 +130,7 @@ ELSEWHERE = (
     *("data fetch", "data export g2p-cmudict", "data check g2p-cmudict", "data align", "serve"),
     *("--install-completion", "--show-completion", "transduce g2p-en --fo<Tab>"),
 )
-"""Commands that need a network, the paper's data, a C compiler, a shell of their own or no end; other tests run them."""
+"""Commands that need a network, the paper's data, a C compiler, their own shell or no end; other tests run them."""
 KILLED = "train rules.tsv runs/long"
 """Commands of a training that is killed between them, which `tests/cli/test_resume.py` does."""
 SCENERY = {
@@ -205,7 +205,11 @@ def output_of(command):
 @pytest.mark.parametrize("command", [one for page in PAGES for one in commands_of(page) if one.startswith(ELSEWHERE)])
 def test_commands_that_run_elsewhere_have_their_options(command):
     words = shlex.split(command.partition(" > ")[0].replace("--fo<Tab>", ""))
-    known = output_of("--help") if words[0].startswith("--") else output_of(" ".join([*words[: 2 if words[0] == "data" else 1], "--help"]))
+    known = (
+        output_of("--help")
+        if words[0].startswith("--")
+        else output_of(" ".join([*words[: 2 if words[0] == "data" else 1], "--help"]))
+    )
     assert all(word in known for word in words if word.startswith("--"))
 
 

@@ -1,6 +1,8 @@
 """The documentation: every snippet is run by a test, every public name has an example, the site holds together."""
 
 import ast
+import doctest
+import importlib
 import inspect
 import json
 import re
@@ -35,7 +37,11 @@ def test_every_block_of_code_is_of_a_kind_that_a_test_runs(path):
         assert language in ("python", "sh", "text"), (path, language)
         if language == "python":
             assert text.startswith(">>> ") or re.match(r"# \w+\.py\n", text), (path, text)
-            assert not text.startswith(">>> ") or text.endswith("\n\n"), (path, "a doctest ends with an empty line", text)
+            assert not text.startswith(">>> ") or text.endswith("\n\n"), (
+                path,
+                "a doctest ends with an empty line",
+                text,
+            )
         if language == "sh" and path.parent != TUTORIALS:
             lines = HERE_DOCUMENT.sub("", text).replace("\\\n", "").split("\n")
             others = [line for line in lines if line.strip() and not line.startswith("nsed ")]
@@ -83,6 +89,15 @@ def test_navigation_names_pages_that_there_are():
     named = re.findall(r"[\w/-]+\.md", nav)
     assert len(named) == len(set(named)) >= 35
     assert [page for page in named if not (ROOT / "docs" / page).exists()] == []
+
+
+@pytest.mark.parametrize("name", ["dependencies", "griffe_doctests", "notebooks"])
+def test_examples_of_the_tools_run(name):
+    if name == "griffe_doctests":
+        pytest.importorskip("griffe")
+    done = doctest.testmod(importlib.import_module(f"tools.{name}"))
+    assert done.attempted
+    assert not done.failed
 
 
 @pytest.mark.slow

@@ -80,4 +80,8 @@ def test_notebooks_have_the_code_of_their_pages():
 
 def test_what_a_command_writes_stands_right_below_it():
     page = "Do:\n\n```sh\nnsed --version\n```\n\n```text\n0...\n```\n\nDone.\n"
-    assert list(cells(page)) == [Cell("markdown", "Do:"), Cell("sh", "nsed --version", "0..."), Cell("markdown", "Done.")]
+    assert list(cells(page)) == [
+        Cell("markdown", "Do:"),
+        Cell("sh", "nsed --version", "0..."),
+        Cell("markdown", "Done."),
+    ]

@@ -1,7 +1,8 @@
-"""Dependencies, with their licences: `python -m tools.dependencies licences` makes the tables of `docs/project/licences.md`,
-`python -m tools.dependencies sbom` writes a CycloneDX list of what is installed for the package, its extras included.
+"""Dependencies, with their licences: tables for the documentation, and a bill of materials.
 
-Both read what the installed packages say of themselves; what is not installed is not listed.
+`python -m tools.dependencies licences` makes the tables of `docs/project/licences.md`, and `python -m tools.dependencies
+sbom` writes a CycloneDX list of what is installed for the package and its extras. Both read what the installed packages
+say of themselves; what is not installed is not listed.
 """
 
 import json

@@ -18,17 +18,10 @@ class Doctests(Extension):
 
 
 def fenced(text: str) -> str:
-    """The same text, its doctests as blocks of code; one ends at an empty line.
+    r"""The same text, its doctests as blocks of code; one ends at an empty line.
 
-    >>> print(fenced("Sum.\\n\\n>>> 1 + 1\\n2\\n\\nNo more.").replace("`", "'"))
-    Sum.
-    <BLANKLINE>
-    '''pycon
-    >>> 1 + 1
-    2
-    '''
-    <BLANKLINE>
-    No more.
+    >>> fenced("Sum.\n\n>>> 1 + 1\n2\n\nNo more.").splitlines()
+    ['Sum.', '', '```pycon', '>>> 1 + 1', '2', '```', '', 'No more.']
     """
     return "\n\n".join(
         f"```pycon\n{part}\n```" if DOCTEST.match(part) else part for part in re.split(r"\n\s*\n", text.strip("\n"))

@@ -13,9 +13,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 TUTORIALS = Path(__file__).parents[1] / "docs" / "tutorials"
-FENCED = re.compile(
-    r"^```(sh|python)\n(.*?)^```$(?:\n+```text\n(.*?)^```$)?", flags=re.MULTILINE | re.DOTALL
-)
+FENCED = re.compile(r"^```(sh|python)\n(.*?)^```$(?:\n+```text\n(.*?)^```$)?", flags=re.MULTILINE | re.DOTALL)
 """A block of code, and the block of text right below it, which is what its last command writes."""
 LINK = re.compile(r"(?<!!)\[([^\[\]]*)\]\([\w./#-]+\)")
 PICTURE = re.compile(r"^!\[.*\]\(.*\).*\n", flags=re.MULTILINE)
@@ -30,9 +28,9 @@ class Cell(NamedTuple):
 
 
 def cells(page: str) -> Iterator[Cell]:
-    """Cells of a page.
+    r"""Cells of a page.
 
-    >>> list(cells("# One\\n\\n```python\\n>>> 1 + 1\\n2\\n\\n```\\n"))
+    >>> list(cells("# One\n\n```python\n>>> 1 + 1\n2\n\n```\n"))
     [Cell(kind='markdown', source='# One', answer=''), Cell(kind='python', source='1 + 1', answer='2')]
     """
     end = 0

@@ -175,7 +175,7 @@ def _command_pages() -> Iterator[tuple[str, Page]]:
 
 def command_page(words: str, target: str) -> str:
     """Markdown of one command: what it does, how it is called, arguments, options, examples."""
-    command = real_command(words.split()[-1], target, words)
+    command = real_command(words.rpartition(" ")[2], target, words)
     arguments = [one for one in command.params if one.param_type_name == "argument"]
     options = [one for one in command.params if one.param_type_name == "option"]
     usage = " ".join([f"nsed {words}", "[OPTIONS]", *(_placed(one) for one in arguments)])
@@ -232,7 +232,11 @@ def _benchmark(name: str, found: dict[str, Any]) -> str:
     return "\n\n".join([f"## {name}", f"Measured on {where}.", "\n".join([*head, *rows])])
 
 
+def _number(value: float) -> str:
+    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}"
+
+
 def _figure_row(title: str, one: dict[str, Any]) -> str:
-    p20, p50, p80 = (f"{one[key]:,.4g}" if key in one else "" for key in ("p20", "p50", "p80"))
+    p20, p50, p80 = (_number(one[key]) if key in one else "" for key in ("p20", "p50", "p80"))
     ratio = f"{one['ratio']:,.3g} ({one.get('ratio is', 'ratio')})" if "ratio" in one else ""
     return f"| {_cell(title)} | {p20} | {p50} | {p80} | {one.get('unit', '')} | {ratio} |"

@@ -48,9 +48,16 @@ FILES = {
     "words.tsv": "ID\tDOCULECT\tCONCEPT\tTOKENS\n1\tDutch\thand\th ɑ n t\n2\tGerman\thand\th a n t\n",
     "words.txt": "read\nchaos\n",
 }
-LONG = ("demo", "train pairs.tsv model --model", "train fixes.tsv", "reproduce table3", "bench row-scan", "cluster auto")
-LONG += ("serve", "data fetch", "data align", "data export", "evaluate one", "mix both")
-"""Examples that train for long, serve, fetch, need the paper's data or several models; tests of their commands run them."""
+LONG = (
+    "demo",
+    "train pairs.tsv model --model",
+    "train fixes.tsv",
+    "reproduce table3",
+    "bench row-scan",
+    "cluster auto",
+)
+LONG += ("cluster sca", "data cmudict", "serve", "data fetch", "data align", "data export", "evaluate one", "mix both")
+"""Examples that take long, serve, fetch, need the paper's data or several models; tests of their commands run them."""
 
 
 @pytest.fixture(scope="module")
@@ -88,7 +95,12 @@ NSED = "from nsed.__main__ import app; app(prog_name='nsed')"
 def test_shell_completes_commands_options_and_values(line):
     asked = {"_NSED_COMPLETE": "complete_bash", "COMP_WORDS": line, "COMP_CWORD": str(len(line.split()) - 1)}
     shown = subprocess.run(
-        [sys.executable, "-c", NSED], env={**os.environ, **asked}, capture_output=True, text=True, timeout=60, check=True
+        [sys.executable, "-c", NSED],
+        env={**os.environ, **asked},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
     )
     assert set(shown.stdout.split()) == COMPLETED[line]
 

@@ -227,7 +227,10 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
         "nsed serve                                    # the shipped models, at http://127.0.0.1:8000/",
         "nsed serve g2p-en MODEL --overrides fixes.tsv --host 0.0.0.0 --allow-host words.example.org",
     ),
-    "data list": ("nsed data list", "nsed data list g2p-cmudict                    # licence, citation, addresses, hashes"),
+    "data list": (
+        "nsed data list",
+        "nsed data list g2p-cmudict                    # licence, citation, addresses, hashes",
+    ),
     "data fetch": ("nsed data fetch g2p-cmudict",),
     "data export": ("nsed data export rules parts                  # training.tsv, validation.tsv, test.tsv",),
     "data check": ("nsed data check labelled.tsv test.tsv",),
