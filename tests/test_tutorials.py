@@ -11,6 +11,7 @@ import subprocess
 import pytest
 from tools.notebooks import TUTORIALS, Cell, cells, notebooks
 
+from nsed.jobs import unsupervised
 from support.commands import run
 
 PAGES = sorted(path.stem for path in TUTORIALS.glob("*.md") if f"{path.stem}.ipynb" in notebooks())
@@ -59,6 +60,7 @@ def answer_of(cell, space):
 @pytest.mark.parametrize("name", PAGES)
 def test_tutorial_runs_and_answers_as_its_page_says(name, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setitem(unsupervised.SETTINGS, "train__steps", 20)  # of `nsed cluster auto`: a fraction of the time
     space = {}
     for cell in cells((TUTORIALS / f"{name}.md").read_text(encoding="utf-8")):
         if cell.kind != "markdown":

@@ -1,6 +1,6 @@
 """Dependencies, with their licences: tables for the documentation, and a bill of materials.
 
-`python -m tools.dependencies licences` makes the tables of `docs/project/licences.md`, and `python -m tools.dependencies
+`python -m tools.dependencies licences` makes the tables of `docs/project/licences.md`, `python -m tools.dependencies
 sbom` writes a CycloneDX list of what is installed for the package and its extras. Both read what the installed packages
 say of themselves; what is not installed is not listed.
 """
