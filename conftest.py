@@ -66,6 +66,7 @@ LONG_FILES = (
     "tests/baselines/test_seq2seq.py",
     "tests/kernels/test_triton.py",
     "tests/test_project.py",
+    "tests/test_tutorials.py",
     "tests/train/test_strategy.py",
     "tests/cli/test_overview.py",
 )
