@@ -68,10 +68,10 @@ def mix(
         ),
     ] = None,
 ) -> None:
-    """Make one model of several, a mixture: the probability of transducers is the mean of theirs, the log-odds of
-    matchers (a table and a network, say) are a weighted sum of theirs.
+    """Make one model of several, a mixture, that answers as they do.
 
-    It answers as a transducer does. Members may read in different directions, see `direction` in
+    The probability of transducers is the mean of theirs; the log-odds of matchers (a table and a network, say) are a
+    weighted sum of theirs. Members may read in different directions, see `direction` in
     `nsed train --model transducer --print-config`. `nsed train --models 5` trains and mixes at once.
     """
     from nsed.models.persistence import load
