@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from nsed.jobs.choices import ScoredChoice, cdist, extract, extract_one
     from nsed.jobs.clustering import CLUSTERERS, cluster, similarity_matrix
     from nsed.jobs.fixed_batches import fixed_scores
+    from nsed.jobs.labelling import Growth, LabelQuestion, LabelSession
     from nsed.jobs.lexicon import LexiconFormat, Pronunciation, lexicon_lines, pronounce
     from nsed.jobs.linking import LinkJob, LinkSummary
     from nsed.jobs.lookup import Hit, LookupIndex
@@ -22,8 +23,11 @@ __all__ = [
     "CONTROLS",
     "Candidates",
     "ClusterScore",
+    "Growth",
     "Hit",
     "JobSummary",
+    "LabelQuestion",
+    "LabelSession",
     "LevenshteinControl",
     "LexiconFormat",
     "LinkJob",
@@ -54,6 +58,7 @@ _HOMES = {
     "choices": ("ScoredChoice", "cdist", "extract", "extract_one"),
     "clustering": ("CLUSTERERS", "cluster", "similarity_matrix"),
     "fixed_batches": ("fixed_scores",),
+    "labelling": ("Growth", "LabelQuestion", "LabelSession"),
     "lexicon": ("LexiconFormat", "Pronunciation", "lexicon_lines", "pronounce"),
     "linking": ("LinkJob", "LinkSummary"),
     "lookup": ("Hit", "LookupIndex"),
