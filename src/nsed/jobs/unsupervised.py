@@ -155,6 +155,8 @@ LIKELY, TYPICAL = 0.99, 0.5
 """Quantiles of the scores of all pairs that count as one match, and as one pair that is none, before any label."""
 QUICK_PAIRS, QUICK_STEPS = 5000, 80
 """Pairs and updates of a training between questions, at most."""
+FEW_ROUNDS = 2
+"""Trainings on all pairs in the end: the last with the labels of those before, which are shorter."""
 LEAST_ODDS, MOST_ODDS = -30.0, 30.0
 """Log-odds of one pair, and of no match at all: least and most."""
 
@@ -220,14 +222,21 @@ def pseudo_labels(scores: np.ndarray, pool: Pool, labels: Mapping[int, bool]) ->
 
 def learn_quickly(scores: np.ndarray, pool: Pool, labels: Mapping[int, bool], *, seed: int) -> OddsMatcher:
     """Matcher for the next questions, of all labels and some pairs: in seconds."""
-    some = np.random.default_rng(seed).permutation(len(pool))[:QUICK_PAIRS]
+    some = np.random.default_rng([seed, len(labels)]).permutation(len(pool))[:QUICK_PAIRS]
     rows = np.union1d(some, np.fromiter(labels, np.int64, len(labels)))
     return _fitted(pool.labelled(pseudo_labels(scores, pool, labels), rows), train__steps=QUICK_STEPS)
 
 
-def learn_from_few(scores: np.ndarray, pool: Pool, labels: Mapping[int, bool]) -> OddsMatcher:
-    """Matcher of all labels and all pairs, from scores that the labels are to be read by; in half a minute or more."""
-    return _fitted(pool.labelled(pseudo_labels(scores, pool, labels)))
+def learn_from_few(
+    scores: np.ndarray, pool: Pool, labels: Mapping[int, bool], *, rounds: int = FEW_ROUNDS
+) -> OddsMatcher:
+    """Matcher of all labels and all pairs, from scores that the labels are to be read by; in a minute or more."""
+    for left in reversed(range(rounds)):
+        settings = {"train__steps": QUICK_STEPS} if left else {}
+        model = _fitted(pool.labelled(pseudo_labels(scores, pool, labels)), **settings)
+        with quiet_about_symbols():
+            scores = model.score(pool.pairs)
+    return model
 
 
 def _fitted(pairs: Pairs, **settings: Any) -> OddsMatcher:
