@@ -47,6 +47,10 @@ COMMANDS: Commands = {
         "nsed.cli.cluster:cluster",
         "Put the words of each concept into clusters, cognate sets, and write the list with one more column, CLUSTER.",
     ),
+    "correspondences": (
+        "nsed.cli.cognate_sets:correspondences",
+        "List which sounds of two languages correspond in cognate words, how often, and in which concepts.",
+    ),
     "score": (
         "nsed.cli.answers:score",
         "Give each pair its log-probability: `source`, `target`, `score`.",

@@ -23,8 +23,7 @@ from nsed.datasets.splits import pairs_of
 from nsed.datasets.word_list import Word
 from nsed.errors import ArgumentError
 from nsed.evaluate.calibration import fit_calibration
-from nsed.jobs.similarity import PROBABLE, LevenshteinControl
-from nsed.jobs.word_clusters import by_concept, cluster_compared, compared_pairs
+from nsed.jobs.word_clusters import PROBABLE, LevenshteinControl, by_concept, cluster_compared, compared_pairs
 from nsed.models.decisions import Criterion
 from nsed.models.edit_distance import quiet_about_symbols
 from nsed.models.odds import SCORE, OddsMatcher
