@@ -160,7 +160,7 @@ def correspondences(
     Each two words of a set and of two languages are aligned by the model; the posteriors of operations, over all
     alignments, add up to expected counts. `SHARE` is that of all that the first sound corresponds to; `-` is no sound.
     """
-    from nsed import jobs
+    from nsed.jobs import sound_correspondences
     from nsed.jobs.cognate_sets import cognate_sets
 
     words = [word for word in read_table(word_list).words(classes, all_classes=False) if word.cognate_class]
@@ -169,7 +169,7 @@ def correspondences(
     numbers = {name: number for number, name in enumerate(dict.fromkeys(word.cognate_class for word in chosen))}
     sets, aligner = cognate_sets(numbers[word.cognate_class] for word in chosen), load_model(model)
     with progress_bar("aligning", None) as bar:
-        found = jobs.correspondences(aligner, chosen, sets, least=least, on_batch=bar.advance)
+        found = sound_correspondences(aligner, chosen, sets, least=least, on_batch=bar.advance)
     with open_output(output) as stream:
         if format_ is CorrespondenceFormat.TEXT:
             stream.writelines(_texts(found))

@@ -7,7 +7,7 @@ if TYPE_CHECKING:
     from nsed.jobs.candidates import Candidates, Recall
     from nsed.jobs.choices import ScoredChoice, cdist, extract, extract_one
     from nsed.jobs.clustering import CLUSTERERS, cluster, similarity_matrix
-    from nsed.jobs.correspondences import Correspondence, correspondences
+    from nsed.jobs.correspondences import Correspondence, sound_correspondences
     from nsed.jobs.fixed_batches import fixed_scores
     from nsed.jobs.labelling import Growth, LabelQuestion, LabelSession
     from nsed.jobs.lexicon import LexiconFormat, Pronunciation, lexicon_lines, pronounce
@@ -53,7 +53,6 @@ __all__ = [
     "cluster",
     "cluster_score",
     "cluster_words",
-    "correspondences",
     "extract",
     "extract_one",
     "fixed_scores",
@@ -62,6 +61,7 @@ __all__ = [
     "lexicon_lines",
     "pronounce",
     "similarity_matrix",
+    "sound_correspondences",
     "tune_threshold",
 ]
 
@@ -69,7 +69,7 @@ _HOMES = {
     "candidates": ("Candidates", "Recall"),
     "choices": ("ScoredChoice", "cdist", "extract", "extract_one"),
     "clustering": ("CLUSTERERS", "cluster", "similarity_matrix"),
-    "correspondences": ("Correspondence", "correspondences"),
+    "correspondences": ("Correspondence", "sound_correspondences"),
     "fixed_batches": ("fixed_scores",),
     "labelling": ("Growth", "LabelQuestion", "LabelSession"),
     "lexicon": ("LexiconFormat", "Pronunciation", "lexicon_lines", "pronounce"),

@@ -73,7 +73,7 @@ def cognate_pairs(words: Sequence[Word], sets: Iterable[CognateSet]) -> CognateP
     return CognatePairs(pairs, list(known), np.array(of_pair), [word.concept for word in first])
 
 
-def correspondences(
+def sound_correspondences(
     model: HasLattices,
     words: Sequence[Word],
     sets: Iterable[CognateSet],
