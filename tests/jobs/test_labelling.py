@@ -7,10 +7,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
 import nsed
-from nsed.jobs import LabelSession
-from nsed.jobs.labelling import AnswerFile
+from nsed.__main__ import app
+from nsed.jobs import LabelSession, unsupervised
+from nsed.jobs.labelling import AnswerFile, candidate_pairs
 from nsed.jobs.unsupervised import Pool, calibrated, competing, pseudo_labels, untrained
 from nsed.text import Pairs
 
@@ -122,7 +124,9 @@ def test_labels_of_a_few_pairs_label_the_others():
 
 
 @pytest.mark.slow
-def test_few_answers_teach_nearly_all_and_growth_is_told(tmp_path):
+def test_few_answers_teach_nearly_all_and_growth_is_told(tmp_path, monkeypatch):
+    monkeypatch.setattr(unsupervised, "FINAL", {"train__steps": 20})
+    monkeypatch.setattr(unsupervised, "QUICK", {"train__steps": 20})
     pairs, truth = pool_and_gold(40)
     held_out = Pairs(*zip(*pairs, strict=True), [truth(pair) for pair in pairs])
     session = LabelSession(pairs, tmp_path / "answers.tsv", held_out=held_out, every=20, background=True)
@@ -141,6 +145,22 @@ def test_one_kind_of_answers_teaches_nothing(tmp_path):
     session.answer(True)
     with pytest.raises(nsed.NsedError, match="1 answers, all the same"):
         session.finish()
+
+
+@pytest.mark.slow
+def test_two_lists_are_asked_for_by_their_candidates_and_one_answer_is_no_matcher(tmp_path):
+    names = words(30)
+    (tmp_path / "a.txt").write_text("\n".join(names) + "\n")
+    (tmp_path / "b.txt").write_text("\n".join(map(cyrillic, names)) + "\n", encoding="utf-8")
+    arguments = ["label", *(str(tmp_path / one) for one in ("a.txt", "model")), "--against", str(tmp_path / "b.txt")]
+    result = CliRunner().invoke(app, [*arguments, "--k", "3"], input="maybe\ny\nu\nn\nq\n")
+    assert "y, n, s, u or q is expected" in result.output
+    assert "no Matcher yet: it needs answers of both kinds" in str(result.exception)
+    (answer,) = AnswerFile(tmp_path / "model.answers.tsv").answers
+    assert not answer.label
+    pairs = candidate_pairs(names, [*map(cyrillic, names)], k=3)
+    assert len(pairs) == 90
+    assert np.mean([(name, cyrillic(name)) in set(pairs) for name in names]) == 1
 
 
 @pytest.mark.slow

@@ -4,7 +4,7 @@ import httpx
 import pytest
 
 import nsed
-from nsed.jobs import LabelSession
+from nsed.jobs import LabelSession, unsupervised
 from nsed.web.label_page import label_app
 from nsed.web.limits import Limits
 from web.conftest import running
@@ -62,7 +62,9 @@ def test_page_is_there_and_strangers_are_refused(address):
 
 
 @pytest.mark.slow
-def test_matcher_is_written_once(address, tmp_path):
+def test_matcher_is_written_once(address, tmp_path, monkeypatch):
+    monkeypatch.setattr(unsupervised, "FINAL", {"train__steps": 5})
+    monkeypatch.setattr(unsupervised, "QUICK", {"train__steps": 5})
     for _ in range(6):
         asked = httpx.get(f"{address}/api/question").json()["question"]
         given = "yes" if asked["source"] == asked["target"] else "no"

@@ -152,8 +152,11 @@ Assign = Literal["one-to-one", "best", "all"]
 """Matches of a string: one on either side, one target of each source, or any number."""
 LIKELY, TYPICAL = 0.99, 0.5
 """Quantiles of the scores of all pairs that count as one match, and as one pair that is none, before any label."""
-QUICK_PAIRS, QUICK_STEPS = 5000, 80
-"""Pairs and updates of a training between questions, at most."""
+QUICK_PAIRS = 5000
+"""Pairs of a training between questions, at most."""
+QUICK: Mapping[str, Any] = {"train__steps": 80}
+FINAL: Mapping[str, Any] = {}
+"""Settings of a training between questions, and of the last one."""
 FEW_ROUNDS = 2
 """Trainings on all pairs in the end: the last with the labels of those before, which are shorter."""
 LEAST_ODDS, MOST_ODDS = -30.0, 30.0
@@ -223,7 +226,7 @@ def learn_quickly(scores: np.ndarray, pool: Pool, labels: Mapping[int, bool], *,
     """Matcher for the next questions, of all labels and some pairs: in seconds."""
     some = np.random.default_rng([seed, len(labels)]).permutation(len(pool))[:QUICK_PAIRS]
     rows = np.union1d(some, np.fromiter(labels, np.int64, len(labels)))
-    return _fitted(pool.labelled(pseudo_labels(scores, pool, labels), rows), train__steps=QUICK_STEPS)
+    return _fitted(pool.labelled(pseudo_labels(scores, pool, labels), rows), **QUICK)
 
 
 def learn_from_few(
@@ -231,8 +234,7 @@ def learn_from_few(
 ) -> OddsMatcher:
     """Matcher of all labels and all pairs, from scores that the labels are to be read by; in a minute or more."""
     for left in reversed(range(rounds)):
-        settings = {"train__steps": QUICK_STEPS} if left else {}
-        model = _fitted(pool.labelled(pseudo_labels(scores, pool, labels)), **settings)
+        model = _fitted(pool.labelled(pseudo_labels(scores, pool, labels)), **(QUICK if left else FINAL))
         with quiet_about_symbols():
             scores = model.score(pool.pairs)
     return model
