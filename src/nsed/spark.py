@@ -225,7 +225,8 @@ def shard_plans(files: Sequence[InputFile], batch_rows: int, shard_rows: int) ->
     >>> [one.start[:2] for one in shard_plans([InputFile("a", 0, "", 25), InputFile("b", 0, "", 10)], 10, 20)]
     [(0, 0), (0, 20), (1, 0)]
     """
-    size, found, batch = -(-shard_rows // batch_rows) * batch_rows, [], 0
+    size, batch = -(-shard_rows // batch_rows) * batch_rows, 0
+    found: list[ShardPlan] = []
     for number, file in enumerate(files):
         for row in range(0, max(file.rows, 1), size):
             rows = min(size, max(file.rows, 1) - row)
@@ -243,17 +244,18 @@ class ShardWriter:
     @classmethod
     def of(cls, context: Any, run: TableRun, model: Any, ask: Ask) -> "ShardWriter":
         """Writer of a run, its model broadcast."""
-        inputs = replace(run.inputs, files=[file.resolve() for file in run.inputs.files])
-        run.output.folder.path = run.output.folder.path.resolve()  # executors are in folders of their own
-        parts = {"inputs": inputs, "output": run.output, "options": run.options._replace(progress=silent)}
+        inputs, output = replace(run.inputs, files=[file.resolve() for file in run.inputs.files]), run.output
+        assert isinstance(output, FileOutput | FolderOutput)
+        output.folder.path = output.folder.path.resolve()  # executors are in folders of their own
+        parts = {"inputs": inputs, "output": output, "options": run.options._replace(progress=silent)}
         return cls(context.broadcast(_packed(model)), context.accumulator(0), parts, ask, torch.get_num_threads())
 
     def __call__(self, plan: ShardPlan) -> Shard | NsedError:
         """Write a shard; what is wrong with the rows is no fault of the executor, and comes back."""
         torch.set_num_threads(self.threads)
-        model, inputs, output = _unpacked(*self.shipped.value, "cpu"), self.run["inputs"], self.run["output"]
+        (key, files), inputs, output = self.shipped.value, self.run["inputs"], self.run["output"]
         own = replace(inputs, files=inputs.files[: plan.start.file + 1])
-        table_run = TableRun(self.ask(model), own, output, self.run["options"])
+        table_run = TableRun(self.ask(_unpacked(key, files, "cpu")), own, output, self.run["options"])
         try:
             with output.folder.part(plan.number) as current:
                 table_run.write_rows(plan.start, plan.rows, current)

@@ -42,7 +42,7 @@ def test_shift_is_found_with_its_count_and_its_share(model, words, sets):
     shift = next(one for one in found if one.sound_a == "p")
     times = " ".join(STEMS).count("p")
     assert (shift.sound_b, shift.words) == ("f", times)
-    assert shift.count == pytest.approx(times, abs=0.2)
+    assert shift.expected == pytest.approx(times, abs=0.2)
     assert shift.share > 0.95
     assert set(shift.concepts) <= {word.concept for word in words}
 
@@ -52,7 +52,7 @@ def test_counts_are_posteriors_of_the_lattices(model, words, sets):
     expected = sum(
         float(table.sum()) for _, lattice in model.lattices(nsed.Pairs.of(pairs)) for table in lattice.posteriors
     )
-    total = sum(one.count for one in sound_correspondences(model, words, sets, least=0.0))
+    total = sum(one.expected for one in sound_correspondences(model, words, sets, least=0.0))
     assert total == pytest.approx(expected, rel=0.02)
 
 
@@ -63,7 +63,7 @@ def test_order_of_words_changes_nothing(model, words, sets):
     mixed = sound_correspondences(model, [words[place] for place in order], cognate_sets(classes), least=0.5)
     plain = sound_correspondences(model, words, sets, least=0.5)
     assert [one[:4] for one in mixed] == [one[:4] for one in plain]
-    assert np.allclose([one.count for one in mixed], [one.count for one in plain])
+    assert np.allclose([one.expected for one in mixed], [one.expected for one in plain])
 
 
 def test_sets_of_one_word_and_models_without_lattices_are_refused(model, words):

@@ -183,7 +183,7 @@ _FIELDS = ("language_a", "language_b", "sound_a", "sound_b", "count", "share", "
 
 
 def _cells(one: Correspondence) -> list[object]:
-    return [*one[:4], f"{one.count:.2f}", f"{one.share:.3f}", one.words, ", ".join(one.concepts)]
+    return [*one[:4], f"{one.expected:.2f}", f"{one.share:.3f}", one.words, ", ".join(one.concepts)]
 
 
 def _texts(found: Sequence[Correspondence]) -> Iterator[str]:
@@ -193,7 +193,8 @@ def _texts(found: Sequence[Correspondence]) -> Iterator[str]:
         if one[:2] != before:
             yield f"{'' if before is None else chr(10)}{one.language_a} : {one.language_b}\n"
             before = one[:2]
-        yield f"  {one.sound_a:>4} : {one.sound_b:<4} {one.count:7.1f}  {one.share:4.0%}  {', '.join(one.concepts)}\n"
+        counts = f"{one.expected:7.1f}  {one.share:4.0%}"
+        yield f"  {one.sound_a:>4} : {one.sound_b:<4} {counts}  {', '.join(one.concepts)}\n"
 
 
 def _check_languages(path: Path, words: Sequence[Word], wanted: Sequence[str] | None) -> None:

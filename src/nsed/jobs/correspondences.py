@@ -6,7 +6,7 @@ operation, over all alignments. Counts are expected ones, so that a doubtful ali
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import combinations
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -34,7 +34,7 @@ class Correspondence(NamedTuple):
     language_b: str
     sound_a: str
     sound_b: str
-    count: float
+    expected: float
     """Expected number of places in cognate words, the sum of posteriors."""
     share: float
     """Share of all that the first sound corresponds to in the other language; of insertions, of all insertions."""
@@ -74,7 +74,7 @@ def cognate_pairs(words: Sequence[Word], sets: Iterable[CognateSet]) -> CognateP
 
 
 def sound_correspondences(
-    model: HasLattices,
+    model: Any,
     words: Sequence[Word],
     sets: Iterable[CognateSet],
     *,
@@ -99,7 +99,7 @@ def sound_correspondences(
             uses = uses_of(lattice, framed, target.strings.padded(rows).numpy())
             counts.add(uses.source, uses.target, rows[uses.pair], uses.weight)
             on_batch(len(rows))
-    return [one for one in counts.listed() if one.count >= least]
+    return [one for one in counts.listed() if one.expected >= least]
 
 
 class _Counts:
@@ -131,6 +131,7 @@ class _Counts:
             yield self._made(keys[:, number], float(counts[number]), float(shares[number]), int(likely[number]), rows)
 
     def _made(self, key: np.ndarray, count: float, share: float, words: int, rows: np.ndarray) -> Correspondence:
-        sounds = (self._names[side][key[1 + side]] if key[1 + side] else GAP for side in (0, 1))
+        one, other = (self._names[side][key[1 + side]] if key[1 + side] else GAP for side in (0, 1))
         shown = dict.fromkeys(self._known.concepts[row] for row in rows[: 4 * EXAMPLES].tolist())
-        return Correspondence(*self._known.languages[key[0]], *sounds, count, share, words, tuple(shown)[:EXAMPLES])
+        a, b = self._known.languages[key[0]]
+        return Correspondence(a, b, one, other, count, share, words, tuple(shown)[:EXAMPLES])

@@ -194,7 +194,9 @@ class LabelSession:
         self._held_out = None if held_out is None else Pairs.of(held_out)
         self._every, self._background, self._lock = every, background, Lock()
         self._random, self._seed = np.random.default_rng([seed, len(self._file.answers)]), seed
-        self._trained, self._trainer, self._asked = 0, None, None
+        self._trained = 0
+        self._trainer: Thread | None = None
+        self._asked: LabelQuestion | None = None
         self.model: OddsMatcher | None = None
         """Matcher of the last training; None before the first."""
         self.growth: list[Growth] = []
