@@ -121,8 +121,11 @@ def programs_of(page):
     return re.findall(r"```python\n(# \w+\.py\n.*?)```", (ROOT / page).read_text(encoding="utf-8"), flags=re.DOTALL)
 
 
-ELSEWHERE = ("data fetch", "data export g2p-cmudict", "data check g2p-cmudict", "data align", "serve")
-"""Commands that need a network, the paper's data, a C compiler or no end; other tests run them."""
+ELSEWHERE = (
+    *("data fetch", "data export g2p-cmudict", "data check g2p-cmudict", "data align", "serve", "label"),
+    *("score names pairs/", "transduce g2p-en words/"),
+)
+"""Commands that need a network, a cluster, the paper's data, a C compiler, answers or no end; other tests run them."""
 KILLED = "train rules.tsv runs/long"
 """Commands of a training that is killed between them, which `tests/cli/test_resume.py` does."""
 SCENERY = {

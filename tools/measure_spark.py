@@ -22,7 +22,7 @@ import numpy as np
 import pyarrow as pa
 from pyarrow import parquet
 
-import nsed
+from nsed.models.odds import OddsMatcher
 from nsed.text import Pairs
 
 OUTPUT = Path(__file__).parents[1] / "results" / "spark.json"
@@ -48,7 +48,7 @@ def make(folder: Path, rows: int) -> None:
         parquet.write_table(pa.table({**columns, "id": some}), folder / "pairs" / f"{file}.parquet")
     labels = [True] * 200 + [False] * 200
     pairs = Pairs(known[:400], misspelt[:200] + misspelt[1000:1200], labels)
-    nsed.Matcher.fit(pairs, train__steps=40).save(folder / "model")
+    OddsMatcher.fit(pairs, train__steps=40).save(folder / "model")
 
 
 def scored(folder: Path, name: str, *options: str, kill: bool = False) -> dict[str, Any]:
