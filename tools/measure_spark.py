@@ -92,7 +92,9 @@ def main() -> None:
     """Measure."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rows", type=int, default=ROWS)
-    rows = parser.parse_args().rows
+    parser.add_argument("--note", default="", help="what the times depend on, say other programs that ran")
+    options = parser.parse_args()
+    rows = options.rows
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place)
         make(folder, rows)
@@ -106,6 +108,7 @@ def main() -> None:
         "title": "A job on two executor processes: the same rows and bits as of one process",
         "again": "python tools/measure_spark.py",
         "machine": f"{os.cpu_count()} cores; Python {platform.python_version()}",
+        "note": options.note,
         "rows": rows,
         "master": MASTER,
         "same_output": same,
