@@ -2,6 +2,8 @@
 
 import os
 import re
+from collections.abc import Iterator
+from functools import cache, wraps
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -77,6 +79,25 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 def _file(item: pytest.Item) -> str:
     return item.path.relative_to(item.config.rootpath).as_posix()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def light_run_folders() -> Iterator[None]:
+    """Trainings read their settings' help texts from the source once, and draw no curves: an empty file is there.
+
+    `tests/train/test_run_folder.py` draws them.
+    """
+    from nsed import config
+    from nsed.train import run_folder
+
+    @wraps(run_folder.draw_curves)
+    def no_curves(table: Path, picture: Path) -> None:
+        picture.touch()
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(config, "field_help", cache(config.field_help))
+        patch.setattr(run_folder, "draw_curves", no_curves)
+        yield
 
 
 @pytest.fixture(scope="session")

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from benchmarks.setting import Setting
-from nsed.datasets.published import same_source_cognates
+from nsed.datasets.protocols import same_source_cognates
 from nsed.datasets.word_list import read_word_list
 from nsed.text import EncodedStrings, Pairs, read_pairs
 

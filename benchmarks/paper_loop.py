@@ -16,9 +16,8 @@ from torch import Tensor
 
 from benchmarks.published import materialised_scores
 from nsed.encoders.string_encoder import with_end, with_start
-from nsed.networks.incoming import next_symbol_distribution
 from nsed.networks.losses import next_symbol_nll, real_cells
-from nsed.networks.operations import TargetScores
+from nsed.networks.operations import TargetScores, next_symbol_distribution
 from nsed.networks.transducer import TransducerNetwork
 from nsed.text import PairBatch
 from nsed.types import NEG, PerPair, Table

@@ -11,8 +11,7 @@ from benchmarks import cell_loop
 from nsed.encoders.string_encoder import with_end, with_start
 from nsed.networks.losses import em_loss, match_loss, non_match_loss, real_cells
 from nsed.networks.matcher import MatcherNetwork, lattice_of
-from nsed.networks.operations import TargetScores, match_scores
-from nsed.networks.outgoing import leaving_cells
+from nsed.networks.operations import TargetScores, leaving_cells, match_scores
 from nsed.networks.pair_features import NormedProjection, PairFeatures
 from nsed.networks.transducer import TransducerNetwork
 from nsed.text import PairBatch

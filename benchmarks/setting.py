@@ -11,7 +11,7 @@ from torch import Tensor
 
 from benchmarks.figures import Bar
 from nsed.encoders import EncoderConfig
-from nsed.train.gradients import GraphRecorder
+from nsed.train.strategy import GraphRecorder
 
 T = TypeVar("T")
 

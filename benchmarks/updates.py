@@ -7,7 +7,7 @@ import torch
 
 from benchmarks.setting import Setting
 from nsed.train.config import TrainConfig, products_in
-from nsed.train.gradients import batch_of
+from nsed.train.strategy import batch_of
 from nsed.train.task import Task
 from nsed.train.trainer import Trainer
 

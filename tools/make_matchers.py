@@ -22,7 +22,7 @@ from random import Random
 import numpy as np
 
 from nsed.baselines.lingpy import Sca, ScaConfig
-from nsed.datasets.loading import load_words
+from nsed.datasets.fetching import load_words
 from nsed.datasets.protocols import hold_out_concepts
 from nsed.datasets.splits import Splits
 from nsed.datasets.word_list import Word, read_word_list

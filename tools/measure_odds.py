@@ -26,7 +26,7 @@ import torch
 from nsed.baselines.lingpy import lingpy_module, quietly
 from nsed.config import parse_overrides
 from nsed.datasets.febrl import febrl_pairs
-from nsed.datasets.loading import load_words
+from nsed.datasets.fetching import load_words
 from nsed.datasets.protocols import TEST, VALIDATION, hold_out_concepts, parts_of_concepts
 from nsed.datasets.splits import Splits, published_parts
 from nsed.datasets.word_list import Word, read_word_list

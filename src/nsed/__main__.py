@@ -1,8 +1,7 @@
 """`nsed`, and `python -m nsed`: all commands, those of the command line and those of the web."""
 
 from nsed.cli import main
-from nsed.cli.commands import add_commands
-from nsed.cli.main import app
+from nsed.cli.commands import add_commands, app
 
 SERVE = "Serve models: a page to try them, a JSON API below /api, its description at /openapi.json."
 LABEL = "Ask for the most informative pairs, keep every answer at once, and write the Matcher that they teach."

@@ -6,9 +6,7 @@ import pytest
 import torch
 
 from nsed.baselines.classifier import PairClassifier
-from nsed.baselines.cross_encoder import CrossEncoder, joined
-from nsed.baselines.pair_network import Alphabets
-from nsed.baselines.stance import MatrixScorer, Stance
+from nsed.baselines.pair_networks import Alphabets, CrossEncoder, MatrixScorer, Stance, joined
 from nsed.config import from_mapping, read_yaml
 from nsed.encoders import EncoderConfig, TransformerConfig
 from nsed.errors import TooLongError

@@ -7,7 +7,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nsed.baselines.stance import real_pairs, transport_plan
+from nsed.baselines.pair_networks import real_pairs, transport_plan
 
 
 def plan_of(similarity, lengths, *, temperature=1.0, iterations=200):

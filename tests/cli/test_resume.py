@@ -9,7 +9,6 @@ import signal
 import subprocess
 import sys
 import time
-from functools import cache
 from pathlib import Path
 
 import pytest
@@ -17,7 +16,6 @@ import torch
 from typer.testing import CliRunner
 
 import nsed
-from nsed import config
 from nsed.__main__ import app
 from nsed.errors import ArgumentError, ModelFileError, NsedError
 from nsed.train import run_folder
@@ -28,7 +26,7 @@ SMALL_NETWORK = """
 model: transducer
 feature_dropout: 0.1
 encoder: {kind: cnn, dim: 16, layers: 1, dropout: 0.1}
-train: {steps: 250, batch_pairs: 32, validate_every: 25, warmup: 10, average: 0.99, device: cpu}
+train: {steps: 150, batch_pairs: 32, validate_every: 25, warmup: 10, average: 0.99, device: cpu}
 """
 
 
@@ -40,7 +38,7 @@ def unfinished(tmp_path, pairs):
     while not (tmp_path / "killed" / "checkpoint" / "model.json").exists():
         assert process.poll() is None
         time.sleep(0.01)
-    time.sleep(random.random())
+    time.sleep(random.random() / 2)
     os.kill(process.pid, signal.SIGKILL)
     assert process.wait() == -signal.SIGKILL
     return tmp_path / "killed"
@@ -103,7 +101,7 @@ def test_full_disk_leaves_the_last_checkpoint_intact(unfinished, pairs, tmp_path
     assert "checkpoint: the model cannot be saved: File too large" in err
     assert {path.name: path.read_bytes() for path in checkpoint.iterdir()} == before
     run("train", pairs, unfinished, "--resume")
-    assert nsed.load(unfinished).record["steps"] == 250
+    assert nsed.load(unfinished).record["steps"] == 150
 
 
 def test_the_documented_journey_of_resuming_after_a_kill(tmp_path, monkeypatch):
@@ -253,7 +251,6 @@ NEW, OVER, UNFINISHED = "in a new folder", "over another model", "over an unfini
 def operations(monkeypatch, kill):
     """Operations without an audit event count too; for speed, curves are not drawn and the disk is not waited for."""
     monkeypatch.setattr(run_folder, "can_draw", lambda: False)
-    monkeypatch.setattr(config, "field_help", cache(config.field_help))
     monkeypatch.setattr(os, "fsync", lambda descriptor: kill("fsync", [kill.folder]))
 
 

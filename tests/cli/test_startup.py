@@ -14,7 +14,7 @@ import pytest
 
 import nsed
 from nsed.__main__ import SERVE
-from nsed.cli import about, arguments, cluster, data, data_sets, lexicon, review, train
+from nsed.cli import about, arguments, cluster, data, lexicon, review, train
 from nsed.cli.commands import COMMANDS, DATA_COMMANDS
 from nsed.cli.recipes import KINDS, config_of
 from nsed.datasets import protocols, word_list
@@ -139,7 +139,7 @@ def test_names_of_version_0_1_still_work_and_say_what_to_use_now():
 def test_names_that_help_shows_are_those_of_the_registries():
     assert list(cluster.METHODS) == list(CLUSTERERS)
     assert list(data.PROTOCOLS) == list(protocols.PROTOCOLS)
-    assert list(data_sets.HEURISTICS) == list(HEURISTICS)
+    assert list(data.HEURISTICS) == list(HEURISTICS)
     assert get_args(arguments.SymbolKind) == get_args(SymbolKind)
     assert [by.value for by in review.ReviewOrder] == [order.value for order in Order]
     assert list(get_args(lexicon.LexiconFormat)) == [form.value for form in LexiconFormat]

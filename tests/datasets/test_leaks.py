@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nsed.datasets.leaks import check_leaks, levenshtein_score, lookup_score
-from nsed.datasets.published import published_cognates
+from nsed.datasets.protocols import published_cognates
 from nsed.datasets.word_list import read_word_list
 from nsed.errors import ArgumentError
 from nsed.text import Pairs, read_pairs

@@ -5,8 +5,8 @@ import json
 from typer.testing import CliRunner
 
 from nsed.__main__ import app
-from nsed.datasets.overlaps import word_overlaps
 from nsed.datasets.protocols import PROTOCOLS, SplitOptions
+from nsed.datasets.splits import word_overlaps
 from nsed.datasets.word_list import Word
 
 WORDS = [

@@ -5,8 +5,16 @@ from itertools import combinations
 import pytest
 
 from nsed.datasets.leaks import check_leaks
-from nsed.datasets.protocols import PROTOCOLS, SplitOptions, hold_out_concepts, hold_out_family, hold_out_languages
-from nsed.datasets.published import count_positives, published_cognates, same_source_cognates
+from nsed.datasets.protocols import (
+    PROTOCOLS,
+    SplitOptions,
+    count_positives,
+    hold_out_concepts,
+    hold_out_family,
+    hold_out_languages,
+    published_cognates,
+    same_source_cognates,
+)
 from nsed.datasets.word_list import Word, read_word_list
 from nsed.errors import ArgumentError, UnknownNameError
 

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from nsed.encoders.embedding import SymbolEmbedding
+from nsed.encoders.string_encoder import SymbolEmbedding
 from nsed.errors import TooLongError
 from nsed.types import END, PAD, START, UNKNOWN
 

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from nsed.encoders import ENCODERS, Attended, EncoderConfig, StringEncoder
-from nsed.encoders.attention import CrossAttention
+from nsed.encoders.base import CrossAttention
 from nsed.encoders.string_encoder import with_end, with_start
 from nsed.errors import ConfigError, TooLongError
 from nsed.types import END, START

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from nsed.evaluate import Interval
 from nsed.evaluate.report import Caution, Figure, Report, to_html
-from nsed.evaluate.report.plots import plot, round_axis
+from nsed.evaluate.report.html import plot, round_axis
 from nsed.evaluate.report.records import (
     Breakdown,
     Comparison,

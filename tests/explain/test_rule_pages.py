@@ -7,8 +7,15 @@ import pytest
 from rich.console import Console
 
 import nsed
-from nsed.explain.render.rule_page import differences_page, rules_page
-from nsed.explain.render.rule_rows import COLUMNS, DIFFERENCE_COLUMNS, console_table, difference_rows, rule_rows
+from nsed.explain.render.rules import (
+    COLUMNS,
+    DIFFERENCE_COLUMNS,
+    console_table,
+    difference_rows,
+    differences_page,
+    rule_rows,
+    rules_page,
+)
 from nsed.explain.rule_table import compare
 from nsed.explain.rules import rules
 

@@ -7,7 +7,7 @@ import pytest
 
 import nsed
 from nsed.errors import ArgumentError, DataError
-from nsed.evaluate.thresholds import threshold_at_precision, threshold_curve
+from nsed.evaluate.matching import threshold_at_precision, threshold_curve
 from nsed.jobs import LinkJob, TextColumn
 from nsed.jobs.linking import ScoredPairs, assigned
 

@@ -17,12 +17,11 @@ from nsed.errors import ArgumentError, UnknownNameError
 from nsed.kernels import dispatch, switch, use_backend
 from nsed.kernels.dispatch import ARCS, GRU, LATTICE, MATCH_SCORES, PAIR_SCORES, TABLE_SCORES, report
 from nsed.lattice import EditLattice
-from nsed.networks.bulk_scores import bulk_scores
+from nsed.networks.bulk_scores import bulk_scores, table_log_probs
 from nsed.networks.matcher import MatcherNetwork
 from nsed.networks.operation_table import OperationTable
 from nsed.networks.operations import match_scores
 from nsed.networks.pair_features import Factors, NormedProjection, PairFeatures, pair_scores
-from nsed.networks.table_scores import table_log_probs
 from nsed.text.batch import DistinctPairs
 from support.kernels import numba_only
 

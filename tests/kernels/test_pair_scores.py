@@ -184,7 +184,7 @@ class TestNumba:
 
     def test_what_is_dropped_in_one_cell_says_nothing_about_another(self):
         """Neither of two cells or places alone, nor of four that share theirs."""
-        from nsed.kernels.numba.random import mixed, number_of
+        from nsed.kernels.numba.math import mixed, number_of
 
         cells, places = (np.array([mixed(np.uint32(k)) for k in range(start, start + 300)]) for start in (0, 10**6))
         signs = np.array([[1 if number_of(cell, place) >= 2**31 else -1 for place in places] for cell in cells])

@@ -9,7 +9,7 @@ from torch.autograd import grad
 pytest.importorskip("numba", reason="kernels of the extra cpu")
 
 from nsed.kernels.dispatch import ARCS, PAIR_SCORES
-from nsed.kernels.numba.launch import parts_of, run_parts
+from nsed.kernels.numba import parts_of, run_parts
 from nsed.lattice import EditLattice
 from support.kernels import numba_only
 

@@ -16,7 +16,7 @@ from torch.autograd import grad
 
 pytest.importorskip("triton", reason="Triton is not installed here: its kernels cannot be tried")
 
-from nsed.encoders.embedding import _Lookup
+from nsed.encoders.string_encoder import _Lookup
 from nsed.kernels.switch import interprets_triton
 from support.kernels import LOOSE, WAYS
 

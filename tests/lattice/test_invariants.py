@@ -9,8 +9,8 @@ from rapidfuzz.distance import Levenshtein
 from nsed.kernels.dispatch import LATTICE
 from nsed.kernels.semiring import LOG, MAX, incoming
 from nsed.lattice import EditLattice, Operation
-from nsed.lattice.alpha import forward_table, ratios_of, sweep
 from nsed.lattice.arcs import final_cell, unstacked
+from nsed.lattice.forward_backward import forward_table, ratios_of, sweep
 from nsed.lattice.reference import alpha, beta
 from support.lattices import BACKENDS, padded, random_case, with_rubbish
 

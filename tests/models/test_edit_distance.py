@@ -16,15 +16,14 @@ import nsed
 from nsed.capabilities import Capability, can
 from nsed.config import from_mapping, read_yaml
 from nsed.datasets import read_word_list
-from nsed.datasets.published import same_source_cognates
+from nsed.datasets.protocols import same_source_cognates
 from nsed.datasets.rule_language import matching_pairs, transduction_pairs
 from nsed.errors import ArgumentError, ModelFileError, NotExplainableError, UndecidedError, UnknownSymbolWarning
 from nsed.evaluate import matching_score
 from nsed.lattice import Operation
 from nsed.lattice.reference import all_paths
 from nsed.models.edit_distance import EditDistanceConfig, LearnableEditDistance
-from nsed.networks.expectation_maximization import expect
-from nsed.networks.operation_table import OperationTable
+from nsed.networks.operation_table import OperationTable, expect
 from nsed.progress import ignore
 from nsed.text import EncodedPairs, EncodedStrings, SymbolSplitter, Tokenizers, Vocabulary
 

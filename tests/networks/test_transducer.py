@@ -7,8 +7,7 @@ import torch
 
 from nsed.encoders import EncoderConfig
 from nsed.lattice import EditLattice
-from nsed.networks.incoming import Incoming, next_symbol_distribution
-from nsed.networks.outgoing import Outgoing
+from nsed.networks.operations import Incoming, Outgoing, next_symbol_distribution
 from nsed.networks.search import beam_search, draw, greedy_search
 from nsed.networks.transducer import LatticeDecoder, TransducerNetwork
 from nsed.types import END, NEG, UNKNOWN

@@ -11,9 +11,8 @@ import pytest
 import nsed
 from nsed.errors import ArgumentError, DataError
 from nsed.text.pairs import Pairs
-from nsed.text.readers import read_sources, text_batches
-from nsed.text.readers.batches import input_files, pair_batches, source_batches
-from nsed.text.readers.row_batch import BatchOptions, chosen_rows, split_batch
+from nsed.text.readers import batches, read_sources
+from nsed.text.readers.batches import BatchOptions, chosen_rows, input_files, pair_batches, source_batches, split_batch
 
 LETTERS = ["a", "ß", "語", "é", '"', " ", "", "👩‍🚀", "\ufeff"]
 
@@ -80,7 +79,7 @@ def test_the_fast_parser_of_tsv_reads_what_the_readable_one_reads(tmp_path, monk
     """Arrow parses most blocks of lines; odd ones, with carriage returns or empty lines, go row by row."""
     path = write(tmp_path / "table.tsv", table(300))
     fast = list(pair_batches(path, BatchOptions(rows=32)))
-    monkeypatch.setattr(text_batches, "_column_batch", lambda *_: None)
+    monkeypatch.setattr(batches, "_column_batch", lambda *_: None)
     slow = list(pair_batches(path, BatchOptions(rows=32)))
     assert together(fast) == together(slow)
     assert [list(one.numbers) for one in fast] == [list(one.numbers) for one in slow]

@@ -1,16 +1,19 @@
 """Many strings encoded at once: as one by one, whatever is in them."""
 
+from typing import get_args
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nsed.text import EncodedStrings, SymbolSplitter, Vocabulary
-from nsed.text.bulk_encoding import encode_many, encode_one_by_one, new_symbols
+from nsed.text.symbols import SymbolKind
+from nsed.text.tokenizer import encode_many, encode_one_by_one, new_symbols
 
-KINDS = ("graphemes", "codepoints", "tokens", "letters")
+KINDS = get_args(SymbolKind)
 FORMS = ("NFC", "NFD", "none")
-CHARACTERS = "ab\u0301\u0327éÉ ΣσΑİ\u0130ß \t\u2028\u00a0कि्षते👩\u200d🚀🇨🇿한ᄒ\u11ab\r\n\ud800٣"
+CHARACTERS = "ˈʰː\u0361ab\u0301\u0327éÉ ΣσΑİ\u0130ß \t\u2028\u00a0कि्षते👩\u200d🚀🇨🇿한ᄒ\u11ab\r\n\ud800٣"
 TEXTS = [
     "",
     "étude",
@@ -23,6 +26,7 @@ TEXTS = [
     "👩\u200d🚀🇨🇿",
     "한국",
     "a\tb  c ",
+    "ˈt͡sʰaːɪ ˌn",
     " ",
     "x",
 ]

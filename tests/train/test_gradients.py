@@ -9,7 +9,7 @@ from nsed.datasets.rule_language import matching_pairs, transduction_pairs
 from nsed.encoders import EncoderConfig
 from nsed.models.matcher import Matcher, MatcherConfig, MatcherTask
 from nsed.models.transducer import Transducer, TransducerConfig, TransducerTask
-from nsed.train.gradients import Eager, slices_of
+from nsed.train.strategy import Eager, slices_of
 
 CPU, ENCODER = torch.device("cpu"), EncoderConfig(kind="cnn", dim=16, layers=1, dropout=0.0)
 

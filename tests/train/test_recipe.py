@@ -11,8 +11,8 @@ from nsed.config import flat
 from nsed.datasets.rule_language import transduction_pairs
 from nsed.models.settings import fine_tuning_config, named_settings, with_recipe
 from nsed.text import choose_symbols
-from nsed.train import fitting
-from nsed.train.recipe import ON_CPU, ON_GPU, recipe_for
+from nsed.train import trainer
+from nsed.train.config import ON_CPU, ON_GPU, recipe_for
 
 PAIRS = list(transduction_pairs(120))
 CONFIG = nsed.TransducerConfig(train=nsed.TrainConfig(device="cpu"))
@@ -102,7 +102,7 @@ def test_a_budget_of_minutes_is_kept_to_a_tenth():
 
 
 def test_a_model_can_be_used_seconds_after_training_began(tmp_path, monkeypatch):
-    monkeypatch.setattr(fitting, "FIRST_SECONDS", 0.0)
+    monkeypatch.setattr(trainer, "FIRST_SECONDS", 0.0)
     seen = []
 
     def look(step):

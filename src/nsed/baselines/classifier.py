@@ -8,9 +8,7 @@ import numpy as np
 import torch
 from torch.nn import functional
 
-from nsed.baselines.cross_encoder import CrossEncoder
-from nsed.baselines.pair_network import Alphabets, PairNetwork
-from nsed.baselines.stance import Stance
+from nsed.baselines.pair_networks import Alphabets, CrossEncoder, PairNetwork, Stance
 from nsed.capabilities import Capability
 from nsed.config import bounded
 from nsed.encoders import EncoderConfig, TransformerConfig
@@ -19,9 +17,8 @@ from nsed.models.base import checked_scores
 from nsed.models.pair_model import LabelledConfig, LabelledTask, PairModel, in_order
 from nsed.progress import OnBatch, ignore
 from nsed.text import Links, PairBatch, Pairs, Tokenizers, Vocabulary
-from nsed.text.answer_columns import AnswerColumn, column_like
 from nsed.text.batch import EncodedPairs
-from nsed.text.columns import Column
+from nsed.text.columns import AnswerColumn, Column, column_like
 from nsed.text.pairs import PairsLike
 from nsed.train.config import TrainConfig
 from nsed.types import PerPair, Table

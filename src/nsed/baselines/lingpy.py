@@ -25,8 +25,7 @@ from nsed.models.decisions import UNCALIBRATED, Criterion, PairScorer, labels_of
 from nsed.models.settings import ConfigLike, resolve_settings
 from nsed.progress import OnBatch, ignore
 from nsed.text import Pairs, StringConfig, Tokenizers
-from nsed.text.answer_columns import AnswerColumn, column_like
-from nsed.text.columns import Column
+from nsed.text.columns import AnswerColumn, Column, column_like
 from nsed.text.pairs import PairsLike
 from nsed.text.texts import Texts, from_tensors, to_tensors
 from nsed.train.saved_model import SavedModel

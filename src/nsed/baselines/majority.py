@@ -17,8 +17,7 @@ from nsed.models.settings import ConfigLike, resolve_settings
 from nsed.models.transduction import TransducingModel, Transduction, ranked
 from nsed.progress import OnBatch, ignore
 from nsed.text import Pairs, StringConfig, Tokenizers
-from nsed.text.answer_columns import AnswerColumn, column_like
-from nsed.text.columns import Column
+from nsed.text.columns import AnswerColumn, Column, column_like
 from nsed.text.pairs import PairsLike
 from nsed.train.saved_model import SavedModel
 

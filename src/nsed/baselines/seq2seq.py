@@ -20,9 +20,8 @@ from nsed.models.decoding import DecodingModel, DecodingTask, SearchConfig
 from nsed.networks.search import Rows, writable
 from nsed.progress import OnBatch, ignore
 from nsed.text import Links, PairBatch, Pairs, Tokenizers, Vocabulary
-from nsed.text.answer_columns import AnswerColumn, column_like
 from nsed.text.batch import EncodedPairs
-from nsed.text.columns import Column
+from nsed.text.columns import AnswerColumn, Column, column_like
 from nsed.text.pairs import PairsLike
 from nsed.train.config import TrainConfig
 from nsed.types import NEG, PAD, START, Lengths, PerPair

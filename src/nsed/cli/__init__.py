@@ -1,5 +1,5 @@
 """The command line, `nsed`."""
 
-from nsed.cli.main import main
+from nsed.cli.commands import main
 
 __all__ = ["main"]

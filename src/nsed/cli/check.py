@@ -16,7 +16,7 @@ from nsed.errors import ArgumentError
 
 if TYPE_CHECKING:
     from nsed.datasets.leaks import LeakReport
-    from nsed.datasets.overlaps import WordOverlap
+    from nsed.datasets.splits import WordOverlap
     from nsed.datasets.word_list import Word
     from nsed.evaluate import MatchingScore
     from nsed.text import Pairs
@@ -63,7 +63,7 @@ def check(
     """
     from nsed.datasets import load
     from nsed.datasets.leaks import check_leaks
-    from nsed.datasets.overlaps import word_overlaps
+    from nsed.datasets.splits import word_overlaps
 
     parts = load(str(training))._asdict() if not others else _read([training, *others], columns)
     report, shared = check_leaks(parts, symbols=symbols), word_overlaps(parts, _words(words, training, others))

@@ -110,7 +110,7 @@ def _write_cldf(
     *,
     method: str,
 ) -> None:
-    from nsed.datasets.cldf_output import CldfForm, write_cldf
+    from nsed.datasets.cldf import CldfForm, write_cldf
 
     ids, forms, languages = (_column(table, names) for names in (FORM_IDS, FORMS, LANGUAGE_NAMES))
     glosses = [gloss for _, gloss in table.provenance()]

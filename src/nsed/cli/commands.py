@@ -1,5 +1,13 @@
-"""Command registry: where each command is, to be imported when it is called, and the first line of its help."""
+"""Entry point of `nsed`: its commands, where each is, and error handling, what happens when one of them fails.
 
+A command is imported when it is called; the first line of its help is here.
+"""
+
+import errno
+import io
+import os
+import sys
+import warnings
 from collections.abc import Mapping
 from difflib import get_close_matches
 from pkgutil import resolve_name
@@ -7,6 +15,10 @@ from typing import Any, Literal
 
 import typer
 from typer.core import TyperCommand, TyperGroup
+
+from nsed import __version__
+from nsed.cli.console import complain, show_warning
+from nsed.errors import NsedError
 
 MARKUP: Literal["markdown"] = "markdown"
 
@@ -115,15 +127,15 @@ COMMANDS: Commands = {
 
 DATA_COMMANDS: Commands = {
     "list": (
-        "nsed.cli.data_sets:list_sets",
+        "nsed.cli.data:list_sets",
         "List the data sets that have names, and where they are.",
     ),
     "fetch": (
-        "nsed.cli.data_sets:fetch_sets",
+        "nsed.cli.data:fetch_sets",
         "Fetch data sets into the cache and show the paths of their files.",
     ),
     "export": (
-        "nsed.cli.data_sets:export",
+        "nsed.cli.data:export",
         "Write the parts of a data set as TSV, for `nsed train`, `nsed evaluate` and other programs.",
     ),
     "check": (
@@ -131,7 +143,7 @@ DATA_COMMANDS: Commands = {
         "Find what leaks from training into validation and test, and what a test score is worth without a model.",
     ),
     "align": (
-        "nsed.cli.data_sets:align",
+        "nsed.cli.data:align",
         "Align pairs with eflomal, a statistical word aligner, and write which symbols belong together.",
     ),
     "rules": (
@@ -183,3 +195,80 @@ def _on_demand(name: str, target: str) -> type[TyperCommand]:
             return typer.main.get_command(alone).make_context(*arguments, **options)
 
     return OnDemand
+
+
+app = typer.Typer(
+    name="nsed",
+    cls=CommandGroup,
+    help="Learn how strings turn into other strings, and show the edit operations.",
+    no_args_is_help=True,
+    rich_markup_mode=MARKUP,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+data = typer.Typer(
+    cls=CommandGroup,
+    help="Data sets: those with names, others' formats; a check of any for leaks; reference alignments.",
+    no_args_is_help=True,
+)
+add_commands(app, COMMANDS)
+add_commands(data, DATA_COMMANDS)
+app.add_typer(data, name="data")
+
+
+def _show_version(wanted: bool) -> bool:
+    if wanted:
+        typer.echo(__version__)
+        raise typer.Exit
+    return wanted
+
+
+@app.callback()
+def options(
+    version: bool = typer.Option(False, "--version", callback=_show_version, is_eager=True, help="Show the version."),
+) -> None:
+    """Learn how strings turn into other strings, and show the edit operations."""
+
+
+def main() -> None:
+    """Run a command. Whatever nsed complains about becomes one readable message and exit status 2.
+
+    A closed pipe, whose reader, say `head`, has seen enough, is no fault: the command ends quietly, with status 0.
+    """
+    warnings.showwarning = show_warning
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")  # a terminal that cannot show a symbol shows its number
+    try:
+        _run_to_the_end()
+    except NsedError as error:
+        complain("\n".join([str(error), *getattr(error, "__notes__", ())]))
+        sys.exit(2)
+    except OSError as error:
+        if error.errno not in FULL:
+            raise
+        complain(f"the output is not complete: {error.strerror}")
+        _drop_output()
+        sys.exit(2)
+
+
+FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+
+
+def _run_to_the_end() -> None:
+    """Run a command and write all of its output, unless nobody reads it any more."""
+    try:
+        app()
+    except SystemExit as status:
+        # typer and rich turn a closed pipe into status 1; what is still in the buffer may find it closed only now
+        closed = isinstance(status.__context__, BrokenPipeError)
+        try:
+            typer.echo(nl=False)  # flushes
+        except BrokenPipeError:
+            _drop_output()
+        sys.exit(0 if closed else status.code)
+
+
+def _drop_output() -> None:
+    """Lead standard output nowhere: Python flushes it once more when it exits, and would complain."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)

@@ -15,7 +15,7 @@ from nsed.errors import ArgumentError
 from nsed.progress import reuse_freed_memory
 
 if TYPE_CHECKING:
-    from nsed.evaluate.thresholds import ThresholdPoint
+    from nsed.evaluate.matching import ThresholdPoint
     from nsed.jobs.linking import LinkSummary
     from nsed.jobs.records import TextColumn
 
@@ -218,7 +218,7 @@ def threshold(
     """
     import numpy as np
 
-    from nsed.evaluate.thresholds import best_f1, threshold_at_precision, threshold_curve
+    from nsed.evaluate.matching import best_f1, threshold_at_precision, threshold_curve
     from nsed.text import read_pairs
 
     matcher, pairs = load_model(model), read_pairs(labelled, columns=split_columns(columns))

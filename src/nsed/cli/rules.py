@@ -178,7 +178,7 @@ def _rules_of_weights(path: Path, model: Model) -> RuleTable:
 def _draw(table: RuleTable, path: Path) -> None:
     from nsed.explain.render.heat_maps import grid_svg
     from nsed.explain.render.pictures import draw_grid
-    from nsed.explain.render.rule_rows import rule_grid
+    from nsed.explain.render.rules import rule_grid
 
     grid = rule_grid(table)
     if path.suffix != ".svg":
@@ -190,8 +190,7 @@ def _draw(table: RuleTable, path: Path) -> None:
 
 
 def _write_rules(table: RuleTable, chosen: Sequence[Rule], wanted: _Wanted) -> None:
-    from nsed.explain.render.rule_page import rules_page
-    from nsed.explain.render.rule_rows import COLUMNS, console_table, rule_rows
+    from nsed.explain.render.rules import COLUMNS, console_table, rule_rows, rules_page
     from nsed.explain.rule_table import plain
 
     if wanted.form is RulesFormat.TABLE and wanted.output is None:
@@ -207,8 +206,7 @@ def _write_rules(table: RuleTable, chosen: Sequence[Rule], wanted: _Wanted) -> N
 
 
 def _write_differences(chosen: Sequence[RuleDifference], names: tuple[str, str], wanted: _Wanted) -> None:
-    from nsed.explain.render.rule_page import differences_page
-    from nsed.explain.render.rule_rows import DIFFERENCE_COLUMNS, console_differences, difference_rows
+    from nsed.explain.render.rules import DIFFERENCE_COLUMNS, console_differences, difference_rows, differences_page
 
     if wanted.form is RulesFormat.TABLE and wanted.output is None:
         out.print(console_differences(chosen, names))

@@ -316,7 +316,7 @@ def _suited(data: Pairs, values: dict[Any, Any], *, writes: bool) -> str:
     """Model kind that suits the pairs, and the settings and options that were given; it is said, with the reason."""
     from nsed.models.edit_distance import EditDistanceConfig
     from nsed.text import AlphabetConfig, choose_symbols
-    from nsed.text.symbol_choice import have_one_alphabet
+    from nsed.text.symbols import have_one_alphabet
 
     own = EditDistanceConfig.__dataclass_fields__.keys() - AlphabetConfig.__dataclass_fields__.keys()
     cut = {name: values[name] for name in AlphabetConfig.__dataclass_fields__.keys() & values.keys()}

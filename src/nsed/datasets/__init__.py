@@ -3,8 +3,7 @@
 from nsed.datasets import rule_language
 from nsed.datasets.cldf import read_cldf
 from nsed.datasets.febrl import febrl_pairs
-from nsed.datasets.fetching import fetch
-from nsed.datasets.loading import load, load_words, names
+from nsed.datasets.fetching import fetch, load, load_words, names
 from nsed.datasets.splits import Splits, cmudict_pairs
 from nsed.datasets.word_list import Word, read_word_list
 from nsed.text.readers.dictionaries import read_pronunciations

@@ -14,7 +14,7 @@ import numpy as np
 
 from nsed.baselines.lookup import Lookup, LookupConfig
 from nsed.baselines.similarity import Levenshtein, LevenshteinConfig
-from nsed.datasets.overlaps import NumberedPairs, among, number_together
+from nsed.datasets.splits import NumberedPairs, among, number_together
 from nsed.errors import ArgumentError
 from nsed.evaluate import MatchingScore, best_threshold, matching_score
 from nsed.models.decisions import labels_of

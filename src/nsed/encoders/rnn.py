@@ -4,8 +4,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from nsed.encoders.attention import CrossAttention
-from nsed.encoders.base import Attended, AttendingEncoder, Attention, EncoderConfig, State, Vectors
+from nsed.encoders.base import Attended, AttendingEncoder, Attention, CrossAttention, EncoderConfig, State, Vectors
 from nsed.kernels.contracts import Kinds
 from nsed.kernels.dispatch import GRU
 from nsed.types import Lengths

@@ -5,8 +5,16 @@ from jaxtyping import Bool, Float
 from torch import Tensor, nn
 from torch.nn import functional
 
-from nsed.encoders.attention import CrossAttention
-from nsed.encoders.base import Attended, AttendingEncoder, Attention, EncoderConfig, State, Vectors, inside
+from nsed.encoders.base import (
+    Attended,
+    AttendingEncoder,
+    Attention,
+    CrossAttention,
+    EncoderConfig,
+    State,
+    Vectors,
+    inside,
+)
 from nsed.types import Lengths
 
 Mask = Bool[Tensor, "#batch 1 #length seen"]

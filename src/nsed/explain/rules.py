@@ -1,4 +1,7 @@
-"""Learned rules: posteriors of all lattices of a data set, added up per operation, with neighbours and examples."""
+"""Learned rules: posteriors of all lattices of a data set, added up per operation, with neighbours and examples.
+
+The posteriors of a batch come as flat arrays: operation, neighbours, how probable, in which pair.
+"""
 
 from collections.abc import Iterator
 from typing import NamedTuple, Protocol, runtime_checkable
@@ -9,12 +12,98 @@ import torch
 from nsed.errors import ArgumentError
 from nsed.explain.rule_statistics import BestExamples, KeyedSums, Shown, Sums, g_squared
 from nsed.explain.rule_table import ContextSide, Rule, RuleContext, RuleExample, RuleKind, RuleTable
-from nsed.explain.rule_uses import Uses, derivable, opportunities_of, uses_of, with_edges
 from nsed.lattice import EditLattice
 from nsed.progress import OnBatch, ignore
 from nsed.text import EncodedStrings, PairBatch, Pairs, Tokenizer, Tokenizers, Vocabulary
 from nsed.text.pairs import PairsLike
-from nsed.types import END, PAD, START
+from nsed.types import END, PAD, REACHABLE, START
+
+LEAST_POSTERIOR = 1e-7
+"""Minimum posterior: what is below is rounding."""
+
+
+class Uses(NamedTuple):
+    """Operation uses: columns of equal length, a row per operation and place.
+
+    `source` is PAD for an insertion, `target` for a deletion; `left` and `right` are the neighbours in the source,
+    START and END at its edges. `pair` is a row of the batch, `i` and `j` the symbols before the operation.
+    """
+
+    source: np.ndarray
+    target: np.ndarray
+    left: np.ndarray
+    right: np.ndarray
+    weight: np.ndarray
+    pair: np.ndarray
+    i: np.ndarray
+    j: np.ndarray
+
+    def where(self, chosen: np.ndarray) -> "Uses":
+        """Row selection: a mask, or their places in a new order."""
+        return Uses(*(column[chosen] for column in self))
+
+
+def with_edges(source: np.ndarray, lengths: np.ndarray) -> np.ndarray:
+    """Edge symbols around each padded source, START and END: symbol i, from 1, stands in column i."""
+    framed = np.pad(source, ((0, 0), (1, 1)), constant_values=PAD)
+    framed[:, 0] = START
+    framed[np.arange(len(framed)), lengths + 1] = END
+    return framed
+
+
+def uses_of(lattice: EditLattice, framed: np.ndarray, target: np.ndarray) -> Uses:
+    """Operation uses of a batch of lattices, with their posteriors."""
+    tables = [table.detach().cpu().double().numpy() for table in lattice.posteriors]
+    deleted, inserted, substituted = tables
+    parts = [_deletions(deleted, framed), _insertions(inserted, framed, target)]
+    parts.append(_substitutions(substituted, framed, target))
+    return Uses(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
+
+
+def derivable(lattice: EditLattice) -> np.ndarray:
+    """Derivability mask: which pairs of the batch some operations make."""
+    reached: np.ndarray = (lattice.log_prob > REACHABLE).cpu().numpy()
+    return reached
+
+
+def opportunities_of(framed: np.ndarray, lengths: np.ndarray) -> Uses:
+    """Opportunities: every source symbol between its neighbours and (source PAD) every place between symbols, once."""
+    symbol_pair, i = np.nonzero(np.arange(1, framed.shape[1] - 1) <= lengths[:, None])
+    symbols = framed[symbol_pair, i], framed[symbol_pair, i + 1], framed[symbol_pair, i + 2]
+    gap_pair, gap = np.nonzero(np.arange(framed.shape[1] - 1) <= lengths[:, None])
+    gaps = framed[gap_pair, gap], framed[gap_pair, gap + 1]
+    count = len(i) + len(gap)
+    return Uses(
+        np.concatenate([symbols[1], np.full(len(gap), PAD)]),
+        np.full(count, PAD),
+        np.concatenate([symbols[0], gaps[0]]),
+        np.concatenate([symbols[2], gaps[1]]),
+        np.ones(count),
+        np.concatenate([symbol_pair, gap_pair]),
+        np.concatenate([i, gap]),
+        np.zeros(count, dtype=np.int64),
+    )
+
+
+def _deletions(posteriors: np.ndarray, framed: np.ndarray) -> Uses:
+    """Deletions, a row per source symbol, however much of the target is written: `j` is the most probable place."""
+    total = posteriors.sum(2)
+    pair, i = np.nonzero(total > LEAST_POSTERIOR)
+    j, nothing = posteriors[pair, i].argmax(1), np.full(len(pair), PAD)
+    neighbours = framed[pair, i - 1], framed[pair, i + 1]
+    return Uses(framed[pair, i], nothing, *neighbours, total[pair, i], pair, i - 1, j)
+
+
+def _insertions(posteriors: np.ndarray, framed: np.ndarray, target: np.ndarray) -> Uses:
+    pair, i, j = np.nonzero(posteriors > LEAST_POSTERIOR)
+    nothing, neighbours = np.full(len(pair), PAD), (framed[pair, i], framed[pair, i + 1])
+    return Uses(nothing, target[pair, j - 1], *neighbours, posteriors[pair, i, j], pair, i, j - 1)
+
+
+def _substitutions(posteriors: np.ndarray, framed: np.ndarray, target: np.ndarray) -> Uses:
+    pair, i, j = np.nonzero(posteriors > LEAST_POSTERIOR)
+    neighbours = framed[pair, i - 1], framed[pair, i + 1]
+    return Uses(framed[pair, i], target[pair, j - 1], *neighbours, posteriors[pair, i, j], pair, i - 1, j - 1)
 
 
 @runtime_checkable
@@ -111,7 +200,7 @@ def count_rules(model: HasLattices, pairs: Pairs, *, contexts: bool, examples: i
     return counter.counts()
 
 
-LEAST = 0.5
+LEAST_COUNT = 0.5
 """Minimum expected count from which a neighbour is listed."""
 EDGES = {START: "^", END: "$"}
 
@@ -135,7 +224,7 @@ def _one_side(counts: RuleCounts, side: ContextSide) -> Iterator[tuple[int, Rule
     sources, targets = len(counts.source.vocabulary), len(counts.target.vocabulary)
     operation, neighbour = np.divmod(used.keys, sources)
     figures = _compared(used, possible, operation, (sources, targets))
-    listed, names = used.values >= LEAST, counts.source.vocabulary.names
+    listed, names = used.values >= LEAST_COUNT, counts.source.vocabulary.names
     columns = (column[listed].tolist() for column in (operation, neighbour, *figures))
     for number, other, *numbers in zip(*columns, strict=True):
         yield number, RuleContext(side, EDGES.get(other, names[other]), other in EDGES, *numbers)

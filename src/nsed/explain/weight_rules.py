@@ -18,8 +18,7 @@ from nsed.explain.rule_table import Rule, RuleTable
 from nsed.explain.rules import kind_of, separators_of
 from nsed.networks.matcher import MatcherNetwork
 from nsed.networks.operation_table import OperationTable
-from nsed.networks.operations import TargetScores
-from nsed.networks.outgoing import leaving_cells
+from nsed.networks.operations import TargetScores, leaving_cells
 from nsed.networks.pair_features import Scores, pair_scores
 from nsed.networks.transducer import TransducerNetwork
 from nsed.text import Tokenizers, Vocabulary

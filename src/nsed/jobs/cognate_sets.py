@@ -5,7 +5,7 @@ from itertools import groupby
 from typing import NamedTuple
 
 from nsed.baselines.lingpy import lingpy_module, quietly
-from nsed.datasets.cldf_output import identifiers
+from nsed.datasets.cldf import identifiers
 from nsed.datasets.word_list import CLASSES, CONCEPTS, IDENTIFIERS, LANGUAGES, TOKENS, Word, WordTable
 from nsed.errors import ArgumentError
 

@@ -13,8 +13,7 @@ import torch
 
 from nsed.datasets.word_list import Word
 from nsed.errors import ArgumentError
-from nsed.explain.rule_uses import uses_of, with_edges
-from nsed.explain.rules import HasLattices, Numbered
+from nsed.explain.rules import HasLattices, Numbered, uses_of, with_edges
 from nsed.jobs.cognate_sets import GAP, CognateSet
 from nsed.progress import OnBatch, ignore
 from nsed.text import Pairs

@@ -6,11 +6,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from nsed.evaluate.report.html import figures_table, page, section
-from nsed.evaluate.report.plots import plot
+from nsed.evaluate.matching import ThresholdPoint
+from nsed.evaluate.report.html import figures_table, page, plot, section
 from nsed.evaluate.report.records import Curve, Figure, Line, Point
-from nsed.evaluate.thresholds import ThresholdPoint
-from nsed.explain.render.edit_boxes import boxes, legend
+from nsed.explain.render.html import boxes, legend
 from nsed.explain.render.markup import foreign, lines, text
 from nsed.text import EditScript
 

@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from nsed.capabilities import Capability, can
 from nsed.errors import ArgumentError
-from nsed.evaluate.thresholds import ThresholdPoint, threshold_at_precision, threshold_curve
+from nsed.evaluate.matching import ThresholdPoint, threshold_at_precision, threshold_curve
 from nsed.jobs.candidates import Candidates, Generator, is_reversed, rank_of
 from nsed.jobs.link_report import LinkExample, LinkFigures, link_page
 from nsed.jobs.provenance import describe_inputs, model_hash

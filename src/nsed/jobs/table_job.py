@@ -30,10 +30,9 @@ from nsed.kernels.switch import wanted
 from nsed.models.transduction import Overrides
 from nsed.progress import Progress, silent
 from nsed.text import Pairs
-from nsed.text.readers.batches import input_files
+from nsed.text.readers.batches import BatchOptions, input_files
 from nsed.text.readers.delimited import Sources
 from nsed.text.readers.lines import STDIN
-from nsed.text.readers.row_batch import BatchOptions
 from nsed.train.run_folder import versions
 
 ROWS_PER_BATCH, SHOWN = 2**16, 10

@@ -20,9 +20,15 @@ from nsed.jobs.table_output import JobOutput
 from nsed.models.transduction import Overrides
 from nsed.progress import OnBatch, Progress, ignore
 from nsed.text import Pairs
-from nsed.text.readers.batches import pair_batches, source_batches
+from nsed.text.readers.batches import (
+    BatchOptions,
+    RowBatch,
+    chosen_rows,
+    pair_batches,
+    source_batches,
+    split_batch,
+)
 from nsed.text.readers.delimited import Reject, Sources
-from nsed.text.readers.row_batch import BatchOptions, RowBatch, chosen_rows, split_batch
 
 PAIRS_PER_SHARD, SOURCES_PER_SHARD = 2**18, 2**14
 """Rows of a shard: at most so many are lost when a job is killed; sources take their time."""

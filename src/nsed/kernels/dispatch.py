@@ -15,7 +15,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 import torch
 from torch import Tensor, nn
 
-from nsed.kernels import refusals, switch
+from nsed.kernels import switch
 from nsed.kernels.contracts import (
     ArcsKernel,
     Backend,
@@ -23,6 +23,14 @@ from nsed.kernels.contracts import (
     MatchScoresKernel,
     PairScoresKernel,
     TableScoresKernel,
+    never,
+    no_floats,
+    no_numba_gru,
+    no_numba_pair_scores,
+    no_triton_arcs,
+    no_triton_gru,
+    no_triton_match_scores,
+    no_triton_pair_scores,
 )
 from nsed.kernels.switch import AUTO, TORCH
 from nsed.kernels.torch import arcs as torch_arcs
@@ -196,42 +204,42 @@ PAIR_SCORES: Kernel[PairScoresKernel] = Kernel(
     Implementation(
         "triton",
         "features made and forgotten in a program",
-        refusal=refusals.no_triton_pair_scores,
+        refusal=no_triton_pair_scores,
         load=_triton_pair_scores,
     ),
     Implementation(
         "numba",
         "one compiled pass; many classes in slices",
-        refusal=refusals.no_numba_pair_scores,
+        refusal=no_numba_pair_scores,
         load=_numba_pair_scores,
     ),
-    Implementation(TORCH, "every table in full", refusal=refusals.never, load=lambda: torch_pair_scores),
+    Implementation(TORCH, "every table in full", refusal=never, load=lambda: torch_pair_scores),
     probe=_pair_scores_probe,
 )
 ARCS: Kernel[ArcsKernel] = Kernel(
     "arcs",
-    Implementation("triton", "a block of cells per program", refusal=refusals.no_triton_arcs, load=_triton_arcs),
-    Implementation("numba", "compiled, a cell after the other", refusal=refusals.no_floats, load=_numba_arcs),
-    Implementation(TORCH, "operation by operation", refusal=refusals.never, load=lambda: torch_arcs),
+    Implementation("triton", "a block of cells per program", refusal=no_triton_arcs, load=_triton_arcs),
+    Implementation("numba", "compiled, a cell after the other", refusal=no_floats, load=_numba_arcs),
+    Implementation(TORCH, "operation by operation", refusal=never, load=lambda: torch_arcs),
     probe=lambda device: (torch.zeros(1, 1, 1, 4, device=device),),
 )
 LATTICE: Kernel[Backend] = Kernel(
     "lattice",
-    Implementation("triton", "a row of cells per step", refusal=refusals.never, load=_triton_lattice),
-    Implementation("numba", "compiled loops over cells and pairs", refusal=refusals.never, load=_numba_lattice),
-    Implementation(TORCH, "an anti-diagonal per step", refusal=refusals.never, load=TorchBackend),
+    Implementation("triton", "a row of cells per step", refusal=never, load=_triton_lattice),
+    Implementation("numba", "compiled loops over cells and pairs", refusal=never, load=_numba_lattice),
+    Implementation(TORCH, "an anti-diagonal per step", refusal=never, load=TorchBackend),
     probe=lambda device: (torch.zeros(1, 1, 1, device=device),),
 )
 GRU: Kernel[GruKernel] = Kernel(
     "gru",
-    Implementation("triton", "all directions in one step", refusal=refusals.no_triton_gru, load=_triton_gru),
+    Implementation("triton", "all directions in one step", refusal=no_triton_gru, load=_triton_gru),
     Implementation(
         "numba",
         "compiled steps where nothing is learned, else torch's own",
-        refusal=refusals.no_numba_gru,
+        refusal=no_numba_gru,
         load=_numba_gru,
     ),
-    Implementation(TORCH, "torch's own", refusal=refusals.never, load=lambda: torch_gru),
+    Implementation(TORCH, "torch's own", refusal=never, load=lambda: torch_gru),
     probe=_gru_probe,
 )
 MATCH_SCORES: Kernel[MatchScoresKernel] = Kernel(
@@ -239,18 +247,16 @@ MATCH_SCORES: Kernel[MatchScoresKernel] = Kernel(
     Implementation(
         "triton",
         "a row of several pairs per step, from a table or from vectors",
-        refusal=refusals.no_triton_match_scores,
+        refusal=no_triton_match_scores,
         load=_triton_match_scores,
     ),
     Implementation(
         "numba",
         "a pair after the other, in double precision",
-        refusal=refusals.no_floats,
+        refusal=no_floats,
         load=_numba_match_scores,
     ),
-    Implementation(
-        TORCH, "pairs of the same lengths together", refusal=refusals.never, load=lambda: torch_match_scores
-    ),
+    Implementation(TORCH, "pairs of the same lengths together", refusal=never, load=lambda: torch_match_scores),
     probe=lambda device: (torch.zeros(1, 1, device=device),),
 )
 TABLE_SCORES: Kernel[TableScoresKernel] = Kernel(
@@ -258,11 +264,9 @@ TABLE_SCORES: Kernel[TableScoresKernel] = Kernel(
     Implementation(
         "numba",
         "a pair after the other, two rows of cells, in double precision",
-        refusal=refusals.no_floats,
+        refusal=no_floats,
         load=_numba_table_scores,
     ),
-    Implementation(
-        TORCH, "lattices of pairs of similar lengths", refusal=refusals.never, load=lambda: torch_table_scores
-    ),
+    Implementation(TORCH, "lattices of pairs of similar lengths", refusal=never, load=lambda: torch_table_scores),
     probe=lambda device: (torch.zeros(1, 1, device=device),),
 )

@@ -2,7 +2,7 @@
 
 from nsed.lattice.arcs import Arcs
 from nsed.lattice.lattice import EditLattice
-from nsed.lattice.path import Operation, Paths, Step
+from nsed.lattice.paths import Operation, Paths, Step
 from nsed.lattice.reference import ReferenceBackend
 from nsed.types import NEG
 

@@ -9,12 +9,18 @@ from nsed.errors import ArgumentError
 from nsed.kernels.dispatch import lattice_backend
 from nsed.kernels.semiring import LOG, MAX, incoming
 from nsed.kernels.switch import AUTO
-from nsed.lattice.alpha import forward_table, ratios_of, sweep
-from nsed.lattice.arcs import Arcs, batch_first, final_cell, one_hot_final, unstacked, usable
-from nsed.lattice.beta import backward_table
-from nsed.lattice.check import check_lengths, check_tables
-from nsed.lattice.k_best import k_best
-from nsed.lattice.path import Paths, at_random, most_likely, walk_back
+from nsed.lattice.arcs import (
+    Arcs,
+    batch_first,
+    check_lengths,
+    check_tables,
+    final_cell,
+    one_hot_final,
+    unstacked,
+    usable,
+)
+from nsed.lattice.forward_backward import backward_table, forward_table, ratios_of, sweep
+from nsed.lattice.paths import Paths, at_random, k_best, most_likely, walk_back
 from nsed.types import REACHABLE, Cells, Lengths, PerPair, Stack, Table
 
 Weighting = Literal["cell", "posterior"]

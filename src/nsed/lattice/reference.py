@@ -11,11 +11,10 @@ from typing import NamedTuple
 
 import torch
 
-from nsed.kernels.contracts import Backend
+from nsed.kernels.contracts import Backend, never
 from nsed.kernels.dispatch import LATTICE, Implementation
-from nsed.kernels.refusals import never
 from nsed.kernels.semiring import Semiring
-from nsed.lattice.path import Operation, Step
+from nsed.lattice.paths import Operation, Step
 from nsed.types import NEG, REACHABLE, Cells, Stack
 
 Grid = list[list[float]]

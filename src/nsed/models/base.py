@@ -25,7 +25,6 @@ from nsed.models.settings import (
     named_settings,
     resolve_settings,
 )
-from nsed.networks.weights import check_weights, grow_into, put_weights, weights_of
 from nsed.progress import OnBatch, OnStep, OnValidation, ignore
 from nsed.text import EditScript, Links, Pairs, StringConfig, Tokenizers, Vocabulary, choose_symbols
 from nsed.text.batch import EncodedPairs, check_cells
@@ -33,11 +32,10 @@ from nsed.text.columns import Column
 from nsed.text.pairs import PairsLike
 from nsed.train.checkpoint import hash_of_model
 from nsed.train.config import NetworkConfig
-from nsed.train.fitting import run_training, save_finished, sole_training
-from nsed.train.saved_model import SavedModel, write_model
+from nsed.train.saved_model import SavedModel, check_weights, grow_into, put_weights, weights_of, write_model
 from nsed.train.strategy import strategy_for
 from nsed.train.task import PairTask
-from nsed.train.trainer import Trainer
+from nsed.train.trainer import Trainer, run_training, save_finished, sole_training
 
 SomeModel = TypeVar("SomeModel", bound="Model")
 SomeNetworkModel = TypeVar("SomeNetworkModel", bound="NetworkModel")
@@ -202,7 +200,7 @@ class NetworkModel(Model):
 
         The settings are a config, a mapping or the path of a YAML file, and keywords that go over it: `beam=10,
         encoder__dim=128, train__steps=2000`. A Transducer without any, or with keywords only, takes the others from a
-        recipe for so many pairs of that length, see `nsed.train.recipe`; `config.train.recipe` says it in a line.
+        recipe for so many pairs of that length, see `nsed.train.config`; `config.train.recipe` says it in a line.
 
         With a folder, the training saves itself there, at validations and every minute, goes on from there if
         interrupted, and leaves settings, curves and the model there in the end.

@@ -14,8 +14,7 @@ from nsed.evaluate.matching import tuned_threshold
 from nsed.models.base import Model
 from nsed.progress import OnBatch, ignore
 from nsed.text import Pairs
-from nsed.text.answer_columns import AnswerColumn, column_like
-from nsed.text.columns import Column
+from nsed.text.columns import AnswerColumn, Column, column_like
 from nsed.text.pairs import PairsLike
 
 UNCALIBRATED = Calibration(1.0, 0.0)

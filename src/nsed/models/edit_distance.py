@@ -23,14 +23,12 @@ from nsed.models.base import Contents, checked_scores
 from nsed.models.decisions import Criterion, DecidingModel, labels_of
 from nsed.models.lattice_model import LATTICE_VERBS, LatticeModel
 from nsed.models.settings import ConfigLike, resolve_settings
-from nsed.networks.expectation_maximization import Iteration, iterate
-from nsed.networks.operation_table import LearnedOperation, OperationTable, by_chance
-from nsed.networks.table_scores import table_log_probs
+from nsed.networks.bulk_scores import table_log_probs
+from nsed.networks.operation_table import Iteration, LearnedOperation, OperationTable, by_chance, iterate
 from nsed.progress import OnBatch, ignore
 from nsed.text import AlphabetConfig, PairBatch, PairBatches, Pairs, Tokenizers
-from nsed.text.answer_columns import AnswerColumn, column_like
 from nsed.text.batch import MAX_CELLS, DistinctPairs, EncodedPairs, at_place
-from nsed.text.columns import Column
+from nsed.text.columns import AnswerColumn, Column, column_like
 from nsed.text.pairs import PairsLike
 from nsed.text.texts import Texts
 from nsed.text.visible import visible

@@ -11,8 +11,7 @@ import torch
 from nsed.capabilities import Capability
 from nsed.errors import ArgumentError, NotExplainableError
 from nsed.explain.decision import Decision, Output
-from nsed.explain.explanation import Explanation, ExplanationSummary
-from nsed.explain.reading import read_explanation, read_scripts
+from nsed.explain.explanation import Explanation, ExplanationSummary, read_explanation, read_scripts
 from nsed.explain.rule_table import RuleTable
 from nsed.kernels.dispatch import LATTICE, Choice
 from nsed.lattice import EditLattice
@@ -20,8 +19,7 @@ from nsed.models.base import Model, checked_scores
 from nsed.models.transduction import TransducingModel
 from nsed.progress import OnBatch, ignore
 from nsed.text import EditScript, Links, PairBatch, Pairs
-from nsed.text.answer_columns import AnswerColumn, column_like
-from nsed.text.columns import Column
+from nsed.text.columns import AnswerColumn, Column, column_like
 from nsed.text.pairs import PairsLike
 
 LATTICE_VERBS = frozenset({Capability.SCORE, Capability.ALIGN, Capability.LINKS, Capability.EXPLAIN, Capability.RULES})

@@ -25,9 +25,8 @@ from nsed.networks.losses import Reduction, distortion_loss, em_loss, match_loss
 from nsed.networks.matcher import MatcherNetwork, lattice_of
 from nsed.progress import OnBatch, ignore
 from nsed.text import EncodedStrings, PairBatch, Pairs, Tokenizer, Tokenizers, Vocabulary
-from nsed.text.answer_columns import AnswerColumn, column_like
 from nsed.text.batch import EncodedPairs
-from nsed.text.columns import Column
+from nsed.text.columns import AnswerColumn, Column, column_like
 from nsed.text.pairs import PairsLike
 from nsed.text.texts import Texts
 from nsed.train.config import TrainConfig

@@ -26,9 +26,8 @@ from nsed.models.transduction import WIDEST_BEAM, Transduction, checked_sources
 from nsed.networks.mixture import MixtureDecoder, MixtureMember, mixed_lattice
 from nsed.progress import OnBatch, OnStep, OnValidation, ignore
 from nsed.text import EncodedStrings, Pairs, StringConfig, Tokenizer, Tokenizers, Vocabulary
-from nsed.text.answer_columns import AnswerColumn, column_like
 from nsed.text.batch import EncodedPairs
-from nsed.text.columns import Column
+from nsed.text.columns import AnswerColumn, Column, column_like
 from nsed.text.pairs import PairsLike
 from nsed.text.tokenizer import SPECIALS
 from nsed.train.checkpoint import hash_of, identity_of

@@ -27,7 +27,6 @@ from nsed.models.edit_distance import LearnableEditDistance, quiet_about_symbols
 from nsed.models.lattice_model import LATTICE_VERBS, LatticeModel
 from nsed.models.pair_model import LabelledConfig, LabelledTask, PairModel, language_numbers
 from nsed.models.settings import check_unchanged, resolve_settings
-from nsed.networks.expectation_maximization import iterate
 from nsed.networks.kinship import (
     Kinship,
     backed_off,
@@ -39,15 +38,14 @@ from nsed.networks.kinship import (
 )
 from nsed.networks.odds import Odds, OddsNetwork, odds_of
 from nsed.networks.odds_scores import PairOdds, odds_lattices, pair_odds
-from nsed.networks.operation_table import OperationTable
+from nsed.networks.operation_table import OperationTable, iterate
 from nsed.progress import OnBatch, ignore
 from nsed.text import AlphabetConfig, PairBatch, Pairs, Tokenizers, Vocabulary, choose_symbols
-from nsed.text.answer_columns import AnswerColumn, column_like
 from nsed.text.batch import DistinctPairs, EncodedPairs
-from nsed.text.columns import Column
+from nsed.text.columns import AnswerColumn, Column, column_like
 from nsed.text.edit_script import EditKind
 from nsed.text.pairs import PairsLike
-from nsed.text.symbol_choice import have_one_alphabet
+from nsed.text.symbols import have_one_alphabet
 from nsed.text.texts import Texts
 from nsed.text.tokenizer import SPECIALS
 from nsed.train.config import TrainConfig

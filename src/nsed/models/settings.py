@@ -8,8 +8,7 @@ from typing import Any, TypeAlias, TypeVar
 from nsed.config import flat, from_mapping, merged, read_yaml
 from nsed.errors import ArgumentError, ConfigError
 from nsed.text import Pairs, StringConfig, choose_symbols
-from nsed.train.config import NetworkConfig
-from nsed.train.recipe import recipe_for
+from nsed.train.config import NetworkConfig, recipe_for
 from nsed.train.split import held_out_count
 from nsed.train.strategy import chosen_device
 

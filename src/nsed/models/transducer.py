@@ -24,10 +24,8 @@ from nsed.models.base import Contents
 from nsed.models.decoding import DecodingModel, DecodingTask, SearchConfig
 from nsed.models.lattice_model import LATTICE_VERBS, LatticeTransducer, ScoredLattices
 from nsed.models.settings import ConfigLike, SomeConfig, named_settings, with_recipe
-from nsed.networks.incoming import Incoming, next_symbol_distribution
 from nsed.networks.losses import Reduction, distortion_loss, em_loss, likelihood_loss, next_symbol_nll, real_cells
-from nsed.networks.operations import Normalisation
-from nsed.networks.outgoing import Outgoing
+from nsed.networks.operations import Incoming, Normalisation, Outgoing, next_symbol_distribution
 from nsed.networks.transducer import LatticeDecoder, TransducerNetwork
 from nsed.progress import OnBatch, OnStep, OnValidation, ignore
 from nsed.registry import Registry

@@ -16,8 +16,7 @@ from nsed.errors import ArgumentError, DataError
 from nsed.models.base import Model
 from nsed.progress import OnBatch, ignore
 from nsed.text import Pairs, Tokenizer, Tokenizers, read_pairs
-from nsed.text.answer_columns import AnswerColumn, column_like
-from nsed.text.columns import Column
+from nsed.text.columns import AnswerColumn, Column, column_like
 from nsed.text.pairs import PairsLike
 from nsed.text.readers.lines import STDIN, open_text
 from nsed.text.texts import Texts

@@ -1,21 +1,28 @@
-"""Match scores of many pairs: every string is encoded once, a pair costs its cells.
+"""Scores of many pairs: every string is encoded once, a pair costs its cells; by a network's vectors or by a table.
 
-A network without context has few different vectors, one per symbol and position: the scores of all pairs of them are a
-table, and a pair costs a look into it per cell.
+By vectors, the Matcher's: a network without context has few different ones, one per symbol and position: the scores
+of all pairs of them are a table, and a pair costs a look into it per cell.
+
+By a table of operations, what a model without context compiles itself into. Such a model says of each kind of symbol (a
+symbol, or a symbol in a class of places) what its gap weighs, and of two kinds what their substitution weighs; all that
+is left of a pair is a bias. Terms that are of no kind, say gaps that are cheaper to extend than to open, do not fit:
+then the model's own lattices score, see `OddsNetwork.no_table`.
 """
 
 from itertools import repeat
+from typing import NamedTuple
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from nsed.encoders.string_encoder import with_end
-from nsed.kernels.contracts import StringVectors
-from nsed.kernels.dispatch import MATCH_SCORES
+from nsed.kernels.contracts import StringVectors, SubstitutionTable, TableStrings
+from nsed.kernels.dispatch import MATCH_SCORES, TABLE_SCORES
 from nsed.networks.matcher import MatcherNetwork, Projected
 from nsed.progress import OnBatch, ignore
 from nsed.text import EncodedStrings
-from nsed.text.batch import PaddedStrings, check_cells
+from nsed.text.batch import MAX_CELLS, DistinctPairs, PaddedStrings, check_cells
 from nsed.types import END
 
 Languages = np.ndarray | None
@@ -23,8 +30,8 @@ Languages = np.ndarray | None
 ENCODED_TOGETHER, PAIRS_AT_ONCE = {"cuda": 2**20}, {"cuda": 2**22}
 FEWER_SYMBOLS, FEWER_PAIRS = 2**15, 2**16
 """Batch sizes: symbols encoded at once, padding included, and pairs scored at once: on a GPU, and elsewhere."""
-MAX_CELLS = 2**22
-"""Maximum lattice cells of a pair."""
+TABLE_PAIRS_AT_ONCE = 2**17
+"""Pairs that are scored by a table before the next report of progress."""
 
 
 @torch.no_grad()
@@ -158,3 +165,56 @@ def _placed(projected: Projected, flat: np.ndarray, starts: np.ndarray) -> Strin
     """Tensors moved to the device where the vectors are."""
     there = [torch.from_numpy(part).to(projected.vectors.device) for part in (flat, starts)]
     return StringVectors(projected.vectors, there[0], there[1], projected.similar)
+
+
+class CompiledTable(NamedTuple):
+    """Compiled table: strings as kinds of symbols, and the log-weights of operations on these."""
+
+    source: TableStrings
+    target: TableStrings
+    table: SubstitutionTable
+
+
+class SymbolKinds(NamedTuple):
+    """Kinds of the symbols of a vocabulary: for each kind its gap, and how it weighs its row of substitutions."""
+
+    numbers: np.ndarray
+    """Kind of each symbol of all strings, one string after the other."""
+    gap: Tensor
+    row: Tensor
+    factor: Tensor
+    shift: Tensor
+
+    @classmethod
+    def of_symbols(cls, strings: EncodedStrings, gap: Tensor) -> "SymbolKinds":
+        """Every symbol a kind of its own, as in a plain table."""
+        rows = torch.arange(len(gap), device=gap.device)
+        return cls(strings.flat, gap, rows, torch.ones_like(gap), torch.zeros_like(gap))
+
+    def strings(self, starts: np.ndarray) -> TableStrings:
+        """Strings as kinds, which are renumbered: of many, few occur, and only their weights are tabulated."""
+        found = np.bincount(self.numbers, minlength=len(self.gap)) > 0
+        flat = (np.cumsum(found) - 1).astype(np.int32)[self.numbers]
+        chosen = torch.from_numpy(np.flatnonzero(found))
+        weights = (part[chosen.to(part.device)] for part in self[1:])
+        return TableStrings(*(torch.from_numpy(part).to(self.gap.device) for part in (flat, starts)), *weights)
+
+
+@torch.no_grad()
+def table_log_probs(
+    compiled: CompiledTable, pairs: DistinctPairs, *, max_cells: int = MAX_CELLS, on_batch: OnBatch = ignore
+) -> np.ndarray:
+    """Log alpha_{n,m} of each pair; NEG, or below, for what cannot be.
+
+    Raises `TooLongError` for a pair whose lattice has more than `max_cells` cells.
+    """
+    n, m = pairs.lengths
+    check_cells(n + 1, m + 1, max_cells)
+    result, device = np.empty(len(pairs)), compiled.table.device
+    score = TABLE_SCORES.choose(compiled.table).code.scorer(*compiled, pairs=len(result)) if len(result) else None
+    for start in range(0, len(result), TABLE_PAIRS_AT_ONCE):
+        part = slice(start, start + TABLE_PAIRS_AT_ONCE)
+        assert score is not None
+        result[part] = score(*(torch.from_numpy(side[part]).to(device) for side in pairs.rows)).cpu().numpy()
+        on_batch(len(result[part]))
+    return result

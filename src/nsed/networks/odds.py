@@ -9,10 +9,10 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from nsed.lattice import Arcs, EditLattice
+from nsed.networks.bulk_scores import CompiledTable, SymbolKinds
 from nsed.networks.coherence import Coherence
 from nsed.networks.kinship import KINSHIP, Kinship
 from nsed.networks.operation_table import OperationTable
-from nsed.networks.table_scores import CompiledTable, SymbolKinds
 from nsed.text import EncodedStrings, PairBatch
 from nsed.types import UNKNOWN, Lengths, PerPair
 

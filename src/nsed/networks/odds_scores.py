@@ -7,8 +7,8 @@ import numpy as np
 import torch
 
 from nsed.lattice import EditLattice
+from nsed.networks.bulk_scores import table_log_probs
 from nsed.networks.odds import Odds, OddsNetwork
-from nsed.networks.table_scores import table_log_probs
 from nsed.progress import OnBatch, ignore
 from nsed.text import PairBatch
 from nsed.text.batch import DistinctPairs, EncodedPairs

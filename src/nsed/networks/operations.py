@@ -1,7 +1,13 @@
-"""Operations: from scores in the cells that arcs leave to log-probabilities of the arcs.
+"""Operations: from scores in the cells that arcs leave to log-probabilities of the arcs, in one of two normalisations.
 
-Two normalisations. `incoming` (the paper, Equation 3): the arcs that enter a cell compete, and the Matcher's non-match
-class with them. `outgoing`: the operations that leave a cell compete, which makes exact conditional probabilities.
+`incoming` (the paper, Equation 3): the arcs that enter a cell compete, and the Matcher's non-match class with them.
+What writes the next symbol is then known only in part, because the delete arc into the next column depends on the
+symbol: Equation 7 leaves it out.
+
+`outgoing` (exact): in each cell one distribution over all that can happen next. `delete`, `insert y` and `substitute y`
+compete; where the source is consumed only inserts remain, and the end is an insert that is possible only there. So `log
+p(target | source)` is exact, sums to one over all targets, and the next-symbol distribution needs no approximation.
+
 Both work on whole tables and, as decoding needs it, column by column: a step costs a column, never the whole table.
 """
 
@@ -13,8 +19,10 @@ from jaxtyping import Float, Int
 from torch import Tensor
 from torch.nn import functional
 
+from nsed.encoders.base import inside
 from nsed.kernels.dispatch import ARCS
 from nsed.kernels.torch.arcs import entered as moved_to_ends
+from nsed.kernels.torch.arcs import next_symbol, possible_cells
 from nsed.lattice import Arcs
 from nsed.types import NEG, Lengths, PerPair, Table
 
@@ -151,3 +159,102 @@ def with_deletes(entering: Column, delete: Column) -> Column:
 
 def _moved(column: Column, rows: int) -> Column:
     return functional.pad(column[:, :-rows], (rows, 0), value=NEG)
+
+
+class Incoming(Normalisation):
+    """Incoming normalisation, the paper's: alpha is a mixture of its predecessors and stays between 0 and 1."""
+
+    def normalise(
+        self, scores: TargetScores, target: Int[Tensor, "batch m"], lengths: tuple[Lengths, Lengths]
+    ) -> NormalisedArcs:
+        """See `Normalisation.normalise`: no target has an end of its own.
+
+        Alpha at (n, m) is between 0 and 1, but no probability over targets. Paper: Equation 3, with one insert and
+        substitute class per target symbol.
+        """
+        picked = entered(scores.delete, next_symbol(scores.insert, target), next_symbol(scores.substitute, target))
+        rivals = entered(scores.delete, scores.insert.logsumexp(-1), scores.substitute.logsumexp(-1))
+        total = torch.stack(list(rivals)).logsumexp(0)
+        return NormalisedArcs(picked.map(lambda table: (table - total).clamp(min=NEG)), total.new_zeros(len(total)))
+
+    def begin(self, like: Column) -> Memory:
+        """See `Normalisation.begin`: alpha, chosen insert and substitute scores, and those of all symbols; history."""
+        nothing = torch.full_like(like, NEG)
+        return first_column(like), nothing, nothing, nothing, nothing, like.new_zeros(len(like))
+
+    def open(self, column: TargetScores, memory: Memory, source_lengths: Lengths) -> Opened:
+        """See `Normalisation.open`; `written` adds up the logarithms of the next-symbol distributions."""
+        before, insert, substitute, any_insert, any_substitute, history = memory
+        delete, substitute, any_substitute = map(from_above, (column.delete[:, :, 0], substitute, any_substitute))
+        total = torch.stack([delete, any_insert, any_substitute]).logsumexp(0)
+        entering = torch.logaddexp(before + insert - total, from_above(before) + substitute - total)
+        is_first = (any_insert <= NEG).all(1, keepdim=True)
+        entering = torch.where(is_first, before, entering).clamp(min=NEG)
+        log_alpha = with_deletes(entering, delete - total)
+        written = next_symbol_distribution(column, log_alpha[..., None], source_lengths)[:, 0]
+        return Opened(log_alpha, history[:, None] + written, column)
+
+    def close(self, opened: Opened, rows: Rows, symbols: Rows) -> Memory:
+        """See `Normalisation.close`."""
+        any_insert, any_substitute = (
+            part[:, :, 0].logsumexp(-1)[rows] for part in (opened.scores.insert, opened.scores.substitute)
+        )
+        chosen = opened.of_symbols(rows, symbols)
+        return opened.log_alpha[rows], *chosen, any_insert, any_substitute, opened.written[rows, symbols]
+
+
+def next_symbol_distribution(
+    scores: TargetScores, log_alpha: Table, source_lengths: Lengths
+) -> Float[Tensor, "batch tgt symbols"]:
+    """Next-symbol distribution: log-probabilities after each target prefix, rows weighted by the prefix's alpha.
+
+    Insertions leave (i, j) with weight alpha[i, j]; the substitution beside it, into the same cell (i, j + 1), leaves
+    (i - 1, j) with weight alpha[i - 1, j]. Rows beyond a source's own length count for nothing.
+
+    Paper: Equations 6 and 7. Ours weights rows with the alpha of the prefix before the symbol, and is normalised.
+    """
+    above = functional.pad(scores.substitute[:, :-1], (0, 0, 0, 0, 1, 0), value=NEG)
+    total = torch.logaddexp(scores.insert.logsumexp(-1), above.logsumexp(-1))[..., None]
+    padding = ~inside(source_lengths + 1, log_alpha.shape[1])[:, :, None]
+    beside, alpha_above = (
+        alpha.masked_fill(padding, NEG)
+        for alpha in (log_alpha, functional.pad(log_alpha[:, :-1], (0, 0, 1, 0), value=NEG))
+    )
+    inserted = scores.insert - total + beside[..., None]
+    substituted = (above - total).clamp(min=NEG) + alpha_above[..., None]
+    written = torch.logaddexp(inserted, substituted).logsumexp(1)
+    return written - written.logsumexp(-1, keepdim=True)
+
+
+class Outgoing(Normalisation):
+    """Outgoing normalisation: exact conditional probabilities."""
+
+    def normalise(
+        self, scores: TargetScores, target: Int[Tensor, "batch m"], lengths: tuple[Lengths, Lengths]
+    ) -> NormalisedArcs:
+        """See `Normalisation.normalise`: with the end, alpha at (n, m) is exact, and 1 over all targets."""
+        *arcs, end = ARCS.choose(scores.classes).code.outgoing_arcs(scores.classes, target, lengths)
+        return NormalisedArcs(Arcs(*arcs), end)
+
+    def begin(self, like: Column) -> Memory:
+        """See `Normalisation.begin`."""
+        return (first_column(like),)
+
+    def open(self, column: TargetScores, memory: Memory, source_lengths: Lengths) -> Opened:
+        """See `Normalisation.open`."""
+        (entering,) = memory
+        leaving = leaving_cells(column, source_lengths)
+        log_alpha = with_deletes(entering, from_above(leaving.delete[:, :, 0]))
+        writing = torch.logaddexp(leaving.insert[:, :, 0], leaving.substitute[:, :, 0])
+        return Opened(log_alpha, (log_alpha[..., None] + writing).logsumexp(1), leaving)
+
+    def close(self, opened: Opened, rows: Rows, symbols: Rows) -> Memory:
+        """See `Normalisation.close`."""
+        log_alpha = opened.log_alpha[rows]
+        inserted, substituted = (log_alpha + scores for scores in opened.of_symbols(rows, symbols))
+        return (torch.logaddexp(inserted, from_above(substituted)).clamp(min=NEG),)
+
+
+def leaving_cells(scores: TargetScores, source_lengths: Lengths) -> TargetScores:
+    """Softmax per cell: log-probabilities of everything that can happen in each cell."""
+    return TargetScores(possible_cells(scores.classes, source_lengths).log_softmax(-1))

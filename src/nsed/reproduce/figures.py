@@ -9,8 +9,8 @@ import numpy as np
 
 from nsed.explain.explanation import Evidence
 from nsed.explain.render.heat_maps import alpha_grid, grid_svg
-from nsed.explain.render.lattice_picture import lattice_svg
 from nsed.explain.render.markup import picture, tag, words, write
+from nsed.explain.render.pictures import lattice_svg
 from nsed.reproduce.grid import TableCell
 from nsed.reproduce.measure import BEAM
 from nsed.reproduce.records import RunRecord

@@ -10,13 +10,12 @@ import numpy as np
 from nsed.capabilities import Capability, can
 from nsed.datasets import Splits, load
 from nsed.datasets.catalogue import DATASETS
-from nsed.datasets.loading import load_words
-from nsed.datasets.protocols import PROTOCOLS, SplitOptions
-from nsed.datasets.published import published_cognates
-from nsed.datasets.reference_alignments import to_pharaoh
+from nsed.datasets.fetching import load_words
+from nsed.datasets.protocols import PROTOCOLS, SplitOptions, published_cognates
 from nsed.datasets.rule_language import matching_pairs, transduction_pairs
 from nsed.datasets.splits import split_by_source
 from nsed.evaluate import alignment_score, best_threshold, matching_score, read_pharaoh
+from nsed.evaluate.alignment import to_pharaoh
 from nsed.evaluate.report.answers import answer
 from nsed.explain.explanation import Evidence
 from nsed.models.decisions import labels_of

@@ -8,7 +8,7 @@ from statistics import mean, stdev
 from typing import NamedTuple
 
 from nsed.config import read_yaml
-from nsed.explain.render.edit_boxes import boxes
+from nsed.explain.render.html import boxes
 from nsed.reproduce.figures import evidence_from, figures
 from nsed.reproduce.grid import FIGURES, READINGS, PaperFigure, TableCell, grid
 from nsed.reproduce.records import RunRecord

@@ -4,8 +4,15 @@ from nsed.text.batch import EncodedPairs, EncodedStrings, PaddedStrings, PairBat
 from nsed.text.edit_script import Edit, EditScript, Links, pharaoh
 from nsed.text.pairs import Pairs
 from nsed.text.readers import read_pairs, reader_for
-from nsed.text.symbol_choice import choose_symbols
-from nsed.text.symbols import AlphabetConfig, Case, StringConfig, SymbolKind, SymbolSplitter, UnicodeForm
+from nsed.text.symbols import (
+    AlphabetConfig,
+    Case,
+    StringConfig,
+    SymbolKind,
+    SymbolSplitter,
+    UnicodeForm,
+    choose_symbols,
+)
 from nsed.text.tokenizer import Tokenizer, Tokenizers, Vocabulary
 
 __all__ = [

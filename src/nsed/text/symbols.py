@@ -1,17 +1,31 @@
-"""Symbol segmentation, from a string to symbols and back: graphemes, code points, tokens, their letters or phones."""
+"""Symbol segmentation, from a string to symbols and back: graphemes, code points, tokens, their letters or phones.
+
+With `auto` what each side's strings are cut into is decided from the training pairs, with the reason:
+
+| the strings of a side | symbols |
+|---|---|
+| segments with spaces between them, say phones | tokens, or for models that compare symbols phones, if fewer |
+| every cluster is one code point: Latin, Cyrillic, Greek, Arabic or Hebrew without points, Chinese | graphemes |
+| Hangul, whose syllables are clusters of jamo | codepoints, NFD |
+| clusters with marks (abugidas, points, diacritics), many for their code points, or often new | codepoints |
+| clusters with marks, few, nearly all of them known | graphemes |
+"""
 
 import unicodedata
-from collections.abc import Iterable
-from dataclasses import dataclass
-from itertools import chain
-from typing import Literal
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from itertools import chain, islice
+from typing import Any, Literal, NamedTuple, TypeVar
 
 from nsed.config import Config, bounded
 from nsed.text.graphemes import split_graphemes
+from nsed.text.pairs import Pairs
+from nsed.text.texts import Texts
 
 SymbolKind = Literal["graphemes", "codepoints", "tokens", "letters", "phones"]
 SymbolChoice = Literal["auto", "graphemes", "codepoints", "tokens", "letters", "phones"]
-"""Symbol kind in settings; auto: chosen from the training pairs, see `symbol_choice.py`."""
+"""Symbol kind in settings; auto: chosen from the training pairs."""
 UnicodeForm = Literal["NFC", "NFD", "none"]
 FormChoice = Literal["auto", "NFC", "NFD", "none", "NFD/NFC", "NFC/NFD"]
 """Unicode form in settings, of both sides, or of sources / of targets."""
@@ -65,10 +79,13 @@ class SymbolSplitter:
             return tuple(split_graphemes(text))
         if self.kind == "codepoints":
             return tuple(text)
-        tokens = text.split()
+        return tuple(chain.from_iterable(map(self.split_token, text.split())))
+
+    def split_token(self, token: str) -> list[str]:
+        """The symbols of what stands between two spaces of a normal string; of `tokens`, that is one."""
         if self.kind == "tokens":
-            return tuple(tokens)
-        return tuple(chain.from_iterable(map(split_graphemes if self.kind == "letters" else split_phones, tokens)))
+            return [token]
+        return split_phones(token) if self.kind == "phones" else split_graphemes(token)
 
     def join(self, symbols: Iterable[str]) -> str:
         """The string of some symbols; of letters and phones, without the spaces that there may have been.
@@ -149,3 +166,156 @@ class AlphabetConfig(StringConfig):
     min_count: int = bounded(1, low=1, most=10**9)
     """Symbols that are rarer than this in the training pairs are read as <unk>. Above 1 the model is smaller, and it
     learns what a symbol that it has never seen may stand for."""
+
+
+ONE_ALPHABET = 0.8
+"""Share of a side's symbols that the other side has too, from which on both are written in one alphabet."""
+TOKEN_LENGTH, TOKEN_SHARE, SAMPLE = 2.5, 0.9, 1000
+"""Graphemes of a token at most, on average, in strings of segments; how many of the strings have a space; how many are
+looked at."""
+HELD_OUT, LOOKED_AT = 10, 20_000
+"""One string of so many is held out to see whether its symbols are known from the others; so many are looked at."""
+MUCH_HANGUL, MANY_CLUSTERS, MORE_COVERED, FEWER = 0.1, 1.5, 0.005, 0.8
+"""Share of Hangul from which on a side is read as jamo; clusters per code point, or how much larger the known share of
+held-out symbols is, from which on code points are chosen; NFD where it has so many of NFC's symbols, or fewer."""
+
+MOSTLY_ONE = 0.75
+"""Share of the tokens that are one phone, from which on the others are sequences of phones (IPA), and not names of
+phones (ARPABET)."""
+
+SomeConfig = TypeVar("SomeConfig", bound=StringConfig)
+
+
+class SymbolDecision(NamedTuple):
+    """Symbols of one side, in which Unicode form, and why."""
+
+    kind: SymbolKind
+    form: UnicodeForm
+    reason: str
+
+
+def looks_segmented(texts: Iterable[str]) -> bool:
+    """Segment detection: whether strings are tokens between spaces, say phones, rather than words or names.
+
+    So they are where nearly all that have more than one grapheme have a space, and their tokens are short.
+
+    >>> looks_segmented(["h ɑ n t", "v u t", "ɛ j"]), looks_segmented(["N AY IY1 V"]), looks_segmented(["Anna Lee"])
+    (True, True, False)
+    """
+    long = [text.split() for text in islice(texts, SAMPLE) if len(split_graphemes(text)) > 1]
+    tokens = list(chain.from_iterable(long))
+    spaced = sum(len(text) > 1 for text in long)
+    if not spaced or spaced < TOKEN_SHARE * len(long):
+        return False
+    return sum(len(split_graphemes(token)) for token in tokens) <= TOKEN_LENGTH * len(tokens)
+
+
+def decide_symbols(texts: Iterable[str], *, phones: bool = False) -> SymbolDecision:
+    """Symbols for the different strings of one side; `phones`: of segments rather their phones, where these are fewer.
+
+    >>> decide_symbols(["naïve", "cliché"])
+    SymbolDecision(kind='graphemes', form='NFC', reason='every character is one code point')
+    >>> decide_symbols(["한국", "국어", "한글"]).reason
+    'Hangul, of whose jamo there are fewer than syllables'
+    """
+    some = list(islice(texts, LOOKED_AT))
+    if looks_segmented(some):
+        return (_phones(some) if phones else None) or SymbolDecision(
+            "tokens", "NFC", "segments with spaces between them"
+        )
+    graphemes, composed = SymbolSplitter("graphemes"), SymbolSplitter("codepoints")
+    if _hangul_share(some) >= MUCH_HANGUL:
+        return SymbolDecision("codepoints", "NFD", "Hangul, of whose jamo there are fewer than syllables")
+    clusters, points = (set(chain.from_iterable(map(one.split, some))) for one in (graphemes, composed))
+    if clusters <= points:
+        return SymbolDecision("graphemes", "NFC", "every character is one code point")
+    known, known_points = known_share(graphemes, some), known_share(composed, some)
+    counts = f"{len(clusters):,} characters of {len(points):,} code points"
+    shares = f"{known:.1%} against {known_points:.1%} of held-out symbols known"
+    if len(clusters) < MANY_CLUSTERS * len(points) and known_points - known < MORE_COVERED:
+        return SymbolDecision("graphemes", "NFC", f"{counts}; {shares}")
+    decomposed = set(chain.from_iterable(map(SymbolSplitter("codepoints", "NFD").split, some)))
+    form: UnicodeForm = "NFD" if len(decomposed) <= FEWER * len(points) else "NFC"
+    return SymbolDecision("codepoints", form, f"{counts}; {shares}")
+
+
+def _phones(texts: Sequence[str]) -> SymbolDecision | None:
+    """Decision for phones, if most tokens are one, and there are fewer phones than tokens."""
+    by_token, by_phone = SymbolSplitter("tokens"), SymbolSplitter("phones")
+    tokens = list(chain.from_iterable(map(by_token.split, texts)))
+    different = {token: by_phone.split(token) for token in dict.fromkeys(tokens)}
+    found = set(chain.from_iterable(different.values()))
+    if sum(len(different[token]) == 1 for token in tokens) < MOSTLY_ONE * len(tokens) or len(found) >= len(different):
+        return None
+    counts = f"{len(found):,} phones in {len(different):,} segments"
+    shares = f"{known_share(by_phone, texts):.2%} against {known_share(by_token, texts):.2%} of held-out ones known"
+    return SymbolDecision("phones", "NFC", f"{counts}; {shares}")
+
+
+def known_share(splitter: SymbolSplitter, texts: Sequence[str]) -> float:
+    """Coverage: the share of the symbols of every tenth string that the other strings have too; 1 without any."""
+    held_out = [symbol for text in texts[HELD_OUT - 1 :: HELD_OUT] for symbol in splitter.split(text)]
+    known = {symbol for row, text in enumerate(texts, start=1) if row % HELD_OUT for symbol in splitter.split(text)}
+    return sum(symbol in known for symbol in held_out) / len(held_out) if held_out else 1.0
+
+
+def _hangul_share(texts: Sequence[str]) -> float:
+    letters = [char for text in texts for char in SymbolSplitter().normal(text)]
+    return sum("가" <= char <= "힣" for char in letters) / max(1, len(letters))
+
+
+def choose_symbols(config: SomeConfig, pairs: Pairs, *, phones: bool = False) -> SomeConfig:
+    """Settings with symbols in the place of `auto`, and a note with the reason for each side that had it.
+
+    A model that compares symbols reads `phones` of segments, where these are fewer.
+
+    Where one side takes code points and both are written with mostly the same ones, the other side takes them too: the
+    same letter then is the same symbol on both sides.
+    """
+    if "auto" not in (config.source_symbols, config.target_symbols, config.unicode_form):
+        return config
+    columns = {"source_symbols": pairs.sources, "target_symbols": pairs.targets}
+    texts = {name: Texts.of(columns[name]).different for name in columns if getattr(config, name) == "auto"}
+    made = {name: decide_symbols(strings, phones=phones) for name, strings in texts.items()}
+    if len(made) == 2 and _one_script(*texts.values()):
+        made = _together(made)
+    forms = [made[name].form if name in made else "NFC" for name in columns]
+    form = "/".join(dict.fromkeys(forms)) if config.unicode_form == "auto" else config.unicode_form
+    said = {name.removesuffix("_symbols"): _because(one, config.unicode_form) for name, one in made.items()}
+    note = "; ".join(f"{side}s as {because}" for side, because in said.items())
+    changes: dict[str, Any] = {name: one.kind for name, one in made.items()}
+    return replace(config, **changes, unicode_form=form, symbols_note=note)  # type: ignore[arg-type]  # one of its forms
+
+
+def _one_script(*sides: Sequence[str]) -> bool:
+    """Whether at least half of the code points of the side that has fewer are on the other side too."""
+    source, target = (set(chain.from_iterable(texts)) for texts in sides)
+    return 2 * len(source & target) >= min(len(source), len(target))
+
+
+def _together(made: dict[str, SymbolDecision]) -> dict[str, SymbolDecision]:
+    """Decisions of two sides in one script: code points on both where one of them needs these."""
+    points = [one for one in made.values() if one.kind == "codepoints"]
+    if not points or any(one.kind in ("tokens", "phones") for one in made.values()):
+        return made
+    form: UnicodeForm = "NFD" if any(one.form == "NFD" for one in points) else "NFC"
+    return {
+        name: one._replace(form=form)
+        if one.kind == "codepoints"
+        else SymbolDecision("codepoints", form, "as the other side, in the same script")
+        for name, one in made.items()
+    }
+
+
+def _because(decision: SymbolDecision, given: str) -> str:
+    form = decision.form if given == "auto" else given
+    kind = f"codepoints in {form}" if decision.kind == "codepoints" else decision.kind
+    return f"{kind} ({decision.reason})"
+
+
+def have_one_alphabet(pairs: Pairs, config: StringConfig) -> bool:
+    """Whether most symbols of either side, as often as its strings have them, are symbols of the other side too."""
+    sides = zip(config.splitters, (pairs.sources, pairs.targets), strict=True)
+    counts = [Counter(chain.from_iterable(map(side.split, dict.fromkeys(texts)))) for side, texts in sides]
+    both = counts[0].keys() & counts[1].keys()
+    return all(sum(side[symbol] for symbol in both) >= ONE_ALPHABET * side.total() for side in counts)

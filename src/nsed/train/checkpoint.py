@@ -11,10 +11,9 @@ from torch import Tensor, nn
 
 from nsed.config import flat
 from nsed.errors import ModelFileError
-from nsed.networks.weights import weights_of
 from nsed.text import Pairs, Vocabulary
 from nsed.train.config import NetworkConfig
-from nsed.train.saved_model import DESCRIPTION, SavedModel, read_model, write_model
+from nsed.train.saved_model import DESCRIPTION, SavedModel, read_model, weights_of, write_model
 
 FREE = frozenset(
     {

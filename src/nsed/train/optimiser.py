@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from nsed.train.config import TrainConfig
-from nsed.train.gradients import GraphRecorder
+from nsed.train.strategy import GraphRecorder
 
 
 class Schedule:

@@ -1,23 +1,177 @@
-"""HTML report: one page that needs nothing else, for screens, phones and paper."""
+"""HTML report: one page that needs nothing else, for screens, phones and paper.
+
+Curves are plotted as SVG within the page; the page's style has the colours.
+"""
 
 from collections.abc import Iterable, Sequence
 from importlib.resources import files
+from itertools import chain
+from math import ceil, floor, log10
+from typing import NamedTuple
 
-from nsed.evaluate.report.plots import plot, whisker
 from nsed.evaluate.report.records import (
     Breakdown,
     Caution,
     Comparison,
+    Curve,
     Difference,
     Figure,
+    FigureKind,
     Group,
+    Line,
     Mistake,
     NamedScript,
+    Point,
     Report,
     in_words,
 )
-from nsed.explain.render.edit_boxes import BOX_STYLE, boxes, legend
+from nsed.explain.render.html import BOX_STYLE, boxes, legend
 from nsed.explain.render.markup import foreign, lines, text
+
+Number = float | int
+
+
+class Axis(NamedTuple):
+    """Plot axis: numbers from `low` to `high` on the way from one place to another, with ticks at round numbers."""
+
+    low: Number
+    high: Number
+    start: Number
+    end: Number
+    ticks: tuple[Number, ...]
+
+    def at(self, value: Number) -> float:
+        """Coordinate of a number.
+
+        >>> Axis(0, 1, 40, 340, ()).at(0.5)
+        190.0
+        """
+        return round(self.start + (self.end - self.start) * (value - self.low) / (self.high - self.low), 1)
+
+
+def round_axis(low: Number, high: Number, *, start: Number, end: Number, whole: bool = False) -> Axis:
+    """Axis with round ticks that reaches from one to another and holds both numbers; `whole` ticks are integers.
+
+    >>> round_axis(0, 0.37, start=0, end=100).ticks
+    (0.0, 0.1, 0.2, 0.3, 0.4)
+    >>> round_axis(3, 14.2, start=0, end=100, whole=True).ticks
+    (2, 4, 6, 8, 10, 12, 14, 16)
+    """
+    step = _round_step(max(high - low, 1e-9) / 6)
+    step = max(ceil(step), 1) if whole else step
+    first, last = floor(low / step + 1e-9), ceil(high / step - 1e-9)
+    ticks = tuple(round(place * step, 10) for place in range(first, max(last, first + 1) + 1))
+    return Axis(ticks[0], ticks[-1], start, end, ticks)
+
+
+def _round_step(about: float) -> float:
+    """Tick step: 1, 2 or 5 times a power of ten, not much less than the number given."""
+    power = 10.0 ** floor(log10(about))
+    return next(power * factor for factor in (1, 2, 5, 10) if power * factor >= about * 0.99)
+
+
+WIDTH, HEIGHT = 380, 300
+LEFT, RIGHT, TOP, BOTTOM = 52, 364, 16, 248
+
+
+def plot(curve: Curve) -> str:
+    """SVG plot with axes, a line or points for each of the curve's lines, and a legend if there are several."""
+    across, up = _axes(curve)
+    return lines(
+        [
+            f'<figure class="plot"><figcaption>{text(curve.title)}</figcaption>',
+            f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{text(curve.title)}">',
+            _grid(curve, across, up),
+            _diagonal(across, up) if curve.diagonal else "",
+            *(_series(line, number, across, up) for number, line in enumerate(curve.lines)),
+            "</svg>",
+            _legend(curve) if len(curve.lines) > 1 else "",
+            "</figure>",
+        ]
+    )
+
+
+def whisker(figure: Figure) -> str:
+    """Error bar of a share between 0 and 100 %: a dot, and its confidence interval as a line."""
+    if figure.kind != "share" or not 0 <= figure.value <= 1:
+        return ""
+    low, high = figure.interval or (figure.value, figure.value)
+    places = [f"{100 * min(end, 1):.2f}" for end in (low, high, figure.value)]
+    return (
+        '<svg class="whisker" viewBox="-4 0 108 12" aria-hidden="true"><path class="track" d="M0 6H100"/>'
+        f'<path class="span" d="M{places[0]} 6H{places[1]}"/><circle cx="{places[2]}" cy="6" r="3"/></svg>'
+    )
+
+
+def _axes(curve: Curve) -> tuple[Axis, Axis]:
+    points = list(chain.from_iterable(line.points for line in curve.lines))
+    if curve.x_kind == "share":
+        across, up = (0.0, 1.0), (0.0, 1.0)
+    else:
+        across = min(point.x for point in points), max(point.x for point in points)
+        up = 0.0, max([0.01, *(point.y for point in points)])
+    whole = curve.x_kind == "count"
+    return (
+        round_axis(*across, start=LEFT, end=RIGHT, whole=whole),
+        round_axis(*up, start=BOTTOM, end=TOP),
+    )
+
+
+def _grid(curve: Curve, across: Axis, up: Axis) -> str:
+    middle = (TOP + BOTTOM) / 2
+    return lines(
+        [
+            *(f'<path class="grid" d="M{LEFT} {up.at(tick)}H{RIGHT}"/>' for tick in up.ticks),
+            *(_label(LEFT - 6, up.at(tick) + 4, tick, "share", "end") for tick in up.ticks),
+            *(_label(across.at(tick), BOTTOM + 16, tick, curve.x_kind, "middle") for tick in across.ticks),
+            f'<path class="axis" d="M{LEFT} {TOP}V{BOTTOM}H{RIGHT}"/>',
+            f'<text x="{(LEFT + RIGHT) / 2}" y="{BOTTOM + 38}" text-anchor="middle">{text(curve.x)}</text>',
+            f'<text transform="translate(12 {middle}) rotate(-90)" text-anchor="middle">{text(curve.y)}</text>',
+        ]
+    )
+
+
+def _label(x: Number, y: Number, tick: Number, kind: FigureKind, anchor: str) -> str:
+    shown = f"{100 * tick:g} %" if kind == "share" else f"{tick:g}"
+    return f'<text class="tick" x="{x}" y="{y}" text-anchor="{anchor}">{shown}</text>'
+
+
+def _diagonal(across: Axis, up: Axis) -> str:
+    return f'<path class="diagonal" d="M{across.at(0)} {up.at(0)}L{across.at(1)} {up.at(1)}"/>'
+
+
+def _series(line: Line, number: int, across: Axis, up: Axis) -> str:
+    places = [(across.at(point.x), up.at(point.y)) for point in line.points]
+    path = "L".join(f"{x} {y}" for x, y in places)
+    most = max((point.items or 0 for point in line.points), default=0)
+    marked = most > 0 or len(places) <= 20
+    return lines(
+        [
+            f'<path class="series s{number}" d="M{path}"/>',
+            *(_mark(point, place, number, most) for point, place in zip(line.points, places, strict=True) if marked),
+        ]
+    )
+
+
+def _mark(point: Point, place: tuple[float, float], number: int, most: int) -> str:
+    """Data point: a dot, larger for more items, and their number above it; a tooltip says what it stands for."""
+    radius = 3.0 if not point.items else 2.5 + 4 * (point.items / most) ** 0.5
+    told = f"{point.x:.3g}: {point.y:.1%}" + (f" of {point.items:,}" if point.items else "")
+    counted = _count(point.items) if point.items and not number else ""
+    x, y = place
+    above = max(y - radius - 4, 10)
+    label = f'<text class="count" x="{x}" y="{above:.1f}" text-anchor="middle">{counted}</text>' if counted else ""
+    return f'<circle class="s{number}" cx="{x}" cy="{y}" r="{radius:.1f}"><title>{told}</title></circle>{label}'
+
+
+def _count(items: int) -> str:
+    return f"{items}" if items < 1000 else f"{items / 1000:.1f}k" if items < 10_000 else f"{items // 1000}k"
+
+
+def _legend(curve: Curve) -> str:
+    entries = (f'<span class="s{number}">{text(line.name)}</span>' for number, line in enumerate(curve.lines))
+    return f'<div class="legend">{"".join(entries)}</div>'
+
 
 _NUMBER = ' class="number"'
 

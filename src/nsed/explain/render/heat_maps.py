@@ -9,8 +9,7 @@ from jaxtyping import Float
 
 from nsed.explain.explanation import Evidence
 from nsed.explain.render.markup import COLOURS, FONT, picture, tag, width_of, words, write
-from nsed.explain.render.numbers import nats, percent, short
-from nsed.explain.render.text import word
+from nsed.explain.render.text import nats, percent, short, word
 from nsed.text.visible import drawn
 from nsed.types import REACHABLE
 

@@ -1,7 +1,7 @@
 """LaTeX rendering of an explanation: coloured boxes, as in the paper's table of edit operations."""
 
 from nsed.explain.explanation import Evidence
-from nsed.explain.render.numbers import nats
+from nsed.explain.render.text import nats
 from nsed.text import Edit, EditScript
 from nsed.text.visible import drawn
 

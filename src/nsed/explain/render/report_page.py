@@ -9,9 +9,9 @@ from typing import NamedTuple
 import numpy as np
 
 from nsed.explain.explanation import ExplanationSummary
-from nsed.explain.render.edit_boxes import BOX_STYLE, UNSURE, WORDS, box, boxes, legend
+from nsed.explain.render.html import BOX_STYLE, UNSURE, WORDS, box, boxes, legend
 from nsed.explain.render.markup import SIGNS, foreign, picture, tag, text, words, write
-from nsed.explain.render.numbers import nats, percent
+from nsed.explain.render.text import nats, percent
 from nsed.text import Edit
 from nsed.text.visible import drawn
 

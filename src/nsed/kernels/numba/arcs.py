@@ -16,7 +16,7 @@ from numba import njit
 from torch import Tensor
 
 from nsed.kernels.contracts import ClassScores
-from nsed.kernels.numba.launch import Kernel, array, run_kernel, run_light_kernel
+from nsed.kernels.numba import Kernel, array, run_kernel, run_light_kernel
 from nsed.kernels.numba.math import exp_below_zero, log_sum_of_four
 from nsed.kernels.numba.pair_scores import BATCH_FIRST, CLASSES_FIRST
 from nsed.kernels.torch.arcs import possible_classes

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from nsed.kernels.numba.launch import Kernel, parts_of, run_parts
+from nsed.kernels.numba import Kernel, parts_of, run_parts
 
 compiled = njit(nogil=True, cache=True, error_model="numpy")
 

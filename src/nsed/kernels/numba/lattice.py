@@ -12,7 +12,7 @@ import torch
 from numba import njit
 
 from nsed.kernels.contracts import Backend
-from nsed.kernels.numba.launch import Kernel, array, run_light_kernel
+from nsed.kernels.numba import Kernel, array, run_light_kernel
 from nsed.kernels.numba.math import exp_below_zero, log_sum
 from nsed.kernels.semiring import LOG, Semiring
 from nsed.types import NEG, REACHABLE, Cells, Stack

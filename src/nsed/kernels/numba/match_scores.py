@@ -19,7 +19,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from nsed.kernels.contracts import Constant, HeadWeights, Score, StringVectors, Weight
-from nsed.kernels.numba.launch import Kernel, array, run_kernel
+from nsed.kernels.numba import Kernel, array, run_kernel
 from nsed.kernels.numba.math import exp_below_zero
 from nsed.kernels.numba.pair_scores import ONE, added, four, inlined
 from nsed.kernels.numba.vectors import LANES, load, rectified, spread, total

@@ -1,7 +1,9 @@
-"""Exponentials and log-sums that compile to vector instructions in float32, and to the library's in float64.
+"""Exponentials, log-sums and random numbers for compiled kernels.
 
-In float32 an exponential is a power of two, put together from the bits of a float, times a short Taylor series; the
-logarithm of a sum of numbers in [0, 1], one of which is 1, is an atanh series. Both are as exact as the type.
+Exponentials and log-sums compile to vector instructions in float32, and to the library's in float64. In float32 an
+exponential is a power of two, put together from the bits of a float, times a short Taylor series; the logarithm of a
+sum of numbers in [0, 1], one of which is 1, is an atanh series. Both are as exact as the type. Random numbers are
+counter-based: the same for the same seed, pair, cell and place; backward passes make them again.
 """
 
 import math
@@ -117,3 +119,32 @@ def _log_sum_of_four_for(a, b, c, d):
         return _log_sum_of_four32(a, b, c, d) if single else _log_sum_of_four64(a, b, c, d)
 
     return total
+
+
+U = np.uint32
+FACTORS = 0x7FEB352D, 0x846CA68B
+FIRST, SECOND = U(FACTORS[0]), U(FACTORS[1])
+
+
+@inlined
+def mixed(number):
+    """Integer hash: shifts and odd factors spread every bit."""
+    number = U((number ^ (number >> U(16))) * FIRST)
+    number = U((number ^ (number >> U(15))) * SECOND)
+    return U(number ^ (number >> U(16)))
+
+
+@inlined
+def number_of(cell, place):
+    """Random number of a place in a cell, both mixed already. Its high bits are good, the low ones less so."""
+    number = U((cell ^ place) * FIRST)
+    return U((number ^ (number >> U(15))) * SECOND)
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def places_of(size):
+    """Row of hashes: the mixed numbers of all places."""
+    places = np.empty((1, size), np.uint32)
+    for k in range(size):
+        places[0, k] = mixed(U(k))
+    return places

@@ -19,8 +19,8 @@ from numba import njit
 from torch import Tensor
 
 from nsed.kernels.contracts import Features, SourceVectors, TargetVectors
-from nsed.kernels.numba.launch import array, run_kernel
-from nsed.kernels.numba.random import U, mixed, number_of, places_of
+from nsed.kernels.numba import array, run_kernel
+from nsed.kernels.numba.math import U, mixed, number_of, places_of
 
 CELLS = 2**14
 """Slice size in cells, about."""

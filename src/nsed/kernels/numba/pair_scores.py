@@ -20,9 +20,9 @@ from torch import Tensor
 from torch.nn import functional
 
 from nsed.kernels.contracts import ClassScores, Constant, SourceVectors, TargetVectors, Weight
-from nsed.kernels.numba.launch import array, parts_of, run_kernel
+from nsed.kernels.numba import array, parts_of, run_kernel
+from nsed.kernels.numba.math import U, mixed, places_of
 from nsed.kernels.numba.pair_features import SlicedScores, drops, features
-from nsed.kernels.numba.random import U, mixed, places_of
 from nsed.kernels.numba.vectors import LANES, kept_at_random, load, rectified, spread, store, total, where_positive
 
 __all__ = ["features", "fused_scores", "pair_scores"]

@@ -19,7 +19,7 @@ import torch
 from numba import njit
 
 from nsed.kernels.contracts import Score, SubstitutionTable, TableStrings
-from nsed.kernels.numba.launch import array, run_kernel
+from nsed.kernels.numba import array, run_kernel
 from nsed.kernels.numba.math import log_sum
 from nsed.kernels.torch.match_scores import LARGEST_TABLE
 from nsed.types import NEG, REACHABLE, PerPair

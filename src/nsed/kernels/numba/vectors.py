@@ -11,7 +11,7 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic, models, overload, register_model
 
-from nsed.kernels.numba.random import FACTORS
+from nsed.kernels.numba.math import FACTORS
 
 LANES = 16
 NUMBER = ir.IntType(32)

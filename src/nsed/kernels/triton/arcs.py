@@ -12,7 +12,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from nsed.kernels.contracts import ClassScores
-from nsed.kernels.triton.launch import launch, power_of_two
+from nsed.kernels.triton import launch, power_of_two
 from nsed.types import END, NEG, PAD, START, Lengths, PerPair, Table
 
 LOWEST = tl.constexpr(NEG)

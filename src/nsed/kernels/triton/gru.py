@@ -15,7 +15,7 @@ from torch import Tensor, nn
 
 from nsed.kernels.contracts import Kinds, Order, Vectors
 from nsed.kernels.torch.gru import read_next
-from nsed.kernels.triton.launch import launch, power_of_two
+from nsed.kernels.triton import launch, power_of_two
 
 __all__ = ["read_both_ways", "read_next", "read_onward"]  # one symbol more is torch's own
 

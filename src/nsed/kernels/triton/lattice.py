@@ -12,12 +12,11 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-from nsed.kernels.contracts import Backend
-from nsed.kernels.refusals import MOST_NUMBERS
+from nsed.kernels.contracts import MOST_NUMBERS, Backend
 from nsed.kernels.semiring import LOG, Semiring
 from nsed.kernels.switch import devices_of
 from nsed.kernels.torch.lattice import TorchBackend
-from nsed.kernels.triton.launch import launch, power_of_two
+from nsed.kernels.triton import launch, power_of_two
 from nsed.types import NEG, REACHABLE, Cells, Stack
 
 LOWEST = tl.constexpr(NEG)

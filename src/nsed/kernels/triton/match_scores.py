@@ -16,9 +16,9 @@ from torch import Tensor
 from nsed.kernels.contracts import Constant, HeadWeights, Rows, Score, StringVectors, Weight
 from nsed.kernels.semiring import LOG
 from nsed.kernels.torch.match_scores import LARGEST_TABLE, by_lengths, score_table, scores_of_rows
+from nsed.kernels.triton import launch
 from nsed.kernels.triton.arcs import match_operation
 from nsed.kernels.triton.lattice import LOWEST, TritonBackend, log_add, then_log
-from nsed.kernels.triton.launch import launch
 from nsed.kernels.triton.pair_scores import pair_scores, scores_of_all
 from nsed.types import NEG, PerPair
 

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from nsed.kernels.contracts import ClassScores, Constant, SourceVectors, TargetVectors, Weight
 from nsed.kernels.torch.pair_scores import features
-from nsed.kernels.triton.launch import launch, power_of_two
+from nsed.kernels.triton import launch, power_of_two
 
 __all__ = ["features", "pair_scores", "scores_of_all"]  # tables of features are torch's own
 

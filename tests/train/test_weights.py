@@ -6,7 +6,7 @@ from torch.testing import assert_close
 
 from nsed.encoders import EncoderConfig
 from nsed.networks.transducer import TransducerNetwork
-from nsed.networks.weights import grow_into
+from nsed.train.saved_model import grow_into
 from nsed.types import UNKNOWN
 
 SOURCES, TARGETS = 7, 6

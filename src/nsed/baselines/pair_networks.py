@@ -1,17 +1,100 @@
-"""STANCE (Tam et al. 2019): similarities of symbols, aligned by optimal transport, read by a convolutional network."""
+"""Pair classification networks, the black boxes to compare with: two strings in, one logit out.
 
+The cross-encoder: one Transformer reads both strings at once, and its first symbol knows the answer. STANCE (Tam et al.
+2019): similarities of symbols, aligned by optimal transport, read by a convolutional network.
+"""
+
+from abc import ABC, abstractmethod
 from typing import NamedTuple
 
 import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
+from torch.nn import functional
 
-from nsed.baselines.pair_network import Alphabets, PairNetwork
-from nsed.encoders import EncoderConfig
+from nsed.encoders import ENCODERS, EncoderConfig, StringEncoder, TransformerConfig
 from nsed.encoders.base import inside
-from nsed.encoders.string_encoder import read_both
+from nsed.encoders.string_encoder import SymbolEmbedding, read_both, with_start
 from nsed.text.batch import PaddedStrings
-from nsed.types import Lengths, PerPair, Table
+from nsed.types import END, Lengths, PerPair, Table
+
+
+class Alphabets(NamedTuple):
+    """Vocabulary sizes of both sides, the special symbols included, and the number of categories of strings."""
+
+    source: int
+    target: int
+    shared: bool = False
+    """Shared vocabulary: both sides have the same symbols; what is learned of one side is known of the other."""
+    categories: int = 0
+
+    def encoders(self, config: EncoderConfig) -> tuple[StringEncoder, StringEncoder]:
+        """Encoder for each side; the same one twice, where the alphabets are shared."""
+        source = StringEncoder(config, self.source, causal=False, categories=self.categories)
+        if self.shared:
+            return source, source
+        return source, StringEncoder(config, self.target, causal=False, categories=self.categories)
+
+
+class PairNetwork(nn.Module, ABC):
+    """Pair classification network: a logit per pair, above 0 for a match. Padding never changes it."""
+
+    @abstractmethod
+    def forward(self, source: PaddedStrings, target: PaddedStrings) -> PerPair:
+        """Logit of each pair."""
+
+
+class CrossEncoder(PairNetwork):
+    """Cross-encoder: a Transformer over `[CLS] source [SEP] target`; a linear classifier reads the vector of `[CLS]`.
+
+    Paper: section 4, "Transformer [CLS]", following BERT. Our `[CLS]` is `<s>` and our `[SEP]` is `</s>`; positions
+    begin again in the target, whose symbols the second segment's vector tells from those of the source. A string of
+    more than `encoder.max_length` symbols raises `TooLongError`.
+    """
+
+    def __init__(self, encoder: TransformerConfig, alphabets: Alphabets) -> None:
+        super().__init__()
+        self.source_embedding = _embedding(encoder, alphabets.source, alphabets.categories)
+        self.target_embedding = (
+            self.source_embedding if alphabets.shared else _embedding(encoder, alphabets.target, alphabets.categories)
+        )
+        self.segments = nn.Embedding(2, encoder.dim)
+        nn.init.normal_(self.segments.weight, std=encoder.dim**-0.5)
+        self.encoder = ENCODERS[encoder.kind](encoder, causal=False)
+        self.classifier = nn.Linear(encoder.dim, 1)
+
+    def forward(self, source: PaddedStrings, target: PaddedStrings) -> PerPair:
+        """See `PairNetwork.forward`."""
+        first = self.source_embedding(with_start(source.symbols), source.category) + self.segments.weight[0]
+        separated = functional.pad(target.symbols, (1, 0), value=END)
+        second = self.target_embedding(separated, target.category) + self.segments.weight[1]
+        lengths = source.lengths + target.lengths + 2
+        encoded = self.encoder(joined(first, second, source.lengths + 1), lengths)
+        logits: Tensor = self.classifier(encoded[:, 0])[:, 0]
+        return logits
+
+
+def joined(
+    first: Float[Tensor, "batch src dim"], second: Float[Tensor, "batch tgt dim"], lengths: Lengths
+) -> Float[Tensor, "batch src+tgt dim"]:
+    """Concatenated strings: the second right after the first, whose length is given; no padding between them."""
+    width = first.shape[1] + second.shape[1]
+    places = torch.arange(width, device=first.device)
+    beyond = first.shape[1] - lengths[:, None]
+    taken = torch.where(places < lengths[:, None], places, (places + beyond).clamp(max=width - 1))
+    return torch.cat([first, second], dim=1).gather(1, taken[:, :, None].expand(-1, -1, first.shape[2]))
+
+
+def _embedding(encoder: TransformerConfig, symbols: int, categories: int) -> SymbolEmbedding:
+    return SymbolEmbedding(
+        symbols,
+        encoder.dim,
+        positions=encoder.max_length + 1,  # one more for <s> or </s>
+        categories=categories,
+        dropout=encoder.dropout,
+        hidden=encoder.hidden,
+    )
+
 
 NEVER = -1e30
 """Masked log-weight: its exponential is exactly zero, and it stays finite whatever is added to it."""

@@ -8,11 +8,10 @@ from types import SimpleNamespace
 
 import pytest
 
-from nsed.datasets import reference_alignments
-from nsed.datasets.reference_alignments import statistical_links
 from nsed.datasets.rule_language import transduction_pairs
 from nsed.errors import NsedError
-from nsed.evaluate.alignment import intersection
+from nsed.evaluate import alignment
+from nsed.evaluate.alignment import intersection, statistical_links
 from nsed.text import Pairs, SymbolSplitter
 
 BECOMES = {"a": "x", "A": "X", "b": "y", "c": "Z"}
@@ -44,7 +43,7 @@ def test_symbols_may_have_spaces_and_capitals_and_strings_may_be_empty():
 
 
 def test_nothing_to_align(monkeypatch):
-    monkeypatch.setattr(reference_alignments, "has_eflomal", lambda: True)
+    monkeypatch.setattr(alignment, "has_eflomal", lambda: True)
     assert statistical_links(Pairs([], []), source=SymbolSplitter(), target=SymbolSplitter()) == ([], [])
 
 
@@ -57,13 +56,13 @@ def test_the_aligner_is_called_as_eflomal_has_it(monkeypatch):
                 Path(path).write_text("0-0\n" * len(sources), encoding="utf-8")
 
     monkeypatch.setitem(sys.modules, "eflomal", SimpleNamespace(Aligner=Aligner))
-    monkeypatch.setattr(reference_alignments, "has_eflomal", lambda: True)
+    monkeypatch.setattr(alignment, "has_eflomal", lambda: True)
     splitter = SymbolSplitter()
     found = statistical_links(Pairs(["ab", "c"], ["x", "yz"]), source=splitter, target=splitter)
     assert found.forward == found.reverse == [frozenset({(0, 0)})] * 2
 
 
 def test_a_missing_eflomal_is_named(monkeypatch):
-    monkeypatch.setattr(reference_alignments, "has_eflomal", lambda: False)
+    monkeypatch.setattr(alignment, "has_eflomal", lambda: False)
     with pytest.raises(NsedError, match=r"`eflomal` is not installed: pip install .*\[align\]"):
         statistical_links(Pairs(["a"], ["b"]), source=SymbolSplitter(), target=SymbolSplitter())
