@@ -140,6 +140,13 @@ def test_few_answers_teach_nearly_all_and_growth_is_told(tmp_path, monkeypatch):
     assert np.mean(model.match([(word, cyrillic(word[::-1])) for word in new if word != word[::-1]])) < 0.05
 
 
+def test_a_single_match_is_too_few_to_train_and_no_error(tmp_path):
+    pairs = [("ab", "аб"), ("ba", "зз"), ("ak", "зз"), ("ka", "зз")]
+    session = LabelSession(pairs, tmp_path / "answers.tsv", every=2)
+    answered(session, lambda pair: pair == pairs[0], 4)
+    assert (session.model, session.growth, session.question()) == (None, [], None)
+
+
 def test_one_kind_of_answers_teaches_nothing(tmp_path):
     session = LabelSession(pool_and_gold()[0], tmp_path / "answers.tsv", every=1000)
     session.answer(True)

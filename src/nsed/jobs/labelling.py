@@ -307,7 +307,10 @@ class LabelSession:
 
     def _learn(self, labels: Mapping[int, bool]) -> Callable[[], None]:
         def work() -> None:
-            model = learn_quickly(self._scores, self._pool, labels, seed=self._seed)
+            try:
+                model = learn_quickly(self._scores, self._pool, labels, seed=self._seed)
+            except ArgumentError:  # one pair of a kind alone: the next answers bring more
+                return
             scores = self._scored(model)
             with self._lock:
                 self.model, self._scores = model, scores
