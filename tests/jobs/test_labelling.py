@@ -135,6 +135,7 @@ def test_few_answers_teach_nearly_all_and_growth_is_told(tmp_path, monkeypatch):
     assert [one.held_out for one in session.growth] == [True] * len(session.growth)
     assert session.growth[-1].f1 > 0.97
     assert "20 answers: F1" in str(session.growth[-1])
+    assert session._expected_f1(model) == pytest.approx(session.growth[-1].f1, abs=0.1)
     new = words(60, seed=5)
     assert np.mean(model.match([(word, cyrillic(word)) for word in new])) > 0.95
     assert np.mean(model.match([(word, cyrillic(word[::-1])) for word in new if word != word[::-1]])) < 0.05

@@ -1,8 +1,8 @@
 """Labelling (active learning): a session asks for the most informative pairs, keeps every answer, and learns from all.
 
 Pairs are asked for by how open their answer is, at random in proportion to p (1 - p), and no string twice as long as
-others are left: of two questions with the same string, one says little. What the model thought of a pair before it was
-answered is kept with the answer, and tells how good the model was at that moment.
+others are left: of two questions with the same string, one says little. What was thought of a pair before it was
+answered is kept with the answer.
 """
 
 import os
@@ -18,7 +18,7 @@ from nsed.errors import ArgumentError, DataError
 from nsed.evaluate import matching_score
 from nsed.jobs.candidates import Candidates, crosses_scripts
 from nsed.jobs.table_files import tsv_lines
-from nsed.jobs.unsupervised import Assign, Pool, calibrated, learn_from_few, learn_quickly, untrained
+from nsed.jobs.unsupervised import Assign, Pool, calibrated, competing, learn_from_few, learn_quickly, untrained
 from nsed.models.decisions import DecidingModel, labels_of
 from nsed.models.edit_distance import quiet_about_symbols
 from nsed.models.odds import OddsMatcher
@@ -64,7 +64,7 @@ class Growth(NamedTuple):
     held_out: bool
 
     def __str__(self) -> str:
-        on = "on held-out pairs" if self.held_out else "estimated: answers against what was predicted before each"
+        on = "on held-out pairs" if self.held_out else "an estimate, by probabilities that the answers give"
         return f"{self.answers} answers: F1 {self.f1:.1%} ({on})"
 
 
@@ -270,19 +270,9 @@ class LabelSession:
             self.refit()
             self.wait()
         self.model = learn_from_few(self._scores, self._pool, labels)
+        self._scores = self._scored(self.model)
         self._grown(self.model, len(labels))
         return self.model
-
-    def expected_f1(self) -> float:
-        """F1 of the model at each moment, by answers and what was predicted before: estimate for all pairs.
-
-        An answer counts for as many pairs as it stands for (importance sampling): it is the rougher, the fewer.
-        """
-        answers = self._file.answers
-        weights = np.array([1 / max(one.chance, 1e-12) for one in answers])
-        weights = np.minimum(weights, 10 * np.median(weights)) if len(weights) else weights
-        called, labels = np.array([(one.predicted >= 0.5, one.label) for one in answers], bool).reshape(-1, 2).T
-        return float(2 * weights[called & labels].sum() / max(weights[called].sum() + weights[labels].sum(), 1e-12))
 
     @property
     def _is_due(self) -> bool:
@@ -320,12 +310,23 @@ class LabelSession:
 
     def _grown(self, model: OddsMatcher, answers: int) -> None:
         if self._held_out is None:
-            self.growth.append(Growth(answers, self.expected_f1(), False))
+            self.growth.append(Growth(answers, self._expected_f1(model), False))
             return
         with quiet_about_symbols():
             scores = np.asarray(model.score(self._held_out))
         f1 = matching_score(scores, labels_of(self._held_out, "held_out"), model.threshold).f1
         self.growth.append(Growth(answers, f1, True))
+
+    def _expected_f1(self, model: OddsMatcher) -> float:
+        """F1 to be expected of a model's decisions about all pairs: an estimate, not a measurement.
+
+        It takes pairs that nobody has answered for as probable as the answers make those of the same score, against
+        their rivals.
+        """
+        labels = self._labels()
+        probable = competing(calibrated(self._scores, labels), self._pool, labels)
+        called = self._scores >= model.threshold
+        return float(2 * probable[called].sum() / max(called.sum() + probable.sum(), 1e-12))
 
     def _drawn(self) -> LabelQuestion | None:
         """Question at random, by how open its answer is."""

@@ -2,7 +2,7 @@
 const id = (name) => document.getElementById(name);
 const NOTES = {
   true: "On held-out pairs.",
-  false: "Estimated for all pairs: each answer against what the model thought before it was given.",
+  false: "An estimate for all pairs, by the probabilities that the answers give.",
 };
 let question = null;
 let busy = false;
