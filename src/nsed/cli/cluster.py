@@ -141,19 +141,17 @@ def cluster(
     """Put the words of each concept into clusters, cognate sets, and write the list with one more column, CLUSTER.
 
     Each two words of a concept and of two languages are scored, both ways round. **average**: the most similar clusters
-    are joined while their mean similarity is at least the threshold. The others look at pairs above the threshold only:
-    **components** has together what chains of them connect, **labels** (label propagation) and **infomap** (extra
-    cognates) find what hangs closely together.
+    are joined while their mean similarity is at least the threshold. The others look at pairs above it only:
+    **components** connects them by chains, **labels** (label propagation) and **infomap** find what hangs together.
 
     The similarity is the probability that a matcher gives; of other models, that of the pair per token. Where the list
     has cognate classes, B-cubed, pairwise and adjusted Rand figures are shown, too. Clusters are numbered from 1.
     `--format edictor` writes COGID and ALIGNMENT, `--format cldf -o FOLDER` a CLDF data set, `--format nexus` sets as
-    characters. `--partial` compares morphemes, `--across concepts` looks for relatives elsewhere.
+    characters.
 
     **Without cognate classes to learn from**, use `auto`: it learns which sounds correspond from words of one concept
     against words of two, in a minute or two for 10,000 words, and never looks at classes. **With classes** for some
-    hundred words per language, train a matcher (`nsed data cognates`, `nsed train`): see docs/cognate-sets.md, which
-    has figures of each.
+    hundred words per language, train a matcher (`nsed data cognates`, `nsed train`): see docs/cognate-sets.md.
 
     **To test a model** that was trained with `nsed data cognates --protocol concepts`, use `--concepts test`, with the
     same seed: the threshold is tuned on the validation concepts, and all figures are of test concepts.
@@ -166,27 +164,23 @@ def cluster(
     check_sets_output(output, format_, partial=partial, across=across is not None)
     table, scorer_for = _table(word_list), _scorer_for(model, save)
     everything = table.words(_class_column(table, classes), all_classes=False)
-    places = _places(everything, concepts, seed)
-    words = [everything[place] for place in places]
+    words = [everything[place] for place in (places := _places(everything, concepts, seed))]
     tuning = _tuning(tune, classes, words) if tune else _other_concepts(everything, concepts, seed)
     known = not partial and any(word.cognate_class for word in words)
     _check_asked(model, everything, figures, known=known)
     cut = split_morphemes if partial else whole_words
     parts, job = cut(words), Job(scorer_for(cut(everything).words), method, same_language)
-    given = _given(threshold, tune, job.scorer)
-    compared = job.compared("scoring", parts.words)
+    given, compared = _given(threshold, tune, job.scorer), job.compared("scoring", parts.words)
     tuner = job._replace(scorer=scorer_for(tuning.words)) if tuning and tune else job
     limit = given or tuner.tuned(tuning) or _default(job, compared)
     found = cluster_compared(compared, threshold=limit.threshold, method=method)
-    chosen = table._replace(rows=[table.rows[place] for place in places])
     crossed = job.across(parts.words, found, across_threshold) if across else None
-    sets = FoundSets(words, parts, found.tolist(), partial, crossed)
-    write_sets(output, format_, chosen, sets, method=f"nsed cluster {model}, {method}")
+    sets, rows = FoundSets(words, parts, found.tolist(), partial, crossed), [table.rows[place] for place in places]
+    write_sets(output, format_, table._replace(rows=rows), sets, method=f"nsed cluster {model}, {method}")
     score, similarities = cluster_score(words, found) if known else None, known_similarities(compared)
-    _warn_of_threshold(limit.threshold, similarities)
-    (err if output is None else out).print(_figures(method, _summary(parts.words, found, limit, similarities), score))
-    if score is not None:
-        _save_figures(figures, {"model": str(model), "method": method, **limit._asdict()}, score)
+    summary = _summary(parts.words, found, limit, similarities)
+    (err if output is None else out).print(_figures(method, summary, score))
+    _save_figures(figures, {"model": str(model), "method": method, **limit._asdict()}, score)
 
 
 def _check_asked(model: Path, words: list[Word], figures: Path | None, *, known: bool) -> None:
@@ -386,8 +380,8 @@ def _span(similarities: np.ndarray) -> str:
     return f"from {similarities.min():.4f} to {similarities.max():.4f}"
 
 
-def _save_figures(path: Path | None, facts: dict[str, object], score: ClusterScore) -> None:
-    if path is None:
+def _save_figures(path: Path | None, facts: dict[str, object], score: ClusterScore | None) -> None:
+    if path is None or score is None:
         return
     agreements = {name: getattr(score, name)._asdict() for name in ("b_cubed", "pairwise")}
     with open_output(path) as stream:
@@ -395,7 +389,8 @@ def _save_figures(path: Path | None, facts: dict[str, object], score: ClusterSco
 
 
 def _summary(words: list[Word], found: np.ndarray, limit: Threshold, similarities: np.ndarray) -> dict[str, str]:
-    """Summary of a clustering, with classes or without."""
+    """Summary of a clustering, with classes or without; a threshold beyond all similarities is warned of."""
+    _warn_of_threshold(limit.threshold, similarities)
     return {
         "similarities": _span(similarities),
         "threshold": f"{limit.threshold:.4f}",
