@@ -146,8 +146,7 @@ def cluster(
 
     The similarity is the probability that a matcher gives; of other models, that of the pair per token. Where the list
     has cognate classes, B-cubed, pairwise and adjusted Rand figures are shown, too. Clusters are numbered from 1.
-    `--format edictor` writes COGID and ALIGNMENT, `--format cldf -o FOLDER` a CLDF data set, `--format nexus` sets as
-    characters.
+    `--format edictor` writes COGID and ALIGNMENT, `--format cldf -o FOLDER` CLDF, `--format nexus` sets as characters.
 
     **Without cognate classes to learn from**, use `auto`: it learns which sounds correspond from words of one concept
     against words of two, in a minute or two for 10,000 words, and never looks at classes. **With classes** for some
@@ -164,15 +163,15 @@ def cluster(
     check_sets_output(output, format_, partial=partial, across=across is not None)
     table, scorer_for = _table(word_list), _scorer_for(model, save)
     everything = table.words(_class_column(table, classes), all_classes=False)
-    words = [everything[place] for place in (places := _places(everything, concepts, seed))]
+    places = _places(everything, concepts, seed)
+    words = [everything[place] for place in places]
     tuning = _tuning(tune, classes, words) if tune else _other_concepts(everything, concepts, seed)
     known = not partial and any(word.cognate_class for word in words)
     _check_asked(model, everything, figures, known=known)
     cut = split_morphemes if partial else whole_words
     parts, job = cut(words), Job(scorer_for(cut(everything).words), method, same_language)
     given, compared = _given(threshold, tune, job.scorer), job.compared("scoring", parts.words)
-    tuner = job._replace(scorer=scorer_for(tuning.words)) if tuning and tune else job
-    limit = given or tuner.tuned(tuning) or _default(job, compared)
+    limit = given or job.tuner(scorer_for, tuning if tune else None).tuned(tuning) or _default(job, compared)
     found = cluster_compared(compared, threshold=limit.threshold, method=method)
     crossed = job.across(parts.words, found, across_threshold) if across else None
     sets, rows = FoundSets(words, parts, found.tolist(), partial, crossed), [table.rows[place] for place in places]
@@ -211,6 +210,10 @@ class Job(NamedTuple):
     scorer: object
     method: str
     same_language: bool
+
+    def tuner(self, scorer_for: Callable[[list[Word]], object], tuning: Tuning | None) -> Job:
+        """The same job with the scorer of another list, if there is one to tune on."""
+        return self._replace(scorer=scorer_for(tuning.words)) if tuning else self
 
     def tuned(self, tuning: Tuning | None) -> Threshold | None:
         """Tuned threshold for these words, or none without words."""
