@@ -25,7 +25,10 @@ CHECKED = [
     and re.search(r"jaxtyping|nsed\.types", path.read_text(encoding="utf-8"))
 ]
 """Modules with shapes in signatures; the plain types of the others are for mypy."""
-collect_ignore_glob = [str(KERNELS / name / "*") for name in COMPILED if find_spec(name) is None]
+TUTORIALS = (
+    Path(__file__).parent / "docs" / "tutorials" / "*"
+)  # run whole, commands and all, by tests/test_tutorials.py
+collect_ignore_glob = [str(TUTORIALS), *(str(KERNELS / name / "*") for name in COMPILED if find_spec(name) is None)]
 install_import_hook(CHECKED, "beartype.beartype")
 
 torch.set_num_threads(1)  # the tests' tensors are small: more threads only wait for each other
@@ -34,6 +37,9 @@ torch.set_num_threads(1)  # the tests' tensors are small: more threads only wait
 SLOW_FILES = frozenset(
     {
         "README.md",
+        "docs/compare.md",
+        "docs/concepts/mixtures.md",
+        "docs/extend.md",
         "docs/quickstart.md",
         "docs/rules.md",
         "docs/train.md",
@@ -62,6 +68,7 @@ LONG_FILES = (
     "tests/baselines/test_seq2seq.py",
     "tests/kernels/test_triton.py",
     "tests/test_project.py",
+    "tests/test_tutorials.py",
     "tests/train/test_strategy.py",
     "tests/cli/test_overview.py",
 )

@@ -28,6 +28,8 @@ from nsed.datasets.splits import Splits
 from nsed.datasets.word_list import Word, read_word_list
 from nsed.evaluate import average_precision, matching_score
 from nsed.evaluate.calibration import expected_calibration_error
+from nsed.models.decisions import Criterion
+from nsed.models.matcher_mixture import MatcherMixture
 from nsed.models.odds import OddsMatcher
 from nsed.text import Pairs
 
@@ -123,7 +125,7 @@ def joined(parts: Iterable[Pairs]) -> Pairs:
     return pairs_of(rows)
 
 
-def figures(model: OddsMatcher | Sca, test: Pairs) -> dict[str, float]:
+def figures(model: OddsMatcher | MatcherMixture | Sca, test: Pairs) -> dict[str, float]:
     """F1 at the model's own threshold, average precision and calibration error."""
     labels, scores = np.array(test.labels, dtype=bool), model.score(test)
     return {
@@ -161,13 +163,23 @@ def make_cognates(folder: Path, families: tuple[str, ...]) -> dict[str, object]:
     return {"families": list(families), "never_seen": found}
 
 
-def learned(splits: list[Splits]) -> OddsMatcher:
-    """Matcher of samples of several families."""
+def learned(splits: list[Splits]) -> MatcherMixture:
+    """Matchers of samples of several families, as letters and as two kinds of sound classes, each with equal weight.
+
+    Weights learned from families that are known would favour letters, of which other families have others.
+    """
     training, validation = (
         joined(sampled(getattr(one, part), SAMPLE // divisor) for one in splits)
         for part, divisor in (("training", 1), ("validation", 5))
     )
-    return OddsMatcher.fit(training, validation=validation, languages=False)
+    settings = {"languages": False, "coherence": False}
+    members = [
+        OddsMatcher.fit(training, validation=validation, source_symbols=kind, target_symbols=kind, **settings)
+        for kind in ("letters", "sound-classes", "dolgopolsky")
+    ]
+    mixture = MatcherMixture(members)
+    mixture.criterion = Criterion.tuned(np.asarray(mixture.score(validation)), np.array(validation.labels, dtype=bool))
+    return mixture
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@ from itertools import count
 import numpy as np
 import pytest
 import torch
-from benchmarks import memory, memory_probe
+from benchmarks import memory, memory_probe, table_job
 from benchmarks.twin import TwinNetwork, TwinTask, twin_loss
 from typer.testing import CliRunner
 
@@ -32,8 +32,9 @@ def run(*arguments):
 
 @pytest.fixture
 def one_probe_alone(monkeypatch):
-    """Only the first update is measured in a process of its own, as outside of tests all of them are."""
+    """Only the first update, and the first job, is measured in a process of its own, as outside of tests all are."""
     alone, asked = memory._peak, count()
+    job_alone, jobs = table_job._in_a_process, count()
 
     def peak(setting, model, way, kind, **sizes):
         if not next(asked):
@@ -41,7 +42,12 @@ def one_probe_alone(monkeypatch):
         given = {"model": model, "way": way, "kind": kind, "device": "cpu", "quick": True, **sizes}
         return max(memory_probe.probe(**given), memory.PAGE) / 2**20
 
+    def job(folder, model):
+        return table_job._run(folder, model) if next(jobs) else job_alone(folder, model)
+
     monkeypatch.setattr(memory, "_peak", peak)
+    monkeypatch.setattr(table_job, "_in_a_process", job)
+    monkeypatch.setattr(table_job, "NAMES", 4000)
 
 
 @pytest.mark.usefixtures("one_probe_alone")

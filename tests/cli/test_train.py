@@ -284,6 +284,17 @@ def test_a_mixture_is_made_of_folders_and_refuses_to_overwrite(transducer, match
         run("mix", tmp_path / "m", transducer, transducer)
     with pytest.raises(ArgumentError, match="a model of kind 'matcher' at place 1, expected transducers"):
         run("mix", tmp_path / "n", transducer, matcher)
+    with pytest.raises(ArgumentError, match="--validation"):
+        run("mix", tmp_path / "n", transducer, transducer, "--validation", tmp_path / "labelled.tsv")
+
+
+def test_matchers_are_mixed_by_weights_that_suit_labelled_pairs(matcher, labelled, tmp_path):
+    run("mix", tmp_path / "alike", matcher, matcher)
+    run("mix", tmp_path / "fitted", matcher, matcher, "--validation", labelled)
+    alike, fitted = nsed.load(tmp_path / "alike"), nsed.load(tmp_path / "fitted")
+    assert alike.weights.tolist() == [0.5, 0.5]
+    assert fitted.criterion != alike.criterion
+    assert run("match", tmp_path / "fitted", "--pair", "AB", "ab")
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ import platform
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import typer
 from rich.table import Table
@@ -49,19 +49,29 @@ def models(
 def mix(
     output: Annotated[Path, typer.Argument(help="Folder for the mixture.", show_default=False)],
     models: Annotated[
-        list[Path], typer.Argument(help="Folders or names of transducers, two or more.", show_default=False)
+        list[Path],
+        typer.Argument(help="Folders or names of transducers, or of matchers, two or more.", show_default=False),
     ],
     ranking: Annotated[
         Ranking,
         typer.Option(
-            help="mean: by the mixture's own probability; product: by the product of the members', which is "
-            "no model's probability. Scores are the mixture's in either case."
+            help="Of transducers; mean: by the mixture's own probability; product: by the product of the members', "
+            "which is no model's probability. Scores are the mixture's in either case."
         ),
     ] = "mean",
+    validation: Annotated[
+        Path | None,
+        typer.Option(
+            help="Of matchers: labelled pairs that no member learned from, for their weights, the threshold and "
+            "calibrated probabilities; without them, all members count alike.",
+            show_default=False,
+        ),
+    ] = None,
 ) -> None:
-    """Make one model of several transducers, a mixture: its probability is the mean of theirs.
+    """Make one model of several, a mixture, that answers as they do.
 
-    It answers as a transducer does. Members may read in different directions, see `direction` in
+    The probability of transducers is the mean of theirs; the log-odds of matchers (a table and a network, say) are a
+    weighted sum of theirs. Members may read in different directions, see `direction` in
     `nsed train --model transducer --print-config`. `nsed train --models 5` trains and mixes at once.
     """
     from nsed.models.persistence import load
@@ -69,8 +79,22 @@ def mix(
 
     if RunFolder(output).has_model or RunFolder(output).is_unfinished:
         raise ModelFileError(output, "there is a model here already: choose another folder")
-    load(models).ranked_by(ranking).save(output)
+    mixture = load(models)
+    _mixed(mixture, ranking, validation).save(output)
     out.print(f"saved to {output}", markup=False)
+
+
+def _mixed(mixture: Any, ranking: Ranking, validation: Path | None) -> Any:
+    """Mixture as it is wanted: ranked, or with weights by labelled pairs."""
+    from nsed.models.matcher_mixture import MatcherMixture
+    from nsed.text import read_pairs
+
+    if isinstance(mixture, MatcherMixture):
+        return mixture if validation is None else MatcherMixture.of(mixture.members, read_pairs(validation))
+    if validation is not None:
+        expected = "nothing beside transducers, whose probabilities are averaged"
+        raise ArgumentError("--validation", got=validation, expected=expected)
+    return mixture.ranked_by(ranking)
 
 
 EXTRAS = {

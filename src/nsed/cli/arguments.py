@@ -52,7 +52,7 @@ OnePair = Annotated[
     typer.Option("--pair", help="A single pair instead of a file: --pair SOURCE TARGET.", show_default=False),
 ]
 Output = Annotated[Path | None, typer.Option("--output", "-o", help="Write here instead of to standard output.")]
-SymbolKind = Literal["graphemes", "codepoints", "tokens", "letters", "phones"]
+SymbolKind = Literal["graphemes", "codepoints", "tokens", "letters", "phones", "sound-classes", "dolgopolsky"]
 """What strings can be made of: `nsed.text.SymbolKind`."""
 
 

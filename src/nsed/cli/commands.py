@@ -1,6 +1,6 @@
 """Entry point of `nsed`: its commands, where each is, and error handling, what happens when one of them fails.
 
-A command is imported when it is called; the first line of its help is here.
+A command is imported when it is called; the first line of its help and its examples are here.
 """
 
 import errno
@@ -109,7 +109,7 @@ COMMANDS: Commands = {
     ),
     "mix": (
         "nsed.cli.about:mix",
-        "Make one model of several transducers, a mixture: its probability is the mean of theirs.",
+        "Make one model of several, a mixture, that answers as they do.",
     ),
     "doctor": (
         "nsed.cli.about:doctor",
@@ -161,6 +161,114 @@ DATA_COMMANDS: Commands = {
 }
 """The commands of `nsed data`."""
 
+EXAMPLES: Mapping[str, tuple[str, ...]] = {
+    "demo": ("nsed demo", "nsed demo --seed 1                            # other pairs, other weights"),
+    "train": (
+        "nsed train pairs.tsv model                    # two columns, or with labels three; --resume after a kill",
+        "nsed train pairs.tsv model --model transducer --minutes 5",
+        "nsed train --model transducer --print-config  # all settings, with what they mean",
+        "nsed train fixes.tsv corrected --from g2p-en  # teach a trained model its corrections",
+    ),
+    "evaluate": (
+        "nsed evaluate g2p-en test.dict --nbest 5",
+        "nsed evaluate MODEL labelled.tsv --html report.html",
+        "nsed evaluate one test.dict --against other   # by more than chance?",
+    ),
+    "transduce": (
+        "nsed transduce g2p-en --text flagships --nbest 3",
+        "nsed transduce g2p-en words.txt -o phones.parquet",
+        "echo read | nsed transduce g2p-en --format json",
+    ),
+    "lexicon": (
+        "nsed lexicon g2p-en words.txt                 # as CMUdict has it",
+        "nsed lexicon g2p-en words.txt --format kaldi --nbest 3 --min-probability 0.2 -o lexiconp.txt",
+    ),
+    "review": (
+        "nsed review g2p-en words.txt -o review.tsv    # the least certain first",
+        "nsed review g2p-en test.dict --by disagreement -o review.tsv",
+    ),
+    "match": (
+        "nsed match MODEL --pair colour color",
+        "nsed match MODEL labelled.tsv -o matches.parquet",
+    ),
+    "cluster": (
+        "nsed cluster auto words.tsv -o sets.tsv       # nothing known: learn from the list itself",
+        "nsed cluster levenshtein words.tsv --threshold 0.4",
+        "nsed cluster sca words.tsv --format edictor -o edictor.tsv",
+    ),
+    "correspondences": (
+        "nsed correspondences distance annotated.tsv -o correspondences.tsv",
+        "nsed correspondences distance annotated.tsv --format text --language Dutch --language German",
+    ),
+    "label": (
+        "nsed label pairs.tsv matcher                  # in the terminal; answers are kept in matcher.answers.tsv",
+        "nsed label pairs.tsv matcher --web            # on a page",
+        "nsed label pairs.tsv matcher --simulate labelled.tsv --budget 100",
+    ),
+    "score": (
+        "nsed score g2p-en --pair read 'R EH D'        # exact log p(target | source)",
+        "nsed score distance pairs.tsv -o scores.csv",
+    ),
+    "link": (
+        "nsed link british.tsv american.tsv --on word --model MODEL --id id -o links.tsv",
+        "nsed link british.tsv american.tsv --on word=MODEL --exact id --threshold 0.9 -o links.parquet",
+    ),
+    "dedupe": ("nsed dedupe american.tsv --on word --model MODEL --id id -o duplicates.tsv",),
+    "lookup": (
+        "nsed lookup build words.index british.tsv --on word --id id",
+        "nsed lookup query words.index --text color -k 3",
+    ),
+    "threshold": ("nsed threshold MODEL labelled.tsv --precision 0.9",),
+    "candidates": (
+        "nsed candidates british.tsv american.tsv --on word --k 2",
+        "nsed candidates british.tsv --on word --recall labelled.tsv",
+    ),
+    "align": (
+        "nsed align g2p-en --pair flagships 'F L AE G SH IH P S' --format table",
+        "nsed align distance pairs.tsv",
+    ),
+    "explain": (
+        "nsed explain g2p-en --source chaos            # why K EY AA S",
+        "nsed explain g2p-en --pair read 'R IY D' --format svg --picture lattice -o lattice.svg",
+        "nsed explain g2p-en test.dict --html report.html",
+    ),
+    "operations": (
+        "nsed operations distance --top 20",
+        "nsed operations distance --costs -o costs.tsv # of a plain weighted Levenshtein distance",
+    ),
+    "rules": (
+        "nsed rules g2p-en test.dict --top 20",
+        "nsed rules g2p-en test.dict --format html -o rules.html",
+    ),
+    "models": ("nsed models", "nsed models g2p-en                            # data, licence, training, figures"),
+    "mix": ("nsed mix both one other                       # one model of two",),
+    "doctor": ("nsed doctor", "nsed doctor g2p-en                            # which kernel scores its pairs, and why"),
+    "reproduce": (
+        "nsed reproduce all --render                   # tables of the records that there are",
+        "nsed reproduce table3 --only rnn --minutes 30",
+    ),
+    "bench": ("nsed bench --list", "nsed bench row-scan --quick --out figures"),
+    "serve": (
+        "nsed serve                                    # the shipped models, at http://127.0.0.1:8000/",
+        "nsed serve g2p-en MODEL --overrides fixes.tsv --host 0.0.0.0 --allow-host words.example.org",
+    ),
+    "data list": (
+        "nsed data list",
+        "nsed data list g2p-cmudict                    # licence, citation, addresses, hashes",
+    ),
+    "data fetch": ("nsed data fetch g2p-cmudict",),
+    "data export": ("nsed data export rules parts                  # training.tsv, validation.tsv, test.tsv",),
+    "data check": ("nsed data check labelled.tsv test.tsv",),
+    "data align": ("nsed data align test.dict test.pharaoh",),
+    "data rules": (
+        "nsed data rules --count 2000 -o rules.tsv",
+        "nsed data rules --matching -o labelled.tsv",
+    ),
+    "data cognates": ("nsed data cognates annotated.tsv pairs --protocol concepts",),
+    "data cmudict": ("nsed data cmudict -o cmudict.tsv",),
+}
+"""Command lines that a command's help ends with, to be copied; the tests run them."""
+
 
 TYPING_ERROR = 0.75
 """Similarity (of difflib) above which a name is taken for a misspelt one."""
@@ -179,28 +287,49 @@ class CommandGroup(TyperGroup):
         return super().resolve_command(ctx, args)
 
 
-def add_commands(group: typer.Typer, commands: Commands) -> None:
+def add_commands(group: typer.Typer, commands: Commands, *, within: str = "") -> None:
     """Register commands in a group; what they need is imported when one is called, or asked for its own help."""
     for name, (target, first_line) in commands.items():
-        group.command(name, cls=_on_demand(name, target), help=first_line)(lambda: None)
+        group.command(name, cls=_on_demand(name, target, f"{within} {name}".strip()), help=first_line)(lambda: None)
 
 
-def _on_demand(name: str, target: str) -> type[TyperCommand]:
-    """Lazy command, which is only listed: typer makes the real one of the function, which then reads the arguments."""
+def real_command(name: str, target: str, words: str) -> Any:
+    """Command that typer makes of a function, with its arguments and, below its help, the examples of these words."""
+    alone = typer.Typer(add_completion=False, rich_markup_mode=MARKUP)
+    alone.command(name, epilog=_epilog(EXAMPLES.get(words, ())))(resolve_name(target))
+    return typer.main.get_command(alone)
+
+
+def _epilog(examples: tuple[str, ...]) -> str | None:
+    return "\n".join(["**Examples**", "", "```sh", *examples, "```"]) if examples else None
+
+
+def _on_demand(name: str, target: str, words: str) -> type[TyperCommand]:
+    """Lazy command, which is only listed: the real one reads the arguments."""
 
     class OnDemand(TyperCommand):
         def make_context(self, *arguments: Any, **options: Any) -> Any:
-            alone = typer.Typer(add_completion=False, rich_markup_mode=MARKUP)
-            alone.command(name)(resolve_name(target))
-            return typer.main.get_command(alone).make_context(*arguments, **options)
+            return real_command(name, target, words).make_context(*arguments, **options)
 
     return OnDemand
 
+
+FIRST_STEPS = """**First steps**
+
+```sh
+nsed demo                                       # see it learn, in less than a minute
+nsed transduce g2p-en --text flagships          # weights that come with the package
+nsed train pairs.tsv model                      # pairs of your own
+nsed train --help                               # options of a command, and examples
+nsed --install-completion                       # then Tab completes
+```
+"""
 
 app = typer.Typer(
     name="nsed",
     cls=CommandGroup,
     help="Learn how strings turn into other strings, and show the edit operations.",
+    epilog=FIRST_STEPS,
     no_args_is_help=True,
     rich_markup_mode=MARKUP,
     pretty_exceptions_enable=False,
@@ -212,7 +341,7 @@ data = typer.Typer(
     no_args_is_help=True,
 )
 add_commands(app, COMMANDS)
-add_commands(data, DATA_COMMANDS)
+add_commands(data, DATA_COMMANDS, within="data")
 app.add_typer(data, name="data")
 
 

@@ -166,6 +166,7 @@ def _train_student(request: TrainingRequest, lesson: Lesson, metric: str) -> Tra
             words=lesson.words,
             validation=request.validation,
             config=request.settings,
+            start=request.start,
             folder=request.output,
             on_batch=told.advance,
             on_step=bar.reach,

@@ -286,10 +286,13 @@ def _lesson(teacher: Path | None, words: Path | None) -> Lesson | None:
 
 
 def _check_alone(request: TrainingRequest) -> None:
-    """Raise `ArgumentError` where a mixture or a student is wanted together with what it cannot be."""
+    """Raise `ArgumentError` where a mixture or a student is wanted together with what it cannot be.
+
+    A student may start from a trained model.
+    """
     ways = {"--from": request.start, "--models": request.models > 1, "--teacher": request.lesson}
     named = [option for option, wanted in ways.items() if wanted]
-    if len(named) > 1:
+    if len(named) > 1 and named != ["--from", "--teacher"]:
         raise ArgumentError(named[1], got=f"it beside {named[0]}", expected="one of them at a time")
     if request.lesson and request.settings.model != "transducer":
         got = f"a student of kind {request.settings.model}"

@@ -7,6 +7,7 @@ from pathlib import Path
 from pkgutil import resolve_name
 from typing import Any, NamedTuple
 
+from nsed.capabilities import Capability, can
 from nsed.config import shortened, shown
 from nsed.errors import MissingExtraError, ModelFileError, NsedError
 from nsed.registry import did_you_mean
@@ -21,6 +22,7 @@ MODEL_KINDS = {
     "lookup": "nsed.baselines.lookup:Lookup",
     "majority": "nsed.baselines.majority:Majority",
     "matcher": "nsed.models.matcher:Matcher",
+    "matcher-mixture": "nsed.models.matcher_mixture:MatcherMixture",
     "mixture": "nsed.models.mixture:Mixture",
     "odds": "nsed.models.odds:OddsMatcher",
     "phonetisaurus": "nsed.baselines.phonetisaurus:Phonetisaurus",
@@ -40,12 +42,15 @@ def model_class(kind: str) -> Any:
 def load(path: str | Path | Sequence[str | Path]) -> Any:
     """Load the model saved in a folder, or the shipped model of that name, whatever its kind.
 
-    Of several folders or names, `load(["a", "b"])`, the mixture of their models: see `nsed.Mixture`.
+    Of several folders or names, `load(["a", "b"])`, the mixture of their models: see `nsed.Mixture`, and of Matchers
+    `nsed.models.matcher_mixture.MatcherMixture`.
 
     Raises `ModelFileError` if something is missing or truncated, is no number, or does not fit together.
     """
     if not isinstance(path, str | Path):
-        return model_class("mixture")(load(one) for one in path)
+        members = [load(one) for one in path]
+        decide = all(can(one, Capability.MATCH) and not can(one, Capability.TRANSDUCE) for one in members)
+        return model_class("matcher-mixture" if decide and members else "mixture")(members)
     saved = read_model(resolved(path))
     if saved.kind not in MODEL_KINDS:
         known = ", ".join(MODEL_KINDS)

@@ -13,7 +13,7 @@ With `auto` what each side's strings are cut into is decided from the training p
 
 import unicodedata
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, islice
 from typing import Any, Literal, NamedTuple, TypeVar
@@ -21,10 +21,11 @@ from typing import Any, Literal, NamedTuple, TypeVar
 from nsed.config import Config, bounded
 from nsed.text.graphemes import split_graphemes
 from nsed.text.pairs import Pairs
+from nsed.text.sound_classes import dolgopolsky, sound_classes
 from nsed.text.texts import Texts
 
-SymbolKind = Literal["graphemes", "codepoints", "tokens", "letters", "phones"]
-SymbolChoice = Literal["auto", "graphemes", "codepoints", "tokens", "letters", "phones"]
+SymbolKind = Literal["graphemes", "codepoints", "tokens", "letters", "phones", "sound-classes", "dolgopolsky"]
+SymbolChoice = Literal["auto", "graphemes", "codepoints", "tokens", "letters", "phones", "sound-classes", "dolgopolsky"]
 """Symbol kind in settings; auto: chosen from the training pairs."""
 UnicodeForm = Literal["NFC", "NFD", "none"]
 FormChoice = Literal["auto", "NFC", "NFD", "none", "NFD/NFC", "NFC/NFD"]
@@ -60,7 +61,8 @@ class SymbolSplitter:
     """`graphemes`: what a reader calls characters; `codepoints`: of Unicode, so that marks, and in NFD the jamo of
     Hangul, are symbols of their own; `tokens`: whatever stands between spaces, say phones; `letters`: the graphemes of
     tokens, without the spaces, so that a long vowel has its vowel in common with a short one; `phones`: the same, each
-    with its modifier letters, so that a long vowel is one symbol and a diphthong is two."""
+    with its modifier letters, so that a long vowel is one symbol and a diphthong is two; `sound-classes` and
+    `dolgopolsky`: the classes of the sounds of tokens in IPA, see `sound_classes.py`."""
     form: UnicodeForm = "NFC"
     """Unicode normalisation, done first, so that two encodings of one letter are one symbol; `none` leaves it out."""
     case: Case = "keep"
@@ -79,13 +81,13 @@ class SymbolSplitter:
             return tuple(split_graphemes(text))
         if self.kind == "codepoints":
             return tuple(text)
-        return tuple(chain.from_iterable(map(self.split_token, text.split())))
-
-    def split_token(self, token: str) -> list[str]:
-        """The symbols of what stands between two spaces of a normal string; of `tokens`, that is one."""
         if self.kind == "tokens":
-            return [token]
-        return split_phones(token) if self.kind == "phones" else split_graphemes(token)
+            return tuple(text.split())
+        return tuple(chain.from_iterable(map(TOKEN_SPLITTERS[self.kind], text.split())))
+
+    def split_token(self, token: str) -> Iterable[str]:
+        """The symbols of what stands between two spaces of a normal string; of `tokens`, that is one."""
+        return TOKEN_SPLITTERS[self.kind](token)
 
     def join(self, symbols: Iterable[str]) -> str:
         """The string of some symbols; of letters and phones, without the spaces that there may have been.
@@ -116,16 +118,28 @@ def split_phones(token: str) -> list[str]:
     return [*phones, before] if before else phones
 
 
+TOKEN_SPLITTERS: dict[str, Callable[[str], Iterable[str]]] = {
+    "tokens": lambda token: [token],
+    "letters": split_graphemes,
+    "phones": split_phones,
+    "sound-classes": sound_classes,
+    "dolgopolsky": dolgopolsky,
+}
+"""How a token is cut into symbols, by the kind of these."""
+
+
 @dataclass(frozen=True)
 class StringConfig(Config):
     """Tokenization settings: how sources and targets become symbols. Abstract: the models' settings add to it."""
 
     source_symbols: SymbolChoice = "auto"
     """Source segmentation: graphemes, codepoints, tokens between spaces, letters, the graphemes of tokens, or phones,
-    letters with their modifiers; auto: chosen from the training pairs."""
+    letters with their modifiers, or classes of sounds (sound-classes, dolgopolsky); auto: chosen from the training
+    pairs."""
     target_symbols: SymbolChoice = "auto"
     """Target segmentation: graphemes, codepoints, tokens between spaces, letters, the graphemes of tokens, or phones,
-    letters with their modifiers; auto: chosen from the training pairs."""
+    letters with their modifiers, or classes of sounds (sound-classes, dolgopolsky); auto: chosen from the training
+    pairs."""
     unicode_form: FormChoice = "auto"
     """Unicode normalisation of all strings: NFC, NFD, none, or NFD/NFC, of sources / of targets; auto: NFC, unless auto
     chooses code points that are better decomposed."""

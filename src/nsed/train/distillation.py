@@ -14,10 +14,11 @@ from nsed.train.checkpoint import hash_of
 from nsed.train.run_folder import RunFolder
 from nsed.train.saved_model import replace_file
 
-NBEST, GOLD = 5, 0.5
+NBEST, GOLD = 6, 0.5
 """Answers of the teacher per word, and the share of a training word's own references in what it counts."""
-LEAST = 1e-4
-"""Minimum weight: answers that count less are not worth a lattice."""
+LEAST, SURE = 0.08, 0.2
+"""Share of the n-best answers' probability below which an answer is not worth a lattice; and probability of the best
+answer below which a word without references is not: mostly no word of the language."""
 TAUGHT = "taught.json"
 """The teacher's answers, beside the checkpoint of an unfinished training: they need not be found again."""
 
@@ -41,8 +42,9 @@ def taught_pairs(
 ) -> Pairs:
     """Training pairs of a student: every word counts as one, divided among its answers by `weights`.
 
-    Of a word without known targets these are the teacher's n-best, by their probabilities; of a word of the training
-    pairs, its references have the share `gold` of it, all alike.
+    Of a word without known targets these are the teacher's n-best, by their probabilities, without the improbable ones,
+    and none where the teacher is not sure of any; of a word of the training pairs, its references have the share `gold`
+    of it, all alike.
 
     >>> from types import SimpleNamespace as Answer
     >>> class Sure:
@@ -57,20 +59,27 @@ def taught_pairs(
     references, weights = Counter(training.sources), defaultdict[tuple[str, str], float](float)
     different = list(dict.fromkeys([*training.sources, *words]))
     for source, answers in zip(different, teacher.transduce(different, nbest=nbest, on_batch=on_batch), strict=True):
+        if source not in references and not _is_sure(answers):
+            continue
         share = (1 - gold) if source in references else 1.0
         for target, probability in _shares(answers):
             weights[source, target] += share * probability
     for source, target in training:
         weights[source, target] += gold / references[source]
-    kept = {pair: weight for pair, weight in weights.items() if weight >= LEAST}
-    return Pairs([source for source, _ in kept], [target for _, target in kept], weights=list(kept.values()))
+    return Pairs([source for source, _ in weights], [target for _, target in weights], weights=list(weights.values()))
 
 
 def _shares(answers: Sequence[Any]) -> list[tuple[str, float]]:
-    """Answers and their probabilities, which sum to one: what is not among the n-best does not count."""
+    """Answers and their probabilities, which sum to one: what is not among the n-best, or rare there, is left out."""
     most = max((one.log_prob for one in answers), default=0.0)
-    total = sum(exp(one.log_prob - most) for one in answers)
-    return [(one.text, exp(one.log_prob - most) / total) for one in answers]
+    shares = [(one.text, exp(one.log_prob - most)) for one in answers]
+    least = LEAST * sum(share for _, share in shares)
+    total = sum(share for _, share in shares if share >= least)
+    return [(text, share / total) for text, share in shares if share >= least]
+
+
+def _is_sure(answers: Sequence[Any]) -> bool:
+    return any(exp(one.log_prob) >= SURE for one in answers)
 
 
 def kept_taught_pairs(

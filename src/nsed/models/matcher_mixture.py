@@ -1,0 +1,200 @@
+"""The MatcherMixture: several Matchers that decide as one, whose log-odds are a weighted sum of theirs."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass, replace
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+import torch
+
+from nsed.capabilities import Capability, can
+from nsed.errors import ArgumentError
+from nsed.evaluate.calibration import Calibration, logistic_regression
+from nsed.explain.decision import Decision
+from nsed.explain.explanation import Explanation
+from nsed.models.base import Contents, Model, checked_scores
+from nsed.models.decisions import Criterion, DecidingModel, labels_of
+from nsed.models.lattice_model import LatticeModel
+from nsed.models.persistence import model_class
+from nsed.progress import OnBatch, ignore
+from nsed.text import EditScript, Links, Pairs, StringConfig
+from nsed.text.columns import AnswerColumn, Column, column_like
+from nsed.text.pairs import PairsLike
+from nsed.train.saved_model import SavedModel
+
+MOST_MEMBERS, CERTAIN = 100, 30.0
+"""Members at most, and the log-odds above which a member is as sure as it can be."""
+MEMBERS, WEIGHTS = "members", "weights"
+
+
+@dataclass(frozen=True)
+class MatcherMixtureConfig(StringConfig):
+    """Matcher mixture settings: none of its own; its members have theirs beside it."""
+
+    model: Literal["matcher-mixture"] = "matcher-mixture"
+    """The kind of model that these settings are for."""
+
+
+class MatcherMixture(DecidingModel):
+    """Mixture of Matchers, a table and a network, say: its log-odds are a weighted sum of its members' log-odds.
+
+    `of` learns the weights from labelled pairs that no member was trained on, by logistic regression; without any, each
+    member counts alike. Alignments, and the operations of explanations, are those of the first member that has some.
+    """
+
+    configs: ClassVar[Mapping[str, type[MatcherMixtureConfig]]] = {"matcher-mixture": MatcherMixtureConfig}
+    capabilities = frozenset(
+        {Capability.SCORE, Capability.MATCH, Capability.ALIGN, Capability.LINKS, Capability.EXPLAIN}
+    )
+    config: MatcherMixtureConfig
+
+    def __init__(
+        self,
+        members: Iterable[Any],
+        weights: Iterable[float] | None = None,
+        *,
+        criterion: Criterion | None = None,
+        record: Mapping[str, Any] | None = None,
+    ) -> None:
+        self.members = _checked(list(members))
+        even = [1 / len(self.members)] * len(self.members)
+        self.weights = np.array(even if weights is None else list(weights), dtype=float)
+        self.criterion = criterion or Criterion(0.0, Calibration(1.0, 0.0))
+        self.config = MatcherMixtureConfig()
+        self.record = dict(record or {})
+        self.tokenizers = self.members[0].tokenizers
+
+    @classmethod
+    def of(cls, members: Iterable[Any], validation: PairsLike) -> "MatcherMixture":
+        """Mix Matchers by the weights, threshold and calibration that suit labelled pairs; no weight is negative."""
+        known = Pairs.of(validation)
+        labels, mixture = labels_of(known, "validation"), cls(members)
+        if labels.all() or not labels.any():
+            expected = "pairs that match and pairs that do not"
+            raise ArgumentError("validation", got="labels of one kind", expected=expected)
+        evidence = mixture.member_log_odds(known)
+        weights = _weights(evidence, labels)
+        return cls(mixture.members, weights, criterion=Criterion.tuned(weights @ evidence, labels))
+
+    @property
+    def device(self) -> torch.device:
+        """Device of the members."""
+        return next((one.device for one in self.members if hasattr(one, "device")), torch.device("cpu"))
+
+    def to(self, device: str | torch.device) -> "MatcherMixture":
+        """Move the members to a device, and return the model itself."""
+        for one in self.members:
+            if hasattr(one, "to"):
+                one.to(device)
+        return self
+
+    def score(self, pairs: PairsLike, targets: Column | None = None, *, on_batch: OnBatch = ignore) -> AnswerColumn:
+        """Weighted sum of the members' log-odds, before calibration, in the order given."""
+        known = Pairs.given(pairs, targets)
+        scores = self.weights @ self.member_log_odds(known, on_batch=on_batch)
+        return column_like(pairs, checked_scores(scores), "score")
+
+    def member_log_odds(self, pairs: Pairs, *, on_batch: OnBatch = ignore) -> np.ndarray:
+        """Calibrated log-odds of each pair (columns) by each member (rows)."""
+        found = []
+        for number, one in enumerate(self.members):
+            scores = np.asarray(one.score(pairs, on_batch=on_batch if number == 0 else ignore), dtype=float)
+            odds = one.calibration.slope * one.calibration.evidence(scores) + one.calibration.intercept
+            found.append(np.clip(np.nan_to_num(odds, nan=np.nan, neginf=-CERTAIN), -CERTAIN, CERTAIN))
+        return np.stack(found)
+
+    @property
+    def _lead(self) -> LatticeModel:
+        """The first member that has lattices, whose operations are shown."""
+        for one in self.members:
+            if isinstance(one, LatticeModel):
+                return one
+        self._refuse("member with edit operations")
+
+    def align_all(
+        self, pairs: PairsLike, targets: Column | None = None, *, on_batch: OnBatch = ignore
+    ) -> list[EditScript]:
+        """See `Model.align_all`: those of the first member that has some."""
+        return self._lead.align_all(pairs, targets, on_batch=on_batch)
+
+    def links(self, pairs: PairsLike, targets: Column | None = None, *, on_batch: OnBatch = ignore) -> list[Links]:
+        """See `Model.links`."""
+        return self._lead.links(pairs, targets, on_batch=on_batch)
+
+    def explain_all(self, pairs: PairsLike, *, scripts: int = 3) -> Iterator[Explanation]:
+        """Explanations by the first member with operations; what the others say is the offset of its contributions."""
+        known = Pairs.of(pairs)
+        lead = self._lead
+        weight = float(self.weights[self.members.index(lead)])
+        scores = np.asarray(self.score(known))
+        for explanation, score in zip(lead.explain_all(known, scripts=scripts), scores.tolist(), strict=True):
+            assert explanation.decision is not None
+            yield replace(explanation, decision=self._mixed(explanation.decision, weight, score))
+
+    def _mixed(self, own: Decision, weight: float, score: float) -> Decision:
+        """Decision of the mixture in terms of the leading member's evidence."""
+        threshold, calibration = self.criterion
+        total, needed = (calibration.slope * one + calibration.intercept for one in (score, threshold))
+        slope = calibration.slope * weight * own.slope
+        offset = total - calibration.slope * weight * (own.log_odds - own.offset)
+        at = (needed - offset) / slope if slope else own.threshold
+        probability = float(calibration.probability(np.array([score]))[0])
+        return Decision(score >= threshold, probability, total, at, slope, offset, needed)
+
+    def contents(self, *, half: bool = False) -> Contents:
+        """See `Model.contents`: those of all members, under their numbers, with the weights."""
+        parts = [one.contents(half=half) for one in self.members]
+        told = [
+            {"kind": one.kind, "config": asdict(one.config), "record": dict(part.record)}
+            for one, part in zip(self.members, parts, strict=True)
+        ]
+        decided = {"threshold": self.threshold, "calibration": list(self.calibration), WEIGHTS: self.weights.tolist()}
+        return Contents(
+            {f"{k}.{name}": value for k, part in enumerate(parts) for name, value in part.vocabularies.items()},
+            {f"{k}.{name}": value for k, part in enumerate(parts) for name, value in part.tensors.items()},
+            {**self.record, **decided, MEMBERS: told},
+        )
+
+    @classmethod
+    def from_saved(cls, saved: SavedModel) -> "MatcherMixture":
+        """See `Model.from_saved`."""
+        cls.saved_config(saved)
+        record = dict(saved.record)
+        members = [_member(saved, number, one) for number, one in enumerate(record.pop(MEMBERS))]
+        criterion = Criterion.of_record(record.pop("threshold"), *record.pop("calibration"))
+        return cls(members, record.pop(WEIGHTS), criterion=criterion, record=record)
+
+
+def _member(saved: SavedModel, number: int, told: Mapping[str, Any]) -> Model:
+    start = f"{number}."
+    vocabularies, tensors = (
+        {name.removeprefix(start): value for name, value in parts.items() if name.startswith(start)}
+        for parts in (saved.vocabularies, saved.tensors)
+    )
+    made = SavedModel(told["kind"], told["config"], vocabularies, tensors, told["record"])
+    member: Model = model_class(told["kind"]).from_saved(made)
+    return member
+
+
+def _checked(members: list[Any]) -> list[Any]:
+    if not 1 <= len(members) <= MOST_MEMBERS:
+        raise ArgumentError("members", got=len(members), expected=f"1 to {MOST_MEMBERS} models that match")
+    for one in members:
+        if not can(one, Capability.MATCH) or isinstance(one, MatcherMixture):
+            got = f"a model of kind {one.kind!r}"
+            raise ArgumentError("members", got=got, expected="models that match: odds, matcher, edit-distance, ...")
+    return members
+
+
+def _weights(evidence: np.ndarray, labels: np.ndarray) -> np.ndarray:
+    """Weights of members, which sum to one, by logistic regression again and again without those that are negative."""
+    weights, kept = np.zeros(len(evidence)), np.arange(len(evidence))
+    while len(kept):
+        features = np.stack([*evidence[kept], np.ones(len(labels))], axis=1)
+        found = logistic_regression(features, labels.astype(float))[:-1]
+        if (found >= 0).all():
+            weights[kept] = found
+            break
+        kept = kept[found >= 0]
+    even = np.full(len(evidence), 1 / len(evidence))
+    return weights / weights.sum() if weights.any() else even

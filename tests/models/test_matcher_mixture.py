@@ -1,0 +1,99 @@
+"""Mixtures of Matchers: weights from labelled pairs, one score, contributions that add up, a folder like others."""
+
+import math
+
+import numpy as np
+import pytest
+
+import nsed
+from nsed.baselines.similarity import Levenshtein
+from nsed.datasets import rule_language
+from nsed.errors import ArgumentError, NotExplainableError
+from nsed.evaluate import average_precision
+from nsed.models.matcher_mixture import MatcherMixture
+from nsed.models.odds import OddsMatcher
+from nsed.text import Pairs
+
+
+def labelled(count, seed):
+    return rule_language.matching_pairs(count, seed=seed)
+
+
+@pytest.fixture(scope="module")
+def members():
+    training = labelled(60, 1)
+    return [
+        OddsMatcher.fit(training, train__steps=30),
+        Levenshtein.fit(training, source_case="lower", target_case="lower"),
+    ]
+
+
+@pytest.fixture(scope="module")
+def mixture(members):
+    return MatcherMixture.of(members, labelled(60, 2))
+
+
+def test_the_score_is_the_weighted_sum_of_the_members_log_odds(members, mixture):
+    pairs = labelled(20, 3)
+    each = [
+        np.log(one.probability(pairs)) - np.log1p(-np.minimum(one.probability(pairs), 1 - 1e-12)) for one in members
+    ]
+    assert mixture.score(pairs) == pytest.approx(mixture.weights @ np.clip(each, -30, 30), abs=1e-3)
+    assert (mixture.weights >= 0).all()
+    assert mixture.weights.sum() == pytest.approx(1)
+
+
+def test_a_member_that_is_wrong_has_no_weight_and_the_others_keep_their_ranking(members):
+    validation = labelled(60, 2)
+    wrong = Levenshtein.fit(Pairs(validation.sources, validation.targets, [not one for one in validation.labels]))
+    wrong.criterion = wrong.criterion._replace(calibration=wrong.calibration._replace(slope=-5.0))
+    mixed = MatcherMixture.of([members[0], wrong], validation)
+    assert mixed.weights[1] == 0 < mixed.weights[0]
+    scores, labels = mixed.score(validation), np.array(validation.labels)
+    assert average_precision(scores, labels) == average_precision(members[0].score(validation), labels)
+
+
+def test_contributions_add_up_to_the_mixtures_log_odds(mixture):
+    pairs = labelled(10, 4)
+    for explanation, probability in zip(mixture.explain_all(pairs), mixture.probability(pairs), strict=True):
+        total = math.fsum(part.value for part in explanation.contributions)
+        assert total == pytest.approx(explanation.decision.log_odds)
+        assert explanation.decision.probability == pytest.approx(probability)
+
+
+def test_decisions_of_explanations_are_those_of_match(mixture):
+    pairs = labelled(10, 4)
+    said = [one.decision.match for one in mixture.explain_all(pairs)]
+    assert said == mixture.match(pairs).tolist()
+
+
+def test_alignments_are_those_of_the_first_member_with_operations(members, mixture):
+    pairs = [("AB", "ab"), ("", "")]
+    turned = MatcherMixture([members[1], members[0]])
+    assert mixture.align_all(pairs) == members[0].align_all(pairs) == turned.align_all(pairs)
+    with pytest.raises(NotExplainableError):
+        MatcherMixture([members[1]]).align("AB", "ab")
+
+
+def test_a_folder_keeps_weights_members_and_decisions(mixture, tmp_path):
+    mixture.save(tmp_path / "mixed")
+    again = nsed.load(tmp_path / "mixed")
+    pairs = labelled(20, 5)
+    assert isinstance(again, MatcherMixture)
+    assert (again.score(pairs) == mixture.score(pairs)).all()
+    assert (again.match(pairs) == mixture.match(pairs)).all()
+
+
+def test_load_mixes_matchers_alike_and_refuses_other_kinds(members, tmp_path):
+    for number, one in enumerate(members):
+        one.save(tmp_path / str(number))
+    mixed = nsed.load([tmp_path / "0", tmp_path / "1"])
+    assert mixed.weights.tolist() == [0.5, 0.5]
+    with pytest.raises(ArgumentError, match="members"):
+        nsed.load([tmp_path / "0", "g2p-en"])
+
+
+@pytest.mark.parametrize("labels", [None, [True] * 3, [False] * 3])
+def test_weights_need_pairs_of_both_kinds(members, labels):
+    with pytest.raises(ArgumentError, match="validation"):
+        MatcherMixture.of(members, Pairs(["a", "b", "c"], ["a", "b", "c"], labels))
