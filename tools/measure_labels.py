@@ -29,8 +29,8 @@ TITLE = "100 answers of nsed label against all labels: place names, F1 on the te
 NOTE = (
     "pairs of GeoNames cities, each with one name in the script and four wrong ones; 100 simulated answers out of the "
     "training part, whose other labels nobody looks at, at most one match of a source expected (--assign best); all: "
-    "every label of training and validation parts. F1 at the model's own threshold, best_f1 at the best one. The method "
-    "was chosen with test figures of split 0 in sight; those of the other splits were not seen before."
+    "every label of training and validation parts. F1 at the model's own threshold, best_f1 at the best one. The "
+    "method was chosen with test figures of split 0 in sight; those of the other splits were not seen before."
 )
 
 
