@@ -127,10 +127,12 @@ def commands_of(page):
 
 
 ELSEWHERE = (
-    *("data fetch", "data export g2p-cmudict", "data check g2p-cmudict", "data align", "serve"),
+    *("data fetch", "data export g2p-cmudict", "data check g2p-cmudict", "data align", "serve", "label"),
     *("--install-completion", "--show-completion", "transduce g2p-en --fo<Tab>"),
+    *("score names pairs/", "transduce g2p-en words/"),
 )
-"""Commands that need a network, the paper's data, a C compiler, their own shell or no end; other tests run them."""
+"""Commands that need a network, a cluster, the paper's data, a C compiler, their own shell, answers or no end; other
+tests run them."""
 KILLED = "train rules.tsv runs/long"
 """Commands of a training that is killed between them, which `tests/cli/test_resume.py` does."""
 SCENERY = {

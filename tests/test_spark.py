@@ -1,17 +1,22 @@
-"""Scores of Spark's tables are those of the model itself. Runs where pyspark and Java are."""
+"""Spark gives the answers of one process, on two executor processes. Runs where pyspark and Java are."""
 
 import os
+import pickle
 import re
 import shutil
+import signal
+import subprocess
 import sys
+import threading
+import time
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import nsed
-from nsed.jobs import fixed_scores
-from nsed.spark import score
+from nsed.jobs import TableJob, fixed_scores
+from nsed.spark import SparkEngine, new_session, score
 
 WHERE = "pyspark, about 400 MB, is not part of the extra test: pip install -c constraints.txt 'pyspark>=4'"
 sql = pytest.importorskip("pyspark.sql", reason=WHERE)
@@ -25,18 +30,8 @@ GOLDEN = Path(__file__).parent / "golden" / "models"
 
 @pytest.fixture(scope="module")
 def spark():
-    os.environ["PYSPARK_PYTHON"] = sys.executable
-    settings = {
-        "spark.ui.enabled": "false",
-        "spark.sql.shuffle.partitions": "2",
-        "spark.driver.host": "127.0.0.1",
-        "spark.driver.bindAddress": "127.0.0.1",
-    }
-    builder = sql.SparkSession.builder.master("local[2]").appName("nsed")
-    for name, value in settings.items():
-        builder = builder.config(name, value)
-    session = builder.getOrCreate()
-    session.sparkContext.setLogLevel("ERROR")
+    session = new_session("local-cluster[2,1,1024]")
+    session.conf.set("spark.sql.shuffle.partitions", "2")
     yield session
     session.stop()
 
@@ -99,3 +94,104 @@ def test_what_is_wrong_is_said_before_anything_runs(spark):
         score(frame, model, columns=("source", "score"))
     with pytest.raises(nsed.NsedError, match="model: got a Transducer without `probability`"):
         score(frame, nsed.load(GOLDEN / "transducer-exact"), columns=("source", "score"), scorer="probability")
+
+
+def written(folder, count, files=2):
+    """A folder of TSV files, with a header, an id and an empty line."""
+    folder.mkdir()
+    for file, rows in enumerate(np.array_split(np.arange(count), files)):
+        lines = [f"{ROWS[row % 300][1]}\t{ROWS[row % 300][2]}\t{row}" for row in rows]
+        text = "\n".join(["source\ttarget\tid", *lines[:2], "", *lines[2:]]) + "\n"
+        (folder / f"{file}.tsv").write_text(text, encoding="utf-8")
+    return folder
+
+
+SIZES = {"batch_rows": 16, "shard_rows": 32}
+
+
+@pytest.mark.parametrize(
+    ("verb", "name", "output"), [("score", "matcher-rnn", "a.parquet"), ("match", "levenshtein", "a.tsv")]
+)
+def test_job_writes_what_one_process_writes(spark, tmp_path, verb, name, output):
+    model, inputs = nsed.load(GOLDEN / name), written(tmp_path / "in", 257)
+    found = []
+    for where, engine in (("here", {}), ("there", {"engine": SparkEngine(session=spark)})):
+        (tmp_path / where).mkdir()
+        job = TableJob(inputs, tmp_path / where / output, ids=["id"], **SIZES, **engine)
+        assert getattr(job, verb)(model).written == 257
+        assert [path.name for path in (tmp_path / where).iterdir()] == [output]
+        found.append((tmp_path / where / output).read_bytes())
+    if output.endswith("tsv"):
+        assert found[0] == found[1]
+    else:
+        tables = [nsed.read_pairs(tmp_path / where / output, keep_others=True).others for where in ("here", "there")]
+        assert tables[0].equals(tables[1])
+
+
+def test_transduced_folder_has_the_rows_of_one_process(spark, tmp_path):
+    model, inputs = nsed.load(GOLDEN / "transducer-exact"), written(tmp_path / "in", 40, files=1)
+    for where, engine in (("here", {}), ("there", {"engine": SparkEngine(session=spark)})):
+        job = TableJob(
+            inputs, f"{tmp_path}/{where}/", format="tsv", header=False, batch_rows=8, shard_rows=16, **engine
+        )
+        job.transduce(model)
+    texts = ["".join(map(Path.read_text, sorted((tmp_path / where).glob("*.tsv")))) for where in ("here", "there")]
+    assert texts[0] == texts[1]
+    assert (tmp_path / "there" / "manifest.json").exists()
+
+
+def test_row_that_cannot_be_used_is_told_with_its_file_and_line(spark, tmp_path):
+    inputs = written(tmp_path / "in", 100)
+    with (inputs / "1.tsv").open("a") as file:
+        file.write("alone\n")
+    job = TableJob(inputs, tmp_path / "out.tsv", engine=SparkEngine(session=spark), **SIZES)
+    with pytest.raises(nsed.NsedError, match=r"1\.tsv:53.*columns"):
+        job.score(nsed.load(GOLDEN / "levenshtein"))
+
+
+def executors():
+    """Processes of executors that this one has started, by way of Spark's driver."""
+    found = subprocess.run(["ps", "-eww", "-o", "pid,ppid,args"], capture_output=True, text=True, check=True).stdout
+    rows = [line.split(None, 2) for line in found.splitlines()[1:]]
+    processes = {int(pid): (int(parent), args) for pid, parent, args in rows}
+
+    def is_ours(pid):
+        return pid == os.getpid() or (pid in processes and pid > 1 and is_ours(processes[pid][0]))
+
+    return [pid for pid, (_, args) in processes.items() if "CoarseGrainedExecutorBackend" in args and is_ours(pid)]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="ps shows processes otherwise")
+def test_killed_executor_changes_nothing(spark, tmp_path):
+    model, inputs = nsed.load(GOLDEN / "matcher-rnn"), written(tmp_path / "in", 400)
+    TableJob(inputs, tmp_path / "here.tsv", **SIZES).score(model)
+    before = executors()
+    assert len(before) == 2
+
+    def kill_one():
+        while not any((tmp_path / "there.tsv.parts").glob("part-*.tsv")):
+            time.sleep(0.01)
+        os.kill(before[0], signal.SIGKILL)
+
+    killer = threading.Thread(target=kill_one, daemon=True)
+    killer.start()
+    TableJob(inputs, tmp_path / "there.tsv", engine=SparkEngine(session=spark), **SIZES).score(model)
+    killer.join(1)
+    assert not killer.is_alive(), "nothing was killed while the job ran"
+    assert (tmp_path / "there.tsv").read_bytes() == (tmp_path / "here.tsv").read_bytes()
+    assert before[0] not in executors()
+
+
+def test_stream_and_errors_that_teach(spark, monkeypatch):
+    with pytest.raises(nsed.NsedError, match="expected files, and --output FILE or FOLDER/, for spark"):
+        TableJob(nsed.Pairs(["a"], ["b"]), engine=SparkEngine(session=spark)).score(nsed.load(GOLDEN / "levenshtein"))
+    monkeypatch.setenv("PATH", "")
+    monkeypatch.delenv("JAVA_HOME", raising=False)
+    with pytest.raises(nsed.NsedError, match="spark, without Java, expected Java 17 or later"):
+        new_session("local[1]")
+
+
+def test_errors_can_be_pickled():
+    error = nsed.errors.DataError("a.tsv", "too few columns", line=3)
+    again = pickle.loads(pickle.dumps(error))  # our own
+    assert (str(again), again.line, type(again)) == (str(error), 3, type(error))

@@ -15,6 +15,7 @@ DOCUMENTS = (
     "README.md",
     "docs/cognate-sets.md",
     "docs/corrections.md",
+    "docs/jobs.md",
     "docs/results.md",
     "docs/serve.md",
     "docs/speed.md",

@@ -22,6 +22,7 @@ HeaderWarning (UserWarning)            a first row that looks like a header, and
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 QUOTED = 300
 """Most characters that a message quotes of what it got."""
@@ -38,7 +39,19 @@ def abbreviate(text: object, most: int = QUOTED) -> str:
 
 
 class NsedError(Exception):
-    """Root of the tree; `except nsed.NsedError` catches whatever nsed complains about."""
+    """Root of the tree; `except nsed.NsedError` catches whatever nsed complains about.
+
+    It can be pickled: what a process complains of, another one can say.
+    """
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _unpickled, (type(self), self.args, self.__dict__)
+
+
+def _unpickled(kind: type[NsedError], args: tuple[Any, ...], state: dict[str, Any]) -> NsedError:
+    error = kind.__new__(kind, *args)
+    error.__dict__.update(state)
+    return error
 
 
 class ArgumentError(NsedError, ValueError):

@@ -1,26 +1,40 @@
-"""Scores of tables of a Spark cluster: the model is broadcast once, executors score Arrow batches (`mapInArrow`).
+"""Spark: scores of a cluster's tables (`mapInArrow`), and jobs over files whose shards executors write.
 
-Executors need `nsed` installed, as well as the driver.
+The model is broadcast once. Executors need `nsed` installed, as well as the driver.
 """
 
-from collections.abc import Iterable, Iterator
+import os
+import shutil
+import sys
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import replace
 from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+import torch
 
-from nsed.errors import ArgumentError
+from nsed.errors import ArgumentError, MissingExtraError, NsedError
 from nsed.jobs.choices import Scorer, scoring
 from nsed.jobs.fixed_batches import fixed_scores
-from nsed.jobs.provenance import model_hash
+from nsed.jobs.provenance import InputFile, model_hash
+from nsed.jobs.shards import Position, Shard
+from nsed.jobs.table_job import Ask
+from nsed.jobs.table_output import FileOutput, FolderOutput
+from nsed.jobs.table_run import TableRun
 from nsed.models.persistence import load
+from nsed.progress import OnBatch, silent
 from nsed.text import Pairs
 
-__all__ = ["score"]
+__all__ = ["SparkEngine", "score"]
 
 
 def score(
@@ -115,3 +129,159 @@ def _unpacked(key: str, files: dict[str, bytes], device: str) -> Any:
             model = load(folder)
         _MODELS[key, device] = model.to(device) if hasattr(model, "to") else model
     return _MODELS[key, device]
+
+
+SETTINGS = {"spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false", "spark.python.worker.reuse": "true"}
+"""Settings of a session that is made here."""
+LOCAL_SETTINGS = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
+"""Settings of one whose executors are on this machine."""
+WAVES = 4
+"""Shards of a wave for each core of the cluster; the manifest has them when all of the wave are written."""
+POLLED = 0.2
+"""Seconds between two looks at how far executors are."""
+
+
+class ShardPlan(NamedTuple):
+    """Shard that an executor is to write: which one, from where on, and how many rows."""
+
+    number: int
+    start: Position
+    rows: int
+
+
+class SparkEngine:
+    """Engine of a `TableJob`: executors of a Spark cluster write its shards, the driver keeps the manifest.
+
+    Inputs and output are on a file system that all of them see. Rows are answered in the same batches as by one
+    process, with as many threads, so that the output is the same, bit for bit, on the same kind of processor. The
+    shard of an executor that dies is written by another one.
+
+    >>> SparkEngine("yarn").master
+    'yarn'
+    """
+
+    identity: Mapping[str, Any] = {"engine": "spark"}
+
+    def __init__(self, master: str = "local[*]", session: Any = None) -> None:
+        self.master, self.session = master, session
+
+    def run(self, run: TableRun, model: Any, ask: Ask) -> None:
+        """See `Engine.run`. Raises `ArgumentError` for a job without files, and what an executor complained of."""
+        output = run.output
+        if not isinstance(output, FileOutput | FolderOutput) or run.inputs.content is not None:
+            got = "standard input or output, or a single pair"
+            raise ArgumentError("--engine", got=got, expected="files, and --output FILE or FOLDER/, for spark")
+        if "sample" in run.question.settings:
+            raise ArgumentError("--engine", got="spark, with --sample", expected="local: what is drawn needs one order")
+        plans = shard_plans(run.inputs.known, run.options.reading.rows, run.options.shard_rows)
+        done = {one.name for one in output.folder.shards}
+        left = [one for one in plans if output.folder.file(one.number).name not in done]
+        with self._session() as spark, run.options.progress(run.question.verb, sum(one.rows for one in left)) as told:
+            _run_shards(spark.sparkContext, ShardWriter.of(spark.sparkContext, run, model, ask), left, told)
+
+    @contextmanager
+    def _session(self) -> Iterator[Any]:
+        if self.session is not None:
+            yield self.session
+            return
+        made = new_session(self.master)
+        try:
+            yield made
+        finally:
+            made.stop()
+
+
+def check_spark() -> None:
+    """Raise `MissingExtraError` without pyspark, and `ArgumentError` without Java."""
+    if find_spec("pyspark") is None:
+        raise MissingExtraError("pyspark", extra="spark")
+    if not os.environ.get("JAVA_HOME") and shutil.which("java") is None:
+        expected = "Java 17 or later on the path, or JAVA_HOME"
+        raise ArgumentError("--engine", got="spark, without Java", expected=expected, advice="Or use --engine local.")
+
+
+def new_session(master: str) -> Any:
+    """Spark session of a cluster. Raises where pyspark or Java is not there, and for a master that nobody knows."""
+    check_spark()
+    sql = import_module("pyspark.sql")
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    settings = SETTINGS | (LOCAL_SETTINGS if master.startswith("local") else {})
+    builder = sql.SparkSession.builder.master(master).appName("nsed")
+    for name, value in settings.items():
+        builder = builder.config(name, value)
+    try:
+        made = builder.getOrCreate()
+    except Exception as error:
+        expected = "local[N], local-cluster[EXECUTORS,CORES,MB], spark://HOST:PORT, yarn or k8s://..., that answers"
+        reason = str(getattr(error, "desc", None) or error).splitlines()[0]
+        raise ArgumentError("--master", got=f"{master} ({reason})", expected=expected) from None
+    made.sparkContext.setLogLevel("ERROR")
+    return made
+
+
+def shard_plans(files: Sequence[InputFile], batch_rows: int, shard_rows: int) -> list[ShardPlan]:
+    """Shards of files, each of one file and of whole batches; rows of texts may be fewer than their lines.
+
+    >>> [one.start[:2] for one in shard_plans([InputFile("a", 0, "", 25), InputFile("b", 0, "", 10)], 10, 20)]
+    [(0, 0), (0, 20), (1, 0)]
+    """
+    size, batch = -(-shard_rows // batch_rows) * batch_rows, 0
+    found: list[ShardPlan] = []
+    for number, file in enumerate(files):
+        for row in range(0, max(file.rows, 1), size):
+            rows = min(size, max(file.rows, 1) - row)
+            found.append(ShardPlan(len(found), Position(number, row, batch), rows))
+            batch += -(-rows // batch_rows)
+    return found
+
+
+class ShardWriter:
+    """Writing of shards on an executor, which has the model from the driver."""
+
+    def __init__(self, shipped: Any, done: Any, run: Mapping[str, Any], ask: Ask, threads: int) -> None:
+        self.shipped, self.done, self.run, self.ask, self.threads = shipped, done, run, ask, threads
+
+    @classmethod
+    def of(cls, context: Any, run: TableRun, model: Any, ask: Ask) -> "ShardWriter":
+        """Writer of a run, its model broadcast."""
+        inputs, output = replace(run.inputs, files=[file.resolve() for file in run.inputs.files]), run.output
+        assert isinstance(output, FileOutput | FolderOutput)
+        output.folder.path = output.folder.path.resolve()  # executors are in folders of their own
+        parts = {"inputs": inputs, "output": output, "options": run.options._replace(progress=silent)}
+        return cls(context.broadcast(_packed(model)), context.accumulator(0), parts, ask, torch.get_num_threads())
+
+    def __call__(self, plan: ShardPlan) -> Shard | NsedError:
+        """Write a shard; what is wrong with the rows is no fault of the executor, and comes back."""
+        torch.set_num_threads(self.threads)
+        (key, files), inputs, output = self.shipped.value, self.run["inputs"], self.run["output"]
+        own = replace(inputs, files=inputs.files[: plan.start.file + 1])
+        table_run = TableRun(self.ask(_unpacked(key, files, "cpu")), own, output, self.run["options"])
+        try:
+            with output.folder.part(plan.number) as current:
+                table_run.write_rows(plan.start, plan.rows, current)
+        except NsedError as error:
+            return error
+        self.done.add(current.rows)
+        return output.folder.finished(plan.number, current)  # type: ignore[no-any-return]  # a mapping of parts
+
+
+def _run_shards(context: Any, writer: ShardWriter, plans: Sequence[ShardPlan], on_batch: OnBatch) -> None:
+    """Write shards, wave by wave; each wave is in the manifest when it is done."""
+    folder, told = writer.run["output"].folder, 0
+    size = WAVES * max(context.defaultParallelism, 2)
+    for first in range(0, len(plans), size):
+        wave = plans[first : first + size]
+        with ThreadPoolExecutor(1) as waiting:
+            found = waiting.submit(context.parallelize(wave, len(wave)).map(writer).collect)
+            while not found.done():
+                time.sleep(POLLED)
+                if (done := writer.done.value) > told:
+                    on_batch(done - told)
+                    told = done
+        shards = found.result()
+        for one in shards:
+            if isinstance(one, NsedError):
+                raise one
+            if not one.rows:  # a text has fewer rows than lines
+                (folder.path / one.name).unlink()
+        folder.add(one for one in shards if one.rows)

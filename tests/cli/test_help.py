@@ -12,7 +12,7 @@ from nsed.baselines import Levenshtein
 from nsed.cli.commands import COMMANDS, DATA_COMMANDS, EXAMPLES
 from support.commands import run
 
-ALL_COMMANDS = [*COMMANDS, "serve", *(f"data {name}" for name in DATA_COMMANDS)]
+ALL_COMMANDS = [*COMMANDS, "label", "serve", *(f"data {name}" for name in DATA_COMMANDS)]
 
 
 def command_of(example):
@@ -56,7 +56,17 @@ LONG = (
     "bench row-scan",
     "cluster auto",
 )
-LONG += ("cluster sca", "data cmudict", "serve", "data fetch", "data align", "data export", "evaluate one", "mix both")
+LONG += (
+    "label",
+    "cluster sca",
+    "data cmudict",
+    "serve",
+    "data fetch",
+    "data align",
+    "data export",
+    "evaluate one",
+    "mix both",
+)
 """Examples that take long, serve, fetch, need the paper's data or several models; tests of their commands run them."""
 
 

@@ -20,6 +20,8 @@ COMMANDS = [
     "review",
     "match",
     "cluster",
+    "correspondences",
+    "label",
     "score",
     "align",
     "explain",

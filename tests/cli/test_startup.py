@@ -19,7 +19,7 @@ from nsed.cli.commands import COMMANDS, DATA_COMMANDS
 from nsed.cli.recipes import KINDS, config_of
 from nsed.datasets import protocols, word_list
 from nsed.evaluate.alignment import HEURISTICS
-from nsed.jobs import CLUSTERERS, LexiconFormat, similarity
+from nsed.jobs import CLUSTERERS, LexiconFormat, word_clusters
 from nsed.jobs.review import Order
 from nsed.models import mixture
 from nsed.models.persistence import MODEL_KINDS, model_class
@@ -147,7 +147,7 @@ def test_names_that_help_shows_are_those_of_the_registries():
     assert train.MEMBERS == mixture.MEMBERS
     assert get_args(about.Ranking) == get_args(get_type_hints(mixture.MixtureConfig)["ranking"])
     assert data.CLASSES == cluster.CLASSES == word_list.CLASSES
-    assert cluster.PROBABLE == similarity.PROBABLE
+    assert cluster.PROBABLE == word_clusters.PROBABLE
     assert all(kind in get_args(train.ModelKind)[1].help for kind in KINDS)
 
 

@@ -13,7 +13,7 @@ from nsed.baselines.lingpy import quietly
 from nsed.datasets.cldf import read_cldf, read_cldf_table
 from nsed.datasets.word_list import Word
 from nsed.errors import ArgumentError
-from nsed.jobs.cognate_sets import align_sets, cognate_sets, nexus_lines
+from nsed.jobs.cognate_sets import align_sets, cognate_sets, nexus_lines, split_morphemes
 
 ROWS = """\
 key\tLANGUAGE\tGLOSS\tFORM\tTOKENS\tCOGID
@@ -113,3 +113,58 @@ def test_nexus_has_a_character_for_each_set_and_says_what_is_missing(words):
 def listed(clusters):
     cells = [line.split("\t") for line in ROWS.splitlines()[1:]]
     return [Word(language, concept, tokens, "") for _, language, concept, _, tokens, _ in cells], cognate_sets(clusters)
+
+
+COMPOUNDS = """\
+DOCULECT\tCONCEPT\tTOKENS
+Dutch\tglove\th ɑ n t + s x u n
+German\tglove\th a n t _ ʃ uː
+Dutch\thand\th ɑ n t
+German\thand\th a n t
+Italian\thand\tm a n o
+Spanish\thand\tm a n o
+"""
+
+
+@pytest.fixture
+def compounds(tmp_path):
+    (tmp_path / "compounds.tsv").write_text(COMPOUNDS, encoding="utf-8")
+    return tmp_path / "compounds.tsv"
+
+
+def test_morphemes_have_sets_of_their_own(compounds, tmp_path):
+    cluster(compounds, "--partial", "-o", tmp_path / "sets.tsv")
+    rows = read(tmp_path / "sets.tsv")
+    assert list(rows[0]) == ["DOCULECT", "CONCEPT", "TOKENS", "COGIDS"]
+    dutch, german = (row["COGIDS"].split() for row in rows[:2])
+    assert dutch[0] == german[0]
+    assert dutch[1] != german[1]
+    assert [row["COGIDS"] for row in rows[2:]] == ["4", "4", "5", "5"]
+
+
+def test_partial_sets_are_aligned_morpheme_by_morpheme(compounds, tmp_path):
+    cluster(compounds, "--partial", "--format", "edictor", "-o", tmp_path / "sets.tsv")
+    rows = read(tmp_path / "sets.tsv")
+    for row in rows:
+        assert len(row["ALIGNMENT"].split("+")) == len(row["COGIDS"].split())
+    kept = [one for one in rows[1]["ALIGNMENT"].split() if one != "-"]
+    assert kept == ["h", "a", "n", "t", "+", "ʃ", "uː"]
+    with pytest.raises(ArgumentError, match="--format: got cldf, expected table, edictor or nexus with --partial"):
+        cluster(compounds, "--partial", "--format", "cldf", "-o", tmp_path / "cldf")
+
+
+def test_relatives_are_found_in_other_concepts(compounds, tmp_path):
+    options = ("--across", "concepts", "--across-threshold", "0.7")
+    cluster(compounds, "--partial", *options, "-o", tmp_path / "sets.tsv")
+    rows = read(tmp_path / "sets.tsv")
+    hands = [row["CROSSIDS"].split()[0] for row in rows[:4]]
+    assert len(set(hands)) == 1
+    assert rows[4]["CROSSIDS"] not in hands
+    cluster(compounds, "--partial", "--across", "concepts", "-o", tmp_path / "strict.tsv")  # 0.99: nothing is joined
+    strict = read(tmp_path / "strict.tsv")
+    assert [row["CROSSIDS"] for row in strict] == [row["COGIDS"] for row in strict]
+
+
+def test_word_without_a_morpheme_is_told():
+    with pytest.raises(ArgumentError, match=r"got '\+' \(A, x\), expected a morpheme at least"):
+        split_morphemes([Word("A", "x", "+", "")])

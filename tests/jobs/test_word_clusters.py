@@ -7,7 +7,7 @@ import nsed
 from nsed.datasets.word_list import Word
 from nsed.errors import ArgumentError
 from nsed.jobs import CLUSTERERS, LevenshteinControl, cluster_score, cluster_words, tune_threshold
-from nsed.jobs.similarity import similarity
+from nsed.jobs.word_clusters import similarity
 from nsed.text import Pairs
 
 LANGUAGES = ("L1", "L2", "L3", "L4")

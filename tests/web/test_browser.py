@@ -7,6 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from nsed.jobs import LabelSession
+from nsed.web.label_page import label_app
+from nsed.web.limits import Limits
+from web.conftest import running
+
 sync_api = pytest.importorskip("playwright.sync_api", reason="the package playwright is not installed")
 CHROMIUM = os.environ.get("NSED_CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
 AXE = Path(os.environ.get("NSED_AXE", "node_modules/axe-core/axe.min.js"))
@@ -206,3 +211,29 @@ def test_axe_finds_no_serious_fault(open_page, path, viewport, scheme):
         if one["impact"] in ("serious", "critical")
     ]
     assert not serious
+
+
+def test_questions_are_answered_by_keys_and_buttons(browser, tmp_path):
+    pairs = [(a + b, a + c) for a in ("gra", "blo", "stu") for b in "xyz" for c in "xyz"]
+    session, faults = LabelSession(pairs, tmp_path / "answers.tsv", every=1000), []
+    with running(label_app(session, tmp_path / "model", Limits(), budget=4)) as address:
+        page = browser.new_page(viewport=PHONE)
+        page.on("pageerror", lambda error: faults.append(str(error)))
+        page.on("console", lambda message: faults.append(message.text) if message.type == "error" else None)
+        page.goto(address)
+        expect(page.get_by_role("status")).to_contain_text("0 answers")
+        page.keyboard.press("y")
+        expect(page.get_by_role("status")).to_contain_text("1 answers, 1 of them matches")
+        page.get_by_role("button", name="No (n)").click()
+        expect(page.get_by_role("status")).to_contain_text("2 answers, 1 of them matches")
+        page.keyboard.press("u")
+        expect(page.get_by_role("status")).to_contain_text("1 answers")
+        expect(page.locator("#source")).to_have_text(session.question().source)
+        for count in (2, 3, 4):
+            page.keyboard.press("y")
+            expect(page.get_by_role("status")).to_contain_text(f"{count} answers")
+        expect(page.get_by_text("There are no more questions.")).to_be_visible()
+        assert not page.evaluate("document.documentElement.scrollWidth > innerWidth")
+        page.close()
+    assert [one.label for one in session.answers] == [True] * 4
+    assert not faults

@@ -27,9 +27,11 @@ from nsed.cli.arguments import (
 )
 from nsed.cli.console import err, out, progress_bar
 from nsed.cli.tables import (
+    EngineOption,
     Header,
     Ids,
     JobOutput,
+    Master,
     OnError,
     OnErrorOption,
     Overwrite,
@@ -37,6 +39,7 @@ from nsed.cli.tables import (
     Resume,
     RowFormatOption,
     ShardRows,
+    engine_of,
     job_progress,
     report_rejects,
 )
@@ -65,6 +68,8 @@ def score(
     resume: Resume = False,
     overwrite: Overwrite = False,
     shard_rows: ShardRows = None,
+    engine: EngineOption = "local",
+    master: Master = "local[*]",
 ) -> None:
     """Give each pair its log-probability: `source`, `target`, `score`.
 
@@ -76,6 +81,7 @@ def score(
     given, names = _pair_inputs(pairs, pair, columns), split_columns(ids) or []
     job = _job(given, output, columns=split_columns(columns), ids=names, on_error=on_error, rejects=rejects)
     job = replace(job, format=format_, header=header, resume=resume, overwrite=overwrite, shard_rows=shard_rows)
+    job = replace(job, engine=engine_of(engine, master))
     job.check()
     scorer = load_model(model)
     _run(job, lambda job: job.score(scorer))
@@ -95,6 +101,8 @@ def match(
     resume: Resume = False,
     overwrite: Overwrite = False,
     shard_rows: ShardRows = None,
+    engine: EngineOption = "local",
+    master: Master = "local[*]",
 ) -> None:
     """Decide whether each pair matches: `source`, `target`, `match` (1 or 0), calibrated `probability`.
 
@@ -106,6 +114,7 @@ def match(
     given, names = _pair_inputs(pairs, pair, columns), split_columns(ids) or []
     job = _job(given, output, columns=split_columns(columns), ids=names, on_error=on_error, rejects=rejects)
     job = replace(job, format=format_, header=header, resume=resume, overwrite=overwrite, shard_rows=shard_rows)
+    job = replace(job, engine=engine_of(engine, master))
     job.check()
     matcher = load_model(model)
     if not can(matcher, Capability.MATCH):
@@ -215,6 +224,8 @@ def transduce(
     resume: Resume = False,
     overwrite: Overwrite = False,
     shard_rows: ShardRows = None,
+    engine: EngineOption = "local",
+    master: Master = "local[*]",
 ) -> None:
     """Give each source its most probable target: `source`, `target`, `log_prob`.
 
@@ -227,6 +238,7 @@ def transduce(
     chosen = None if column is None else [column]
     job = _job(given, output, columns=chosen, ids=names, on_error=on_error, rejects=rejects)
     job = replace(job, format=format_, header=header, resume=resume, overwrite=overwrite, shard_rows=shard_rows)
+    job = replace(job, engine=engine_of(engine, master))
     job.check()
     transducer = transducer_from(model, sample, language)
     if overrides is not None and sample is not None:

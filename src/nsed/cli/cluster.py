@@ -8,13 +8,22 @@ from collections.abc import Callable
 from enum import StrEnum
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple
 
 import typer
 from rich.table import Table
 
 from nsed.cli.arguments import Output, load_model, open_output
-from nsed.cli.cognate_sets import COLUMN, SetsFormat, SetsFormatOption, check_sets_output, write_sets
+from nsed.cli.cognate_sets import (
+    CLASSES,
+    COLUMN,
+    FoundSets,
+    SetsFormat,
+    SetsFormatOption,
+    check_sets_output,
+    read_table,
+    write_sets,
+)
 from nsed.cli.console import err, out, progress_bar, warn
 from nsed.errors import ArgumentError, DataError, UnknownNameError
 
@@ -27,10 +36,8 @@ if TYPE_CHECKING:
 
 METHODS = ("average", "components", "infomap", "labels")
 """Clustering methods: names of `nsed.jobs.CLUSTERERS`."""
-CLASSES = "COGID"
-"""Cognate class column, that of `nsed.datasets.word_list`."""
 PROBABLE = 0.5
-"""Default threshold, that of `nsed.jobs.similarity`."""
+"""Default threshold, that of `nsed.jobs.word_clusters`."""
 CONTROLS = ("levenshtein", "sca", "lexstat")
 """Controls: names of `nsed.jobs.CONTROLS`."""
 AUTO = "auto"
@@ -90,6 +97,26 @@ ClassesOption = Annotated[
 SaveOption = Annotated[
     Path | None, typer.Option(help=f"Keep the model that {AUTO} learns in this folder.", show_default=False)
 ]
+PartialOption = Annotated[
+    bool,
+    typer.Option(
+        "--partial",
+        help="Partial cognates: compare the morphemes of words, which have + or _ between them among their tokens, and "
+        "write COGIDS, a set for each.",
+    ),
+]
+AcrossOption = Annotated[
+    Literal["concepts"] | None,
+    typer.Option(
+        "--across",
+        help="concepts: look for words of one origin in other concepts too, and write CROSSID: sets that are joined "
+        "where their words are alike on average.",
+        show_default=False,
+    ),
+]
+AcrossThresholdOption = Annotated[
+    float, typer.Option(help="How similar sets of two concepts are at least: most pairs of them are alike by chance.")
+]
 FiguresOption = Annotated[Path | None, typer.Option(help="Write the figures here too, as JSON.", show_default=False)]
 
 
@@ -103,6 +130,9 @@ def cluster(
     seed: Annotated[int, typer.Option(help="Of that split.")] = 0,
     classes: ClassesOption = None,
     same_language: Annotated[bool, typer.Option("--same-language", help="Compare words of one language, too.")] = False,
+    partial: PartialOption = False,
+    across: AcrossOption = None,
+    across_threshold: AcrossThresholdOption = 0.99,
     figures: FiguresOption = None,
     save: SaveOption = None,
     format_: SetsFormatOption = SetsFormat.TABLE,
@@ -111,48 +141,45 @@ def cluster(
     """Put the words of each concept into clusters, cognate sets, and write the list with one more column, CLUSTER.
 
     Each two words of a concept and of two languages are scored, both ways round. **average**: the most similar clusters
-    are joined while their mean similarity is at least the threshold. The others look at pairs above the threshold only:
-    **components** has together what chains of them connect, **labels** (label propagation) and **infomap** (extra
-    cognates) find what hangs closely together.
+    are joined while their mean similarity is at least the threshold. The others look at pairs above it only:
+    **components** connects them by chains, **labels** (label propagation) and **infomap** find what hangs together.
 
     The similarity is the probability that a matcher gives; of other models, that of the pair per token. Where the list
     has cognate classes, B-cubed, pairwise and adjusted Rand figures are shown, too. Clusters are numbered from 1.
-    `--format edictor` writes COGID and ALIGNMENT, `--format cldf -o FOLDER` a CLDF data set, `--format nexus` sets as
-    characters.
+    `--format edictor` writes COGID and ALIGNMENT, `--format cldf -o FOLDER` CLDF, `--format nexus` sets as characters.
 
     **Without cognate classes to learn from**, use `auto`: it learns which sounds correspond from words of one concept
     against words of two, in a minute or two for 10,000 words, and never looks at classes. **With classes** for some
-    hundred words per language, train a matcher (`nsed data cognates`, `nsed train`): see docs/cognate-sets.md, which
-    has figures of each.
+    hundred words per language, train a matcher (`nsed data cognates`, `nsed train`): see docs/cognate-sets.md.
 
     **To test a model** that was trained with `nsed data cognates --protocol concepts`, use `--concepts test`, with the
     same seed: the threshold is tuned on the validation concepts, and all figures are of test concepts.
     """
     from nsed.jobs import CLUSTERERS, cluster_score
+    from nsed.jobs.cognate_sets import split_morphemes, whole_words
     from nsed.jobs.word_clusters import cluster_compared, known_similarities
 
     CLUSTERERS[method]  # a wrong name is known before anything is read
-    check_sets_output(output, format_)
+    check_sets_output(output, format_, partial=partial, across=across is not None)
     table, scorer_for = _table(word_list), _scorer_for(model, save)
     everything = table.words(_class_column(table, classes), all_classes=False)
     places = _places(everything, concepts, seed)
     words = [everything[place] for place in places]
     tuning = _tuning(tune, classes, words) if tune else _other_concepts(everything, concepts, seed)
-    known = any(word.cognate_class for word in words)
+    known = not partial and any(word.cognate_class for word in words)
     _check_asked(model, everything, figures, known=known)
-    job = Job(scorer_for(everything), method, same_language)
-    given = _given(threshold, tune, job.scorer)
-    compared = job.compared("scoring", words)
-    tuner = job._replace(scorer=scorer_for(tuning.words)) if tuning and tune else job
-    limit = given or tuner.tuned(tuning) or _default(job, compared)
+    cut = split_morphemes if partial else whole_words
+    parts, job = cut(words), Job(scorer_for(cut(everything).words), method, same_language)
+    given, compared = _given(threshold, tune, job.scorer), job.compared("scoring", parts.words)
+    limit = given or job.tuner(scorer_for, tuning if tune else None).tuned(tuning) or _default(job, compared)
     found = cluster_compared(compared, threshold=limit.threshold, method=method)
-    chosen = table._replace(rows=[table.rows[place] for place in places])
-    write_sets(output, format_, chosen, words, found.tolist(), method=f"nsed cluster {model}, {method}")
+    crossed = job.across(parts.words, found, across_threshold) if across else None
+    sets, rows = FoundSets(words, parts, found.tolist(), partial, crossed), [table.rows[place] for place in places]
+    write_sets(output, format_, table._replace(rows=rows), sets, method=f"nsed cluster {model}, {method}")
     score, similarities = cluster_score(words, found) if known else None, known_similarities(compared)
-    _warn_of_threshold(limit.threshold, similarities)
-    (err if output is None else out).print(_figures(method, _summary(words, found, limit, similarities), score))
-    if score is not None:
-        _save_figures(figures, {"model": str(model), "method": method, **limit._asdict()}, score)
+    summary = _summary(parts.words, found, limit, similarities)
+    (err if output is None else out).print(_figures(method, summary, score))
+    _save_figures(figures, {"model": str(model), "method": method, **limit._asdict()}, score)
 
 
 def _check_asked(model: Path, words: list[Word], figures: Path | None, *, known: bool) -> None:
@@ -184,6 +211,10 @@ class Job(NamedTuple):
     method: str
     same_language: bool
 
+    def tuner(self, scorer_for: Callable[[list[Word]], object], tuning: Tuning | None) -> Job:
+        """The same job with the scorer of another list, if there is one to tune on."""
+        return self._replace(scorer=scorer_for(tuning.words)) if tuning else self
+
     def tuned(self, tuning: Tuning | None) -> Threshold | None:
         """Tuned threshold for these words, or none without words."""
         from nsed.jobs.word_clusters import tune_compared
@@ -193,6 +224,14 @@ class Job(NamedTuple):
         compared = self.compared(f"scoring {tuning.name}", tuning.words)
         tuned = tune_compared(compared, tuning.words, method=self.method)
         return Threshold(tuned.threshold, f"tuned on {tuning.name} (B-cubed F {tuned.b_cubed.f1:.1%})")
+
+    def across(self, words: list[Word], found: np.ndarray, threshold: float) -> list[int]:
+        """Sets across concepts, under a progress bar."""
+        from nsed.jobs import join_across
+
+        with progress_bar("comparing concepts", None) as bar:
+            joined = join_across(self.scorer, words, found, threshold=threshold, on_batch=bar.advance)
+        return list(map(int, joined))
 
     def compared(self, what: str, words: list[Word]) -> list[ConceptWords]:
         """Similarities of the words of each concept, under a progress bar."""
@@ -237,10 +276,7 @@ def _learned(words: list[Word], *, save: Path | None) -> object:
 
 def _table(path: Path) -> WordTable:
     """Word list; its clusters will have a column of their own."""
-    from nsed.datasets.cldf import is_cldf, read_cldf_table
-    from nsed.datasets.word_list import read_word_table
-
-    table = read_cldf_table(path) if is_cldf(path) else read_word_table(path)
+    table = read_table(path)
     if table.has_column(COLUMN):
         message = f"there is a column {COLUMN} already: remove it, or give it another name"
         raise DataError(path, message, line=table.header.line)
@@ -303,8 +339,7 @@ def _default(job: Job, compared: list[ConceptWords]) -> Threshold:
     """Default threshold: even odds of calibrated probabilities, or a control's own. Raises with a value to try."""
     import numpy as np
 
-    from nsed.jobs.similarity import Control
-    from nsed.jobs.word_clusters import known_similarities
+    from nsed.jobs.word_clusters import Control, known_similarities
 
     if isinstance(job.scorer, Control):
         return Threshold(job.scorer.threshold(job.method), "the control's own; --tune finds one for your words")
@@ -348,8 +383,8 @@ def _span(similarities: np.ndarray) -> str:
     return f"from {similarities.min():.4f} to {similarities.max():.4f}"
 
 
-def _save_figures(path: Path | None, facts: dict[str, object], score: ClusterScore) -> None:
-    if path is None:
+def _save_figures(path: Path | None, facts: dict[str, object], score: ClusterScore | None) -> None:
+    if path is None or score is None:
         return
     agreements = {name: getattr(score, name)._asdict() for name in ("b_cubed", "pairwise")}
     with open_output(path) as stream:
@@ -357,7 +392,8 @@ def _save_figures(path: Path | None, facts: dict[str, object], score: ClusterSco
 
 
 def _summary(words: list[Word], found: np.ndarray, limit: Threshold, similarities: np.ndarray) -> dict[str, str]:
-    """Summary of a clustering, with classes or without."""
+    """Summary of a clustering, with classes or without; a threshold beyond all similarities is warned of."""
+    _warn_of_threshold(limit.threshold, similarities)
     return {
         "similarities": _span(similarities),
         "threshold": f"{limit.threshold:.4f}",

@@ -1,21 +1,24 @@
-"""Output formats of `nsed cluster`: a table, EDICTOR's columns, a CLDF Wordlist, Nexus."""
+"""Cognate sets: output formats of `nsed cluster`, and `nsed correspondences` of the sets that there are."""
 
 from __future__ import annotations
 
 from enum import StrEnum
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
-from nsed.cli.arguments import open_output, write_tsv
-from nsed.errors import ArgumentError
+from nsed.cli.arguments import ModelPath, Output, load_model, open_output, write_tsv
+from nsed.cli.console import out, progress_bar
+from nsed.errors import ArgumentError, DataError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from nsed.datasets.word_list import Word, WordTable
+    from nsed.jobs import Correspondence
+    from nsed.jobs.cognate_sets import Morphemes
 
 
 class SetsFormat(StrEnum):
@@ -37,40 +40,65 @@ SetsFormatOption = Annotated[
     ),
 ]
 COLUMN = "CLUSTER"
+CLASSES = "COGID"
+"""Cognate class column, that of `nsed.datasets.word_list`."""
 FORMS = ("FORM", "VALUE", "IPA", "TRANSCRIPTION")
 FORM_IDS = ("FORM_ID", "ID")
 LANGUAGE_NAMES = ("LANGUAGE_NAME",)
 
 
-def check_sets_output(output: Path | None, form: SetsFormat) -> None:
-    """Refuse, before any work is done, what the format cannot be written to."""
+def check_sets_output(output: Path | None, form: SetsFormat, *, partial: bool, across: bool) -> None:
+    """Refuse, before any work is done, what the format cannot be written to, or cannot hold."""
     if form is SetsFormat.CLDF and output is None:
         raise ArgumentError("--format", got=form, expected="table, edictor or nexus without --output FOLDER")
+    if partial and form is SetsFormat.CLDF:
+        raise ArgumentError("--format", got=form, expected="table, edictor or nexus with --partial")
+    if across and form in (SetsFormat.CLDF, SetsFormat.NEXUS):
+        raise ArgumentError("--format", got=form, expected="table or edictor with --across")
 
 
-def write_sets(
-    output: Path | None, form: SetsFormat, table: WordTable, words: Sequence[Word], found: Sequence[int], *, method: str
-) -> None:
+class FoundSets(NamedTuple):
+    """Sets that were found: the words, their parts that were compared, and the set of each part."""
+
+    words: list[Word]
+    parts: Morphemes
+    found: list[int]
+    partial: bool
+    crossed: list[int] | None
+    """Sets across concepts, of each part, if they were asked for."""
+
+    def columns(self, name: str) -> dict[str, list[str]]:
+        """Columns of numbers, from 1, a cell for each word."""
+        from nsed.jobs.cognate_sets import CROSSED, PARTIAL, cognate_sets
+
+        named = {PARTIAL if self.partial else name: self.found}
+        if self.crossed is not None:
+            named[CROSSED + "S" * self.partial] = self.crossed
+        return {own: self.parts.numbers(cognate_sets(sets), len(self.words)) for own, sets in named.items()}
+
+
+def write_sets(output: Path | None, form: SetsFormat, table: WordTable, sets: FoundSets, *, method: str) -> None:
     """Write the words of a list, a row each, with their clusters, which are from 0 on here and from 1 on there."""
     from nsed.jobs.cognate_sets import align_sets, cognate_sets, edictor_rows, nexus_lines
 
     if form is SetsFormat.TABLE:
-        rows = ([*row.cells, number + 1] for row, number in zip(table.rows, found, strict=True))
+        columns = sets.columns(COLUMN)
+        rows = ([*row.cells, *own] for row, *own in zip(table.rows, *columns.values(), strict=True))
         with open_output(output) as stream:
-            write_tsv(stream, chain([[*table.header.cells, COLUMN]], rows))
+            write_tsv(stream, chain([[*table.header.cells, *columns]], rows))
         return
-    sets = cognate_sets(found)
+    listed = cognate_sets(sets.found)
     if form is SetsFormat.NEXUS:
         with open_output(output) as stream:
-            stream.writelines(line + "\n" for line in nexus_lines(words, sets))
+            stream.writelines(line + "\n" for line in nexus_lines(sets.parts.words, listed))
         return
-    aligned = align_sets(words, sets)
+    aligned = sets.parts.joined(align_sets(sets.parts.words, listed), len(sets.words))
     if form is SetsFormat.EDICTOR:
         with open_output(output) as stream:
-            write_tsv(stream, edictor_rows(table, words, sets, aligned))
+            write_tsv(stream, edictor_rows(table, sets.words, sets.columns(CLASSES), aligned))
         return
     assert output is not None
-    _write_cldf(output, table, words, found, aligned, method=method)
+    _write_cldf(output, table, sets.words, sets.found, aligned, method=method)
 
 
 def _write_cldf(
@@ -97,3 +125,82 @@ def _column(table: WordTable, names: Sequence[str]) -> list[str]:
     known = [name.upper() for name in table.header.cells]
     place = next((known.index(name) for name in names if name in known), None)
     return ["" if place is None else row.cells[place] for row in table.rows]
+
+
+class CorrespondenceFormat(StrEnum):
+    """Output format of sound correspondences."""
+
+    TSV = "tsv"
+    TEXT = "text"
+
+
+def read_table(path: Path) -> WordTable:
+    """Word list, of a file or of a CLDF data set."""
+    from nsed.datasets.cldf import is_cldf, read_cldf_table
+    from nsed.datasets.word_list import read_word_table
+
+    return read_cldf_table(path) if is_cldf(path) else read_word_table(path)
+
+
+def correspondences(
+    model: ModelPath,
+    word_list: Annotated[Path, typer.Argument(help="Word list with cognate sets, as nsed cluster writes it.")],
+    classes: Annotated[str, typer.Option(help="Column of the sets: COGID, CLUSTER of nsed cluster.")] = CLASSES,
+    language: Annotated[
+        list[str] | None, typer.Option(help="Languages to compare, all by default; repeatable.", show_default=False)
+    ] = None,
+    least: Annotated[float, typer.Option(min=0, help="Expected count from which on one is listed.")] = 2.0,
+    format_: Annotated[
+        CorrespondenceFormat, typer.Option("--format", help="tsv, with a header; or text to read.")
+    ] = CorrespondenceFormat.TSV,
+    output: Output = None,
+) -> None:
+    """List which sounds of two languages correspond in cognate words, how often, and in which concepts.
+
+    Each two words of a set and of two languages are aligned by the model; the posteriors of operations, over all
+    alignments, add up to expected counts. `SHARE` is that of all that the first sound corresponds to; `-` is no sound.
+    """
+    from nsed.jobs import sound_correspondences
+    from nsed.jobs.cognate_sets import cognate_sets
+
+    words = [word for word in read_table(word_list).words(classes, all_classes=False) if word.cognate_class]
+    _check_languages(word_list, words, language)
+    chosen = [word for word in words if not language or word.language in language]
+    numbers = {name: number for number, name in enumerate(dict.fromkeys(word.cognate_class for word in chosen))}
+    sets, aligner = cognate_sets(numbers[word.cognate_class] for word in chosen), load_model(model)
+    with progress_bar("aligning", None) as bar:
+        found = sound_correspondences(aligner, chosen, sets, least=least, on_batch=bar.advance)
+    with open_output(output) as stream:
+        if format_ is CorrespondenceFormat.TEXT:
+            stream.writelines(_texts(found))
+        else:
+            write_tsv(stream, chain([[name.upper() for name in _FIELDS]], map(_cells, found)))
+    if output is not None:
+        out.print(f"{len(found):,} correspondences of {len({one[:2] for one in found}):,} pairs of languages")
+
+
+_FIELDS = ("language_a", "language_b", "sound_a", "sound_b", "count", "share", "words", "concepts")
+
+
+def _cells(one: Correspondence) -> list[object]:
+    return [*one[:4], f"{one.expected:.2f}", f"{one.share:.3f}", one.words, ", ".join(one.concepts)]
+
+
+def _texts(found: Sequence[Correspondence]) -> Iterator[str]:
+    """Correspondences to read: a paragraph for each two languages."""
+    before = None
+    for one in found:
+        if one[:2] != before:
+            yield f"{'' if before is None else chr(10)}{one.language_a} : {one.language_b}\n"
+            before = one[:2]
+        counts = f"{one.expected:7.1f}  {one.share:4.0%}"
+        yield f"  {one.sound_a:>4} : {one.sound_b:<4} {counts}  {', '.join(one.concepts)}\n"
+
+
+def _check_languages(path: Path, words: Sequence[Word], wanted: Sequence[str] | None) -> None:
+    if not words:
+        raise DataError(path, "no word has a set in this column; nsed cluster finds sets, --classes names them")
+    known = sorted({word.language for word in words})
+    for name in wanted or ():
+        if name not in known:
+            raise ArgumentError("--language", got=name, expected=f"one of {', '.join(known)}")

@@ -59,6 +59,10 @@ COMMANDS: Commands = {
         "nsed.cli.cluster:cluster",
         "Put the words of each concept into clusters, cognate sets, and write the list with one more column, CLUSTER.",
     ),
+    "correspondences": (
+        "nsed.cli.cognate_sets:correspondences",
+        "List which sounds of two languages correspond in cognate words, how often, and in which concepts.",
+    ),
     "score": (
         "nsed.cli.answers:score",
         "Give each pair its log-probability: `source`, `target`, `score`.",
@@ -191,6 +195,15 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
         "nsed cluster auto words.tsv -o sets.tsv       # nothing known: learn from the list itself",
         "nsed cluster levenshtein words.tsv --threshold 0.4",
         "nsed cluster sca words.tsv --format edictor -o edictor.tsv",
+    ),
+    "correspondences": (
+        "nsed correspondences distance annotated.tsv -o correspondences.tsv",
+        "nsed correspondences distance annotated.tsv --format text --language Dutch --language German",
+    ),
+    "label": (
+        "nsed label pairs.tsv matcher                  # in the terminal; answers are kept in matcher.answers.tsv",
+        "nsed label pairs.tsv matcher --web            # on a page",
+        "nsed label pairs.tsv matcher --simulate labelled.tsv --budget 100",
     ),
     "score": (
         "nsed score g2p-en --pair read 'R EH D'        # exact log p(target | source)",

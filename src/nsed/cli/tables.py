@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from datetime import timedelta
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple
 
 import typer
 
@@ -19,6 +19,7 @@ from nsed.jobs.table_files import BINARY, RowFormat, Table, TextWriter, replacin
 
 if TYPE_CHECKING:
     from nsed.jobs import JobSummary
+    from nsed.jobs.table_job import Engine
     from nsed.progress import OnBatch, Progress
 
 RowFormatOption = Annotated[
@@ -71,6 +72,35 @@ ShardRows = Annotated[
         show_default=False,
     ),
 ]
+
+
+EngineOption = Annotated[
+    Literal["local", "spark"],
+    typer.Option(
+        "--engine",
+        help="Who answers: this process, or executors of a Spark cluster (extra spark, Java 17), to the same output. "
+        "All of them must see the files, and have nsed installed.",
+    ),
+]
+Master = Annotated[
+    str,
+    typer.Option(
+        "--master",
+        help="Spark cluster: local[N], local-cluster[EXECUTORS,CORES,MB], spark://HOST:PORT, yarn.",
+    ),
+]
+
+
+def engine_of(engine: Literal["local", "spark"], master: str) -> Engine:
+    """Engine of a job that the user means."""
+    if engine == "local":
+        from nsed.jobs.table_job import LOCAL
+
+        return LOCAL
+    from nsed.spark import SparkEngine, check_spark
+
+    check_spark()
+    return SparkEngine(master)
 
 
 class TableOutput(NamedTuple):

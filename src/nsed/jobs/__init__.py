@@ -7,23 +7,37 @@ if TYPE_CHECKING:
     from nsed.jobs.candidates import Candidates, Recall
     from nsed.jobs.choices import ScoredChoice, cdist, extract, extract_one
     from nsed.jobs.clustering import CLUSTERERS, cluster, similarity_matrix
+    from nsed.jobs.correspondences import Correspondence, sound_correspondences
     from nsed.jobs.fixed_batches import fixed_scores
+    from nsed.jobs.labelling import Growth, LabelQuestion, LabelSession
     from nsed.jobs.lexicon import LexiconFormat, Pronunciation, lexicon_lines, pronounce
     from nsed.jobs.linking import LinkJob, LinkSummary
     from nsed.jobs.lookup import Hit, LookupIndex
     from nsed.jobs.records import TextColumn
-    from nsed.jobs.similarity import CONTROLS, LevenshteinControl
     from nsed.jobs.table_job import JobSummary, TableJob
     from nsed.jobs.unsupervised import learn_without_gold
-    from nsed.jobs.word_clusters import ClusterScore, TunedThreshold, cluster_score, cluster_words, tune_threshold
+    from nsed.jobs.word_clusters import (
+        CONTROLS,
+        ClusterScore,
+        LevenshteinControl,
+        TunedThreshold,
+        cluster_score,
+        cluster_words,
+        join_across,
+        tune_threshold,
+    )
 
 __all__ = [
     "CLUSTERERS",
     "CONTROLS",
     "Candidates",
     "ClusterScore",
+    "Correspondence",
+    "Growth",
     "Hit",
     "JobSummary",
+    "LabelQuestion",
+    "LabelSession",
     "LevenshteinControl",
     "LexiconFormat",
     "LinkJob",
@@ -42,10 +56,12 @@ __all__ = [
     "extract",
     "extract_one",
     "fixed_scores",
+    "join_across",
     "learn_without_gold",
     "lexicon_lines",
     "pronounce",
     "similarity_matrix",
+    "sound_correspondences",
     "tune_threshold",
 ]
 
@@ -53,15 +69,25 @@ _HOMES = {
     "candidates": ("Candidates", "Recall"),
     "choices": ("ScoredChoice", "cdist", "extract", "extract_one"),
     "clustering": ("CLUSTERERS", "cluster", "similarity_matrix"),
+    "correspondences": ("Correspondence", "sound_correspondences"),
     "fixed_batches": ("fixed_scores",),
+    "labelling": ("Growth", "LabelQuestion", "LabelSession"),
     "lexicon": ("LexiconFormat", "Pronunciation", "lexicon_lines", "pronounce"),
     "linking": ("LinkJob", "LinkSummary"),
     "lookup": ("Hit", "LookupIndex"),
     "records": ("TextColumn",),
-    "similarity": ("CONTROLS", "LevenshteinControl"),
     "table_job": ("JobSummary", "TableJob"),
     "unsupervised": ("learn_without_gold",),
-    "word_clusters": ("ClusterScore", "TunedThreshold", "cluster_score", "cluster_words", "tune_threshold"),
+    "word_clusters": (
+        "CONTROLS",
+        "ClusterScore",
+        "LevenshteinControl",
+        "TunedThreshold",
+        "cluster_score",
+        "cluster_words",
+        "join_across",
+        "tune_threshold",
+    ),
 }
 """Public names of each module: the command line has its formats from here, and its help is there at once."""
 

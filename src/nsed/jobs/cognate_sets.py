@@ -1,6 +1,7 @@
-"""Cognate sets for other programs: multiple alignments, EDICTOR's columns, Nexus characters."""
+"""Cognate sets, of words or of morphemes, for other programs: multiple alignments, EDICTOR's columns, Nexus."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import groupby
 from typing import NamedTuple
 
 from nsed.baselines.lingpy import lingpy_module, quietly
@@ -12,6 +13,59 @@ GAP, MISSING = "-", "?"
 NO_LABEL = r"[^A-Za-z0-9]+"
 """What labels of Nexus have not."""
 ALIGNMENT = "ALIGNMENT"
+PARTIAL, CROSSED = "COGIDS", "CROSSID"
+"""Columns of partial cognates, a number for each morpheme of a word, and of sets across concepts."""
+SEPARATORS = ("+", "_")
+"""Tokens between the morphemes of a word; the first is what is written."""
+
+
+class Morphemes(NamedTuple):
+    """Parts of words that are compared: morphemes, or the words themselves."""
+
+    words: list[Word]
+    """A part each, with the language and the concept of its word."""
+    owners: list[int]
+    """Place of the word that each is part of."""
+
+    def numbers(self, sets: Iterable["CognateSet"], count: int) -> list[str]:
+        """Numbers of the sets of each word's parts, with spaces between them."""
+        number_of = {place: one.number for one in sets for place in one.places}
+        found: list[list[str]] = [[] for _ in range(count)]
+        for place, owner in enumerate(self.owners):
+            found[owner].append(str(number_of[place]))
+        return [" ".join(numbers) for numbers in found]
+
+    def joined(self, parts: Sequence[Sequence[str]], count: int) -> list[list[str]]:
+        """Rows of each word's parts, with a separator between them."""
+        found: list[list[str]] = [[] for _ in range(count)]
+        for part, owner in zip(parts, self.owners, strict=True):
+            found[owner] += [SEPARATORS[0], *part] if found[owner] else part
+        return found
+
+
+def whole_words(words: list[Word]) -> Morphemes:
+    """Words as they are, each of one part."""
+    return Morphemes(words, list(range(len(words))))
+
+
+def split_morphemes(words: Sequence[Word]) -> Morphemes:
+    """Morphemes of words, between the tokens + or _; they have no class, as classes are of whole words.
+
+    >>> split_morphemes([Word("German", "glove", "h a n t + ʃ uː", "7")]).words[1].tokens
+    'ʃ uː'
+    """
+    parts, owners = [], []
+    for place, word in enumerate(words):
+        groups = groupby(word.tokens.split(), key=lambda token: token in SEPARATORS)
+        for tokens in (list(group) for is_separator, group in groups if not is_separator):
+            parts.append(word._replace(tokens=" ".join(tokens), cognate_class=""))
+            owners.append(place)
+    missing = set(range(len(words))).difference(owners)
+    if missing:
+        word = words[min(missing)]
+        got = f"{word.tokens!r} ({word.language}, {word.concept})"
+        raise ArgumentError("words", got=got, expected="a morpheme at least between + or _")
+    return Morphemes(parts, owners)
 
 
 class CognateSet(NamedTuple):
@@ -64,19 +118,20 @@ def _aligned(tokens: list[list[str]]) -> list[list[str]]:
 
 
 def edictor_rows(
-    table: WordTable, words: Sequence[Word], sets: Sequence[CognateSet], aligned: Sequence[Sequence[str]]
+    table: WordTable, words: Sequence[Word], sets: Mapping[str, Sequence[str]], aligned: Sequence[Sequence[str]]
 ) -> Iterator[list[str]]:
-    """Word list as EDICTOR and LingPy read it: a header, then ID, DOCULECT, CONCEPT, TOKENS, COGID, ALIGNMENT, others.
+    """Word list as EDICTOR and LingPy read it: a header, then ID, DOCULECT, CONCEPT, TOKENS, sets, ALIGNMENT, others.
 
-    Further columns follow; those whose names are taken have `INPUT_` before them. A list whose ids are no numbers, as
-    LingPy wants them, is numbered from 1.
+    Sets are columns by name: COGID, or COGIDS of partial cognates, and perhaps CROSSID. Further columns follow; those
+    whose names are taken have `INPUT_` before them. A list whose ids are no numbers, as LingPy wants them, is numbered
+    from 1.
     """
-    numbers = {place: one.number for one in sets for place in one.places}
-    ids, others = _ids(table), _others(table)
-    yield ["ID", LANGUAGES[0], CONCEPTS[0], TOKENS[0], CLASSES, ALIGNMENT, *others]
-    for place, (word, row) in enumerate(zip(words, table.rows, strict=True)):
-        own = [ids[place], word.language, word.concept, word.tokens, str(numbers[place]), " ".join(aligned[place])]
-        yield own + [row.cells[at] for at in others.values()]
+    ids, others = _ids(table), _others(table, sets)
+    yield ["ID", LANGUAGES[0], CONCEPTS[0], TOKENS[0], *sets, ALIGNMENT, *others]
+    numbers = zip(*sets.values(), strict=True)
+    for place, (word, row, own) in enumerate(zip(words, table.rows, numbers, strict=True)):
+        cells = [ids[place], word.language, word.concept, word.tokens, *own, " ".join(aligned[place])]
+        yield cells + [row.cells[at] for at in others.values()]
 
 
 def _ids(table: WordTable) -> list[str]:
@@ -87,12 +142,12 @@ def _ids(table: WordTable) -> list[str]:
     return [str(number) for number in range(1, len(table.rows) + 1)]
 
 
-def _others(table: WordTable) -> dict[str, int]:
+def _others(table: WordTable, sets: Iterable[str]) -> dict[str, int]:
     """Names and places of columns beside those that the format has."""
     used = {next((name for name in names if table.has_column(name)), "") for names in (LANGUAGES, CONCEPTS, TOKENS)}
     if _ids(table)[0] == _cell(table, 0, IDENTIFIERS[0]):
         used.add(IDENTIFIERS[0])
-    taken = {*IDENTIFIERS, LANGUAGES[0], CONCEPTS[0], TOKENS[0], CLASSES, ALIGNMENT}
+    taken = {*IDENTIFIERS, LANGUAGES[0], CONCEPTS[0], TOKENS[0], CLASSES, *sets, ALIGNMENT}
     found: dict[str, int] = {}
     for place, name in enumerate(table.header.cells):
         if name.upper() not in used:

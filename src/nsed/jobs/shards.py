@@ -8,11 +8,12 @@ killed, the folder holds all finished shards and where the next one begins.
 import json
 import re
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
+from uuid import uuid4
 
 from nsed.errors import ArgumentError, DataError
 from nsed.jobs.table_files import RowFormat, Table, TableWriter, table_writer
@@ -21,7 +22,9 @@ from nsed.train.run_folder import take_lock
 from nsed.train.saved_model import replace_file
 
 MANIFEST, LOCK = "manifest.json", "job.lock"
-OURS = re.compile(r"part-\d{5,}\.(tsv|csv|json|parquet|arrow|rejects)(\.part)?|_rejects\.tsv|manifest\.json(\.part)?")
+OURS = re.compile(
+    r"part-\d{5,}\.(tsv|csv|json|parquet|arrow|rejects)(\.[0-9a-f]+)?(\.part)?|_rejects\.tsv|manifest\.json(\.part)?"
+)
 """Names of files that a job writes into its folder; others beside them are not ours."""
 
 
@@ -136,20 +139,41 @@ class ShardFolder:
     def shard(self) -> Iterator[ShardInProgress]:
         """Write a shard: it is there, and in the manifest, once all is done; where anything fails, nothing is."""
         number = len(self.shards)
-        path = self.path / f"part-{number:05d}.{self.form}"
-        beside = path.with_name(path.name + ".part")
+        with self.part(number) as current:
+            yield current
+        self.add([self.finished(number, current)])
+
+    @contextmanager
+    def part(self, number: int) -> Iterator[ShardInProgress]:
+        """Write the file of a shard, which is not in the manifest before it is added there.
+
+        Whoever writes the same one at the same time, on whatever machine, writes another file first.
+        """
+        path = self.file(number)
+        beside = path.with_name(f"{path.name}.{uuid4().hex}.part")
         header = self._header and (self._headers or not number)
         try:
             with table_writer(beside, self.form, header=header) as writer:
                 current = ShardInProgress(writer)
                 yield current
             if current.rejects:
-                self._write_rejects(number, current.rejects)
+                self._write_rejects(path, current.rejects)
             beside.replace(path)
         finally:
             beside.unlink(missing_ok=True)
-        counts = (current.rows, current.written, len(current.rejects))
-        self.shards.append(Shard(path.name, path.stat().st_size, *counts, current.end))
+
+    def file(self, number: int) -> Path:
+        """File of a shard."""
+        return self.path / f"part-{number:05d}.{self.form}"
+
+    def finished(self, number: int, current: ShardInProgress) -> Shard:
+        """Record of a shard whose file is written."""
+        counts, path = (current.rows, current.written, len(current.rejects)), self.file(number)
+        return Shard(path.name, path.stat().st_size, *counts, current.end)
+
+    def add(self, shards: Iterable[Shard]) -> None:
+        """Add finished shards to the manifest, in their order."""
+        self.shards += shards
         self.write_manifest(finished=False)
 
     def write_manifest(self, *, finished: bool) -> None:
@@ -160,18 +184,18 @@ class ShardFolder:
 
     def rejected_rows(self) -> Iterator[RejectedRow]:
         """Rejected rows of all shards."""
-        for number, shard in enumerate(self.shards):
+        for shard in self.shards:
             if not shard.rejected:
                 continue
-            with self._rejects(number).open(encoding="utf-8") as stream:
+            with _rejects(self.path / shard.name).open(encoding="utf-8") as stream:
                 for line in stream:
                     path, row, reason, cells = json.loads(line)
                     yield RejectedRow(path, Reject(row, reason, cells))
 
     def remove_rejects(self) -> None:
         """Remove the files of rejected rows, which are in their own place now."""
-        for number in range(len(self.shards)):
-            self._rejects(number).unlink(missing_ok=True)
+        for shard in self.shards:
+            _rejects(self.path / shard.name).unlink(missing_ok=True)
 
     def clear(self, *, keep_folder: bool = False) -> None:
         """Remove all files of a job, and the folder where nothing else is in it."""
@@ -244,12 +268,13 @@ class ShardFolder:
             what = "is gone" if size is None else f"has {size:,} bytes, not {shard.size:,}"
             raise DataError(path, f"the finished shard {what}: put it back, or begin again with --overwrite")
 
-    def _rejects(self, number: int) -> Path:
-        return self.path / f"part-{number:05d}.rejects"
-
-    def _write_rejects(self, number: int, rejects: Sequence[RejectedRow]) -> None:
+    def _write_rejects(self, part: Path, rejects: Sequence[RejectedRow]) -> None:
         lines = (json.dumps([one.path, *one.reject], ensure_ascii=False) + "\n" for one in rejects)
-        replace_file(self._rejects(number), "".join(lines).encode("utf-8", errors="backslashreplace"))
+        replace_file(_rejects(part), "".join(lines).encode("utf-8", errors="backslashreplace"))
+
+
+def _rejects(part: Path) -> Path:
+    return part.with_suffix(".rejects")
 
 
 def compare_jobs(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:

@@ -1,22 +1,31 @@
 """Bulk jobs over tables of any size: score, match and transduce files, batch by batch, in bounded memory."""
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, Protocol
 
 import torch
 
 from nsed.errors import ArgumentError, DataError, NsedError
 from nsed.jobs.provenance import InputFile, count_rows, describe_inputs, model_hash
-from nsed.jobs.questions import Question, decisions_of, samples_of, scores_of, targets_of
 from nsed.jobs.shards import RejectedRow
 from nsed.jobs.table_files import RowFormat, is_device, row_format
 from nsed.jobs.table_output import REJECTS, FileOutput, FolderOutput, JobOutput, StreamOutput
-from nsed.jobs.table_run import Inputs, RunOptions, TableRun
+from nsed.jobs.table_run import (
+    Inputs,
+    Question,
+    RunOptions,
+    TableRun,
+    decisions_of,
+    samples_of,
+    scores_of,
+    targets_of,
+)
 from nsed.kernels.switch import wanted
 from nsed.models.transduction import Overrides
 from nsed.progress import Progress, silent
@@ -42,6 +51,33 @@ class JobSummary(NamedTuple):
     """The first of the rejected rows."""
     rejects: Path | None
     """File of the rejected rows; None where there is none."""
+
+
+Ask = Callable[[Any], Question]
+"""From a model to what it is asked; one that can be pickled, so that the model need not be."""
+
+
+class Engine(Protocol):
+    """Who runs a job over tables."""
+
+    identity: Mapping[str, Any]
+    """What makes a job another one: its shards are others."""
+
+    def run(self, run: TableRun, model: Any, ask: Ask) -> None:
+        """Write all shards that are left of a run."""
+
+
+class LocalEngine:
+    """This process."""
+
+    identity: Mapping[str, Any] = {}
+
+    def run(self, run: TableRun, model: Any, ask: Ask) -> None:
+        """See `Engine.run`."""
+        run.run()
+
+
+LOCAL = LocalEngine()
 
 
 @dataclass(frozen=True)
@@ -83,6 +119,8 @@ class TableJob:
     """Rows that are read and answered together; no more than a shard has."""
     shard_rows: int | None = None
     """Rows of a shard, at least, the last one aside; None: 262,144 pairs or 16,384 sources."""
+    engine: Engine = field(default=LOCAL, compare=False)
+    """Who runs it: this process, or a cluster, see `nsed.spark.SparkEngine`; the output is the same."""
     progress: Progress = field(default=silent, compare=False)
 
     def check(self) -> None:
@@ -93,11 +131,11 @@ class TableJob:
 
     def score(self, model: Any) -> JobSummary:
         """Give each pair its score: `source`, `target`, `score`, then the other columns of the input."""
-        return self._run(model, scores_of(model))
+        return self._run(model, scores_of)
 
     def match(self, model: Any) -> JobSummary:
         """Decide whether each pair matches: `source`, `target`, `match`, `probability`, then the other columns."""
-        return self._run(model, decisions_of(model))
+        return self._run(model, decisions_of)
 
     def transduce(
         self,
@@ -108,19 +146,19 @@ class TableJob:
         overrides: Overrides | str | Path | None = None,
     ) -> JobSummary:
         """Give each source its most probable targets: `source`, `target`, `log_prob`, then the other columns."""
-        return self._run(model, targets_of(model, nbest=nbest, beam=beam, overrides=overrides))
+        return self._run(model, partial(targets_of, nbest=nbest, beam=beam, overrides=overrides))
 
     def sample(self, model: Any, *, count: int, seed: int = 0) -> JobSummary:
         """Draw targets of each source by their probabilities; columns are those of `transduce`."""
-        return self._run(model, samples_of(model, count=count, seed=seed))
+        return self._run(model, partial(samples_of, count=count, seed=seed))
 
-    def _run(self, model: Any, question: Question) -> JobSummary:
+    def _run(self, model: Any, ask: Ask) -> JobSummary:
         self.check()
-        output = self._output()
+        question, output = ask(model), self._output()
         inputs = self._inputs(question, hashed=output.can_resume)
         with output.opened(self._identity(model, question, inputs), resume=self.resume, overwrite=self.overwrite):
             with _advised(output):
-                TableRun(question, inputs, output, self._options(question)).run()
+                self.engine.run(TableRun(question, inputs, output, self._options(question)), model, ask)
             return self._finish(output)
 
     def _finish(self, output: JobOutput) -> JobSummary:
@@ -180,6 +218,7 @@ class TableJob:
         """What makes it the same job: all that the output depends on, but for rows that stop it or are skipped."""
         return {
             "verb": question.verb,
+            **self.engine.identity,
             "settings": dict(question.settings),
             "columns": None if self.columns is None else list(self.columns),
             "ids": list(self.ids),

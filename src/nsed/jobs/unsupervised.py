@@ -1,14 +1,20 @@
-"""Cognates without gold: a Matcher learned from the words of a list alone, their concepts and their languages.
+"""Learning with no labels, or with few: Matchers of word lists without gold, and of pairs of which few have a label.
 
-Words of two concepts are cognate by accident at most. So their scores show what pairs that are not cognate score, and
-the scores of pairs within a concept are a mixture of that and of something else: what exceeds it is the probability of
-being cognate (Efron's local false discovery rate). Learning begins with Levenshtein similarities, goes on with a table
-of log-odds of the pairs that are probably cognate against all others, and repeats that with what the table says.
+Without gold: words of two concepts are cognate by accident at most. So their scores show what pairs that are not
+cognate score, and the scores of pairs within a concept are a mixture of that and of something else: what exceeds it is
+the probability of being cognate (Efron's local false discovery rate). Learning begins with Levenshtein similarities,
+goes on with a table of log-odds of the pairs that are probably cognate against all others, and repeats that with what
+the table says.
+
+With few labels (semi-supervised): these say from which score on pairs match (Platt scaling); that labels the other
+pairs (self-training), and all of them together teach the table. Where candidates of one string compete, at most one of
+them matches, and a pair is labelled against its rivals. Before the first label, symbols are expected to match
+themselves and their kin.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -16,9 +22,10 @@ from nsed.datasets.protocols import numbers
 from nsed.datasets.splits import pairs_of
 from nsed.datasets.word_list import Word
 from nsed.errors import ArgumentError
-from nsed.jobs.similarity import PROBABLE, LevenshteinControl
-from nsed.jobs.word_clusters import by_concept, cluster_compared, compared_pairs
+from nsed.evaluate.calibration import fit_calibration
+from nsed.jobs.word_clusters import PROBABLE, LevenshteinControl, by_concept, cluster_compared, compared_pairs
 from nsed.models.decisions import Criterion
+from nsed.models.edit_distance import quiet_about_symbols
 from nsed.models.odds import SCORE, OddsMatcher
 from nsed.text import Pairs
 
@@ -139,3 +146,100 @@ def isotonic(values: np.ndarray, weights: np.ndarray) -> np.ndarray:
 def _pooled(one: tuple[float, float, int], other: tuple[float, float, int]) -> tuple[float, float, int]:
     weight = one[1] + other[1]
     return (one[0] * one[1] + other[0] * other[1]) / weight, weight, one[2] + other[2]
+
+
+Assign = Literal["one-to-one", "best", "all"]
+"""Matches of a string: one on either side, one target of each source, or any number."""
+LIKELY, TYPICAL = 0.99, 0.5
+"""Quantiles of the scores of all pairs that count as one match, and as one pair that is none, before any label."""
+QUICK_PAIRS = 5000
+"""Pairs of a training between questions, at most."""
+QUICK: Mapping[str, Any] = {"train__steps": 80}
+FINAL: Mapping[str, Any] = {}
+"""Settings of a training between questions, and of the last one."""
+FEW_ROUNDS = 2
+"""Trainings on all pairs in the end: the last with the labels of those before, which are shorter."""
+LEAST_ODDS, MOST_ODDS = -30.0, 30.0
+"""Log-odds of one pair, and of no match at all: least and most."""
+
+
+class Pool:
+    """Pairs without labels, each once, with the places of their strings on either side."""
+
+    def __init__(self, pairs: Pairs, assign: Assign = "best") -> None:
+        rows = {pair: row for row, pair in reversed(list(enumerate(pairs)))}
+        self.pairs = replace(pairs.chosen(sorted(rows.values())), labels=None)
+        self.rows = {pair: row for row, pair in enumerate(self.pairs)}
+        """Row of each pair."""
+        sides = (self.pairs.sources, self.pairs.targets)
+        self.strings = [np.unique(np.array(side, dtype=object), return_inverse=True)[1] for side in sides]
+        """Numbers of the sources, and of the targets: the same for the same string."""
+        self.rivals = {"all": [], "best": self.strings[:1], "one-to-one": self.strings}[assign]
+
+    def __len__(self) -> int:
+        return len(self.pairs)
+
+    def labelled(self, labels: np.ndarray, rows: np.ndarray | None = None) -> Pairs:
+        """Pairs with labels, all or some of them."""
+        made = replace(self.pairs, labels=labels.tolist())
+        return made if rows is None else made.chosen(rows.tolist())
+
+
+def untrained(pool: Pool) -> OddsMatcher:
+    """Matcher before any label, which expects symbols to match themselves and their kin."""
+    return OddsMatcher.untrained(pool.pairs)
+
+
+def calibrated(scores: np.ndarray, labels: Mapping[int, bool]) -> np.ndarray:
+    """Probabilities of all pairs by the scores of those with a label; a match and a non-match are taken for granted."""
+    rows = np.fromiter(labels, np.int64, len(labels))
+    known = np.r_[scores[rows], np.quantile(scores, [LIKELY, TYPICAL])]
+    truth = np.r_[np.fromiter(labels.values(), bool, len(labels)), True, False]
+    return fit_calibration(known, truth).probability(scores)
+
+
+def competing(probabilities: np.ndarray, pool: Pool, labels: Mapping[int, bool]) -> np.ndarray:
+    """Probabilities where strings have at most one match: each pair's odds against those of its rivals, and of none.
+
+    The odds of no match are such that as many matches are expected as before. Labels are certain.
+    """
+    odds = np.exp(np.clip(np.log(probabilities + 1e-300) - np.log1p(-probabilities + 1e-16), LEAST_ODDS, MOST_ODDS))
+    for row, label in labels.items():
+        odds[row] = np.exp(MOST_ODDS if label else LEAST_ODDS)
+    if not pool.rivals:
+        return np.asarray(odds / (1 + odds))
+    against = sum(np.bincount(side, odds)[side] for side in pool.rivals) - odds * (len(pool.rivals) - 1)
+    low, high = LEAST_ODDS, MOST_ODDS
+    for _ in range(50):
+        middle = (low + high) / 2
+        more = (odds / (np.exp(middle) + against)).sum() > probabilities.sum()
+        low, high = (middle, high) if more else (low, middle)
+    return np.asarray(odds / (np.exp(low) + against))
+
+
+def pseudo_labels(scores: np.ndarray, pool: Pool, labels: Mapping[int, bool]) -> np.ndarray:
+    """Labels of all pairs: those given, and what the others probably are."""
+    return competing(calibrated(scores, labels), pool, labels) >= 0.5
+
+
+def learn_quickly(scores: np.ndarray, pool: Pool, labels: Mapping[int, bool], *, seed: int) -> OddsMatcher:
+    """Matcher for the next questions, of all labels and some pairs: in seconds."""
+    some = np.random.default_rng([seed, len(labels)]).permutation(len(pool))[:QUICK_PAIRS]
+    rows = np.union1d(some, np.fromiter(labels, np.int64, len(labels)))
+    return _fitted(pool.labelled(pseudo_labels(scores, pool, labels), rows), **QUICK)
+
+
+def learn_from_few(
+    scores: np.ndarray, pool: Pool, labels: Mapping[int, bool], *, rounds: int = FEW_ROUNDS
+) -> OddsMatcher:
+    """Matcher of all labels and all pairs, from scores that the labels are to be read by; in a minute or more."""
+    for left in reversed(range(rounds)):
+        model = _fitted(pool.labelled(pseudo_labels(scores, pool, labels)), **(QUICK if left else FINAL))
+        with quiet_about_symbols():
+            scores = model.score(pool.pairs)
+    return model
+
+
+def _fitted(pairs: Pairs, **settings: Any) -> OddsMatcher:
+    with quiet_about_symbols():
+        return OddsMatcher.fit(pairs, train__threads=1, **settings)  # someone answers questions meanwhile

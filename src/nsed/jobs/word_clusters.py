@@ -1,19 +1,119 @@
-"""Cognate sets: word clusters of each concept, and how well these agree with cognate classes."""
+"""Word clusters: similarity of words to a model or a control, sets of each concept or across, and their score."""
 
-from collections.abc import Collection, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Collection, Sequence
+from itertools import islice, product
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from nsed.baselines.lingpy import Entry, LexStat, LexStatConfig, Sca, ScaConfig, lexstat_distances
+from nsed.baselines.similarity import Levenshtein, LevenshteinConfig
+from nsed.capabilities import Capability, can
 from nsed.datasets.protocols import numbers, within_concepts
 from nsed.datasets.splits import pairs_of
 from nsed.datasets.word_list import Word
 from nsed.errors import ArgumentError
 from nsed.evaluate import Agreement, adjusted_rand, b_cubed, pairwise
 from nsed.evaluate.clustering import numbered
+from nsed.jobs.candidates import Candidates
 from nsed.jobs.clustering import cluster, similarity_matrix
-from nsed.jobs.similarity import both_ways
+from nsed.models.decisions import UNCALIBRATED, Criterion
 from nsed.progress import OnBatch, ignore
+from nsed.registry import Registry
+from nsed.text import Pairs
+from nsed.train.split import connected
+
+PROBABLE = 0.5
+
+
+class LevenshteinControl:
+    """Levenshtein control, without a model: 1 - edits / tokens of the longer string.
+
+    >>> LevenshteinControl().probability(Pairs(["h a n d"], ["h o n d"]))
+    array([0.75])
+    """
+
+    def __init__(self) -> None:
+        config = LevenshteinConfig(source_symbols="tokens", target_symbols="tokens")
+        self._similarity = Levenshtein(config, Criterion(PROBABLE, UNCALIBRATED))
+
+    def probability(self, pairs: Pairs, *, on_batch: OnBatch = ignore) -> np.ndarray:
+        """Normalised similarity of each pair; no probability, but between the same bounds."""
+        return np.asarray(self._similarity.score(pairs, on_batch=on_batch))
+
+
+class Control(NamedTuple):
+    """Control for clustering: a similarity that needs no training pairs, and the thresholds that suit it."""
+
+    scores: Callable[..., np.ndarray]
+    """Similarity of each pair; of LexStat it may exceed 1."""
+    average: float
+    """Default threshold of a mean similarity, for average linkage; of SCA and LexStat 1 - LingPy's usual distance."""
+    links: float
+    """Default threshold of links between single words, for all other methods."""
+
+    def probability(self, pairs: Pairs, *, on_batch: OnBatch = ignore) -> np.ndarray:
+        """Similarity of each pair; no probability."""
+        return self.scores(pairs, on_batch=on_batch)
+
+    def threshold(self, method: str) -> float:
+        """Default threshold of a clustering method. Measured: `results/cluster-thresholds.json`."""
+        return self.average if method == "average" else self.links
+
+
+def _levenshtein(words: Sequence[Word]) -> Control:
+    return Control(LevenshteinControl().probability, average=0.25, links=0.45)
+
+
+def _sca(words: Sequence[Word]) -> Control:
+    config = ScaConfig(source_symbols="tokens", target_symbols="tokens")
+    return Control(Sca(config, Criterion(PROBABLE, UNCALIBRATED)).score, average=0.55, links=0.7)
+
+
+def _lexstat(words: Sequence[Word]) -> Control:
+    try:
+        distances = lexstat_distances(Entry(word.language, word.concept, word.tokens) for word in words)
+    except ValueError as error:  # LingPy's, for sounds of which it knows no class
+        got = f"a list that LexStat cannot learn from ({error})"
+        raise ArgumentError("words", got=got, expected="sounds in IPA, with spaces between them") from None
+    model = LexStat(distances, LexStatConfig(), Criterion(PROBABLE, UNCALIBRATED))
+    return Control(model.score, average=0.4, links=0.8)
+
+
+CONTROLS: Registry[Callable[[Sequence[Word]], Control]] = Registry("control")
+"""Controls by name, made of the words that are clustered; LexStat alone learns from them, and never from classes."""
+CONTROLS.register("levenshtein", _levenshtein)
+CONTROLS.register("lexstat", _lexstat)
+CONTROLS.register("sca", _sca)
+
+
+def similarity(model: Any, pairs: Pairs, *, on_batch: OnBatch = ignore) -> np.ndarray:
+    """Similarity from 0 to 1 of each pair of strings of tokens.
+
+    The probability of a match where the model gives one. Else the probability of the pair, but per token of both
+    strings (its geometric mean), since long pairs are all improbable.
+    """
+    if can(model, Capability.MATCH):
+        return np.asarray(model.probability(pairs, on_batch=on_batch), dtype=float)
+    if can(model, Capability.SCORE):
+        tokens = np.array([len(source.split()) + len(target.split()) for source, target in pairs])
+        return np.asarray(np.exp(model.score(pairs, on_batch=on_batch) / np.maximum(tokens, 1)))
+    got = f"a {type(model).__name__}, which scores no pairs"
+    raise ArgumentError("model", got=got, expected="one with a method `probability` or `score`, say a Matcher")
+
+
+def both_ways(model: Any, pairs: Pairs, *, on_batch: OnBatch = ignore) -> np.ndarray:
+    """Symmetrised similarity: the mean of a pair and its reverse, which a model from source to target tells apart."""
+    languages = pairs.source_languages, pairs.target_languages
+    one, other = ([*column] if column is not None else None for column in languages)
+    both = Pairs(
+        [*pairs.sources, *pairs.targets],
+        [*pairs.targets, *pairs.sources],
+        source_languages=one + other if one and other else None,
+        target_languages=other + one if one and other else None,
+    )
+    there, back = similarity(model, both, on_batch=on_batch).reshape(2, -1)
+    return np.asarray((there + back) / 2)
 
 
 class ConceptWords(NamedTuple):
@@ -140,7 +240,7 @@ def cluster_words(
     """Cluster labels of each word, numbered as they first occur; words of two concepts are never together.
 
     The model is whatever scores pairs: a `Matcher`, whose calibrated probabilities the threshold then is for, another
-    model (see `nsed.jobs.similarity`) or `LevenshteinControl()`. Pairs are scored both ways, as `on_batch` is told.
+    model (see `similarity`) or `LevenshteinControl()`. Pairs are scored both ways, as `on_batch` is told.
 
     >>> from nsed.jobs import LevenshteinControl
     >>> words = [Word("Dutch", "hand", "h ɑ n t", ""), Word("German", "hand", "h a n t", ""),
@@ -188,3 +288,66 @@ def tune_compared(compared: Sequence[ConceptWords], words: list[Word], *, method
         clusters = cluster_compared(compared, threshold=threshold, method=method)
         tried.append(TunedThreshold(threshold, cluster_score(words, clusters).b_cubed))
     return max(tried, key=lambda one: one.b_cubed.f1)
+
+
+ACROSS = 0.99
+"""Default threshold of sets of different concepts: there are many more pairs of them, nearly all by chance."""
+CANDIDATES, COMPARED = 20, 50
+"""Candidates of a word among those of other concepts, and pairs of words of two sets that are compared, at most."""
+
+
+def join_across(
+    model: object, words: list[Word], clusters: np.ndarray, *, threshold: float = ACROSS, on_batch: OnBatch = ignore
+) -> np.ndarray:
+    """Cluster labels across concepts: clusters of two concepts are joined where their words are alike on average.
+
+    Words are compared that have character n-grams in common, and of their clusters up to fifty pairs of two languages.
+    A single pair joins nothing: among so many, some are alike by chance.
+    """
+    likely = _likely_across(model, words, clusters, threshold)
+    rows, of_pair = _rows_across(words, clusters, likely)
+    if not len(rows):
+        return numbered(clusters.tolist())
+    similarities = both_ways(model, pairs_of(words, rows), on_batch=on_batch)
+    counts = np.bincount(of_pair, minlength=len(likely))
+    means = np.bincount(of_pair, similarities, minlength=len(likely)) / np.maximum(counts, 1)
+    joined = likely[(means >= threshold) & (counts > 1)]
+    own = np.unique(clusters)
+    one, other = np.concatenate([joined, np.stack([own, own], axis=1)]).T
+    group = dict(zip(one.tolist(), connected(one, other).tolist(), strict=True))
+    return numbered([group[label] for label in clusters.tolist()])
+
+
+def _likely_across(model: object, words: list[Word], clusters: np.ndarray, threshold: float) -> np.ndarray:
+    """Pairs of clusters of two concepts that have a pair of words as similar as the threshold."""
+    places: dict[str, list[int]] = {}
+    for place, word in enumerate(words):
+        places.setdefault("".join(word.tokens.split()), []).append(place)
+    texts = list(places)
+    found = Candidates("ngrams", k=CANDIDATES).fit(texts).query(texts)
+    pairs = zip(found.queries.tolist(), found.references.tolist(), strict=True)
+    rows = {
+        (min(one, other), max(one, other))
+        for query, reference in pairs
+        for one, other in product(places[texts[query]], places[texts[reference]])
+        if words[one].concept != words[other].concept and words[one].language != words[other].language
+    }
+    if not rows:
+        return np.zeros((0, 2), np.int64)
+    listed = np.array(sorted(rows))
+    alike = both_ways(model, pairs_of(words, listed)) >= threshold
+    return np.unique(np.sort(clusters[listed[alike]], axis=1), axis=0).reshape(-1, 2)
+
+
+def _rows_across(words: list[Word], clusters: np.ndarray, likely: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Places of two words of each pair of clusters and of two languages, and which pair of clusters that is."""
+    members: dict[int, list[int]] = {}
+    for place, label in enumerate(clusters.tolist()):
+        members.setdefault(label, []).append(place)
+    rows, of_pair = [], []
+    for number, (one, other) in enumerate(likely.tolist()):
+        apart = ((a, b) for a, b in product(members[one], members[other]) if words[a].language != words[b].language)
+        some = list(islice(apart, COMPARED))
+        rows += some
+        of_pair += [number] * len(some)
+    return np.array(rows, np.int64).reshape(-1, 2), np.array(of_pair, np.int64)

@@ -211,6 +211,18 @@ class OddsMatcher(PairModel, LatticeModel):
         network.begin(odds_of(edit_distance.table.mixed(even, edit_distance.config.smoothing)), kinship_of(tokenizers))
         return cls(network, tokenizers, config, criterion=Criterion(0.0, UNCALIBRATED))
 
+    @classmethod
+    def untrained(cls, pairs: PairsLike, **settings: Any) -> "OddsMatcher":
+        """Untrained odds of the alphabets of some pairs, whose labels are not looked at: prior log-odds of operations.
+
+        Symbols are expected to match themselves and their kin; scores rank pairs, and have no threshold yet.
+        """
+        known = Pairs.of(pairs)
+        blank = replace(known, labels=[False] * len(known))
+        config = resolve_settings(cls.configs, None, settings)
+        assert isinstance(config, OddsConfig)
+        return cls._untrained(blank, decided(config, blank))
+
     def score(self, pairs: PairsLike, targets: Column | None = None, *, on_batch: OnBatch = ignore) -> AnswerColumn:
         """Log-odds of each pair, before calibration, in the order given: any number, above 0 for a match."""
         scores = checked_scores(self._odds(Pairs.given(pairs, targets), on_batch=on_batch).scores)

@@ -25,13 +25,13 @@ from nsed.web.served_models import NO_OVERRIDES, RequestOverrides, ServedModel, 
 TYPES = {"html": "text/html", "css": "text/css", "js": "text/javascript", "svg": "image/svg+xml"}
 
 
-def page_router() -> APIRouter:
-    """Static files router: the page at `/`, its files below `/static`."""
+def page_router(name: str = "page.html") -> APIRouter:
+    """Static files router: a page at `/`, its files below `/static`."""
     contents, router = _contents(), APIRouter(include_in_schema=False)
 
     @router.get("/")
     async def page() -> Response:
-        return _file(contents, "page.html")
+        return _file(contents, name)
 
     @router.get("/static/{name}")
     async def file(name: str) -> Response:

@@ -193,6 +193,11 @@ def run_server(
     """
     own_name = [] if host in ("", "localhost") or is_address(host) else [host]
     app = make_app(models, limits, exceptions, hosts=[*own_name, *hosts])
+    serve_app(app, limits, host=host, port=port, on_start=on_start)
+
+
+def serve_app(app: ASGIApp, limits: Limits, *, host: str, port: int, on_start: Callable[[str], None]) -> None:
+    """Serve an application until someone stops it, see `run_server`."""
     with _listening(host, port) as listening:
         name = f"[{host}]" if ":" in host else host
         on_start(f"http://{name}:{listening.getsockname()[1]}/")

@@ -1,0 +1,190 @@
+"""Labelling: answers are kept at once, taken back and gone on with; questions are open ones; few of them teach much."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+import nsed
+from nsed.__main__ import app
+from nsed.jobs import LabelSession, unsupervised
+from nsed.jobs.labelling import AnswerFile, candidate_pairs
+from nsed.jobs.unsupervised import Pool, calibrated, competing, pseudo_labels, untrained
+from nsed.text import Pairs
+
+LETTERS = dict(zip("abdefgiklmnoprstuvz", "абдефгиклмнопрстувз", strict=True))
+
+
+def words(count, seed=0):
+    random = np.random.default_rng(seed)
+    return sorted({"".join(random.choice([*LETTERS], random.integers(4, 9))) for _ in range(count)})
+
+
+def cyrillic(word):
+    return "".join(LETTERS[letter] for letter in word)
+
+
+def pool_and_gold(count=120):
+    """Each word with its transcription and those of three others."""
+    names, random = words(count), np.random.default_rng(1)
+    pairs = [(name, cyrillic(other)) for name in names for other in [name, *random.choice(names, 3)]]
+    return list(dict.fromkeys(pairs)), lambda pair: cyrillic(pair[0]) == pair[1]
+
+
+def answered(session, truth, count):
+    for _ in range(count):
+        asked = session.question()
+        session.answer(truth((asked.source, asked.target)))
+
+
+def test_answers_are_in_the_file_at_once_and_the_next_session_goes_on(tmp_path):
+    pairs, truth = pool_and_gold()
+    first = LabelSession(pairs, tmp_path / "answers.tsv", every=1000)
+    answered(first, truth, 3)
+    known = nsed.read_pairs(tmp_path / "answers.tsv")
+    assert [*known] == [one[:2] for one in first.answers]
+    assert [*known.labels] == [truth(pair) for pair in known]
+    second = LabelSession(pairs, tmp_path / "answers.tsv", every=1000)
+    assert [one[:3] for one in second.answers] == [one[:3] for one in first.answers]
+    answered(second, truth, 20)
+    assert len({one[:2] for one in second.answers}) == 23
+
+
+def test_unfinished_line_of_a_killed_session_is_dropped(tmp_path):
+    pairs, truth = pool_and_gold()
+    path = tmp_path / "answers.tsv"
+    answered(LabelSession(pairs, path, every=1000), truth, 2)
+    whole = path.read_bytes()
+    path.write_bytes(whole + "ab\tаб\t".encode())
+    assert len(LabelSession(pairs, path, every=1000).answers) == 2
+    assert path.read_bytes() == whole
+
+
+def test_undo_takes_the_last_line_back_and_asks_again(tmp_path):
+    pairs, truth = pool_and_gold()
+    session = LabelSession(pairs, tmp_path / "answers.tsv", every=1000)
+    answered(session, truth, 1)
+    before, asked = (tmp_path / "answers.tsv").read_bytes(), session.question()
+    session.answer(True)
+    assert session.undo().source == asked.source
+    assert (tmp_path / "answers.tsv").read_bytes() == before
+    assert session.question() == asked
+    session.undo()
+    assert session.undo() is None
+    assert AnswerFile(tmp_path / "answers.tsv").answers == []
+
+
+def test_what_is_skipped_is_never_asked_again(tmp_path):
+    pairs = [("ab", "аб"), ("ab", "ба"), ("ba", "ба")]
+    session = LabelSession(pairs, tmp_path / "answers.tsv", every=1000)
+    skipped = session.question()
+    session.skip()
+    again = LabelSession(pairs, tmp_path / "answers.tsv", every=1000)
+    asked = []
+    while question := again.question():
+        asked.append((question.source, question.target))
+        again.answer(True)
+    assert sorted([*asked, (skipped.source, skipped.target)]) == sorted(pairs)
+    with pytest.raises(nsed.NsedError, match="one to no question"):
+        again.answer(True)
+
+
+def test_file_of_something_else_is_refused_and_kept(tmp_path):
+    (tmp_path / "pairs.tsv").write_text("source\ttarget\nab\tаб\n", encoding="utf-8")
+    with pytest.raises(nsed.NsedError, match="no file of answers: got the header"):
+        LabelSession(pool_and_gold()[0], tmp_path / "pairs.tsv")
+    assert (tmp_path / "pairs.tsv").read_text(encoding="utf-8").startswith("source\ttarget\n")
+
+
+def test_rivals_of_a_match_are_none_and_the_expected_number_stays():
+    pool = Pool(Pairs.of([("a", "x"), ("a", "y"), ("b", "x"), ("b", "z")]), "best")
+    before = np.array([0.6, 0.5, 0.2, 0.4])
+    after = competing(before, pool, {})
+    assert after.sum() == pytest.approx(before.sum())
+    assert after[0] > after[1]
+    assert all(np.bincount(pool.strings[0], after) <= 1)
+    sure = competing(before, pool, {1: True})
+    assert sure[1] > 0.99
+    assert sure[0] < 0.01
+    assert np.allclose(competing(before, Pool(pool.pairs, "all"), {}), before)
+
+
+def test_labels_of_a_few_pairs_label_the_others():
+    pairs, truth = pool_and_gold()
+    pool = Pool(Pairs.of(pairs), "best")
+    scores = untrained(pool).score(pool.pairs)
+    labels = {row: truth(pair) for row, pair in list(enumerate(pool.pairs))[:12]}
+    assert set(calibrated(scores, {})) != {0.5}
+    found = pseudo_labels(scores, pool, labels)
+    assert np.mean(found == [truth(pair) for pair in pool.pairs]) > 0.97
+
+
+@pytest.mark.slow
+def test_few_answers_teach_nearly_all_and_growth_is_told(tmp_path, monkeypatch):
+    monkeypatch.setattr(unsupervised, "FINAL", {"train__steps": 20})
+    monkeypatch.setattr(unsupervised, "QUICK", {"train__steps": 20})
+    pairs, truth = pool_and_gold(40)
+    held_out = Pairs(*zip(*pairs, strict=True), [truth(pair) for pair in pairs])
+    session = LabelSession(pairs, tmp_path / "answers.tsv", held_out=held_out, every=20, background=True)
+    answered(session, truth, 20)
+    model = session.finish()
+    assert [one.held_out for one in session.growth] == [True] * len(session.growth)
+    assert session.growth[-1].f1 > 0.97
+    assert "20 answers: F1" in str(session.growth[-1])
+    assert session._expected_f1(model) == pytest.approx(session.growth[-1].f1, abs=0.1)
+    new = words(60, seed=5)
+    assert np.mean(model.match([(word, cyrillic(word)) for word in new])) > 0.95
+    assert np.mean(model.match([(word, cyrillic(word[::-1])) for word in new if word != word[::-1]])) < 0.05
+
+
+def test_a_single_match_is_too_few_to_train_and_no_error(tmp_path):
+    pairs = [("ab", "аб"), ("ba", "зз"), ("ak", "зз"), ("ka", "зз")]
+    session = LabelSession(pairs, tmp_path / "answers.tsv", every=2)
+    answered(session, lambda pair: pair == pairs[0], 4)
+    assert (session.model, session.growth, session.question()) == (None, [], None)
+
+
+def test_one_kind_of_answers_teaches_nothing(tmp_path):
+    session = LabelSession(pool_and_gold()[0], tmp_path / "answers.tsv", every=1000)
+    session.answer(True)
+    with pytest.raises(nsed.NsedError, match="1 answers, all the same"):
+        session.finish()
+
+
+@pytest.mark.slow
+def test_two_lists_are_asked_for_by_their_candidates_and_one_answer_is_no_matcher(tmp_path):
+    names = words(30)
+    (tmp_path / "a.txt").write_text("\n".join(names) + "\n")
+    (tmp_path / "b.txt").write_text("\n".join(map(cyrillic, names)) + "\n", encoding="utf-8")
+    arguments = ["label", *(str(tmp_path / one) for one in ("a.txt", "model")), "--against", str(tmp_path / "b.txt")]
+    result = CliRunner().invoke(app, [*arguments, "--k", "3"], input="maybe\ny\nu\nn\nq\n")
+    assert "y, n, s, u or q is expected" in result.output
+    assert "no Matcher yet: it needs answers of both kinds" in str(result.exception)
+    (answer,) = AnswerFile(tmp_path / "model.answers.tsv").answers
+    assert not answer.label
+    pairs = candidate_pairs(names, [*map(cyrillic, names)], k=3)
+    assert len(pairs) == 90
+    assert np.mean([(name, cyrillic(name)) in set(pairs) for name in names]) == 1
+
+
+@pytest.mark.slow
+def test_killed_command_loses_no_answer(tmp_path):
+    pairs, _ = pool_and_gold()
+    pool = tmp_path / "pool.tsv"
+    pool.write_text("".join(f"{a}\t{b}\n" for a, b in pairs), encoding="utf-8")
+    command = [sys.executable, "-m", "nsed", "label", str(pool), str(tmp_path / "model"), "--every", "1000"]
+    environment = {**os.environ, "PYTHONUNBUFFERED": "1"}
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env=environment
+    ) as started:
+        started.stdin.write(b"y\nn\ny\n")
+        started.stdin.flush()
+        shown = b""
+        while shown.count(b"[y]es") < 4:
+            shown += started.stdout.read1(4096)
+        started.kill()
+    assert [one.label for one in AnswerFile(Path(f"{tmp_path}/model.answers.tsv")).answers] == [True, False, True]
