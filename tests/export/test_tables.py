@@ -9,6 +9,7 @@ import pytest
 import nsed
 from lite.test_answers import PAIRS, untrained
 from nsed.export import export_model
+from support.commands import run
 
 duckdb = pytest.importorskip("duckdb")
 LABELS = [row < 10 for row in range(20)]
@@ -62,7 +63,9 @@ def test_rapidfuzz_takes_the_module_as_scorer(model, tmp_path):
     space, choices = module_of(path), ["grey", "drag", "lay"]
     found = process.extract("gray", choices, scorer=space["similarity"], limit=3)
     assert sorted(choice for choice, *_ in found) == sorted(choices)
-    assert [score for _, score, _ in found] == sorted((space["similarity"]("gray", one) for one in choices), reverse=True)
+    assert [score for _, score, _ in found] == sorted(
+        (space["similarity"]("gray", one) for one in choices), reverse=True
+    )
 
 
 @pytest.mark.filterwarnings("ignore::nsed.UnknownSymbolWarning")
@@ -88,23 +91,23 @@ def test_json_has_the_costs_of_operations_by_symbol(tmp_path):
     assert table["source"] == {"symbols": "graphemes", "unicode_form": "NFC", "case": "keep"}
 
 
+@pytest.mark.filterwarnings("ignore::nsed.UnknownSymbolWarning")
 def test_symbols_that_sql_cannot_cut_are_refused_with_what_can(tmp_path):
     for settings in ({"source_symbols": "phones"}, {"source_symbols": "codepoints", "unicode_form": "NFD"}):
         model = nsed.LearnableEditDistance.fit(PAIRS[:20], iterations=1, **settings)
-        with pytest.raises(nsed.NsedError, match=r"of the source, expected graphemes.*--format rapidfuzz cuts as the model"):
+        with pytest.raises(
+            nsed.NsedError, match=r"of the source, expected graphemes.*--format rapidfuzz cuts as the model"
+        ):
             export_model(model, tmp_path, format="duckdb")
         space = module_of(export_model(model, tmp_path, format="rapidfuzz")[0])
         assert space["distance"]("ˈtʰéː", "tée") == pytest.approx(-model.align("ˈtʰéː", "tée").log_weight, abs=1e-4)
 
 
-test_symbols_that_sql_cannot_cut_are_refused_with_what_can = pytest.mark.filterwarnings(
-    "ignore::nsed.UnknownSymbolWarning"
-)(test_symbols_that_sql_cannot_cut_are_refused_with_what_can)
-
-
 def test_a_network_has_no_table_and_formats_have_names(tmp_path):
     model = untrained(nsed.Matcher, {"encoder__kind": "unigram"}, labels=LABELS)
-    with pytest.raises(nsed.NsedError, match=r"got a model of kind 'matcher', expected an edit distance.*--format onnx"):
+    with pytest.raises(
+        nsed.NsedError, match=r"got a model of kind 'matcher', expected an edit distance.*--format onnx"
+    ):
         export_model(model, tmp_path, format="json")
     with pytest.raises(nsed.NsedError, match="format: got 'csv', expected one of onnx, json, rapidfuzz, duckdb"):
         export_model(model, tmp_path, format="csv")
@@ -119,7 +122,7 @@ def test_the_module_runs_alone(tmp_path):
     assert (float(distance), loaded) == (pytest.approx(distances(model, [("gray", "grey")])[0], abs=1e-4), "False")
 
 
-def test_the_command_writes_the_files(tmp_path, cli):
+def test_the_command_writes_the_files(tmp_path):
     nsed.LearnableEditDistance.fit(PAIRS[:20], iterations=1).save(tmp_path / "model")
-    cli("export", tmp_path / "model", tmp_path / "out", "--format", "json")
+    run("export", tmp_path / "model", tmp_path / "out", "--format", "json")
     assert (tmp_path / "out" / "weighted_levenshtein.json").exists()
