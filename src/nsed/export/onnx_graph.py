@@ -51,11 +51,15 @@ class Graph:
         self.nodes.append(helper.make_node("Identity", [value], [name]))
         self.outputs.append(helper.make_tensor_value_info(name, TensorProto.FLOAT, list(shape)))
 
-    def op(self, kind: str, *operands: Value, outputs: int = 1, **attributes: Any) -> Any:
-        """Name of an operator's result; of several, a list of names."""
+    def op(self, kind: str, *operands: Value, **attributes: Any) -> str:
+        """Name of an operator's result."""
+        return self.ops(kind, *operands, outputs=1, **attributes)[0]
+
+    def ops(self, kind: str, *operands: Value, outputs: int, **attributes: Any) -> list[str]:
+        """Names of an operator's results, of one that has several."""
         names = [f"{self.name}_{kind.lower()}_{len(self.nodes)}_{number}" for number in range(outputs)]
         self.nodes.append(helper.make_node(kind, [self.named(one) for one in operands], names, **attributes))
-        return names[0] if outputs == 1 else names
+        return names
 
     def named(self, value: Value) -> str:
         """Name of a tensor: its own, or that of a constant; weights become constants once."""
@@ -170,8 +174,7 @@ class Graph:
         for number, (value, (_, shape)) in enumerate(zip([*after, told], [*states, states[0]], strict=True)):
             inner.output(f"{inner.name}_after_{number}", value, shape)
         operands = [name for name, _ in (*states, *rows)]
-        found = self.op("Scan", *operands, outputs=len(states) + 1, body=inner.proto(), num_scan_inputs=len(rows))
-        return str(found[-1])
+        return self.ops("Scan", *operands, outputs=len(states) + 1, body=inner.proto(), num_scan_inputs=len(rows))[-1]
 
 
 def _dtype(value: Value) -> Any:

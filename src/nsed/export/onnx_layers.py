@@ -81,9 +81,11 @@ def _two_way(graph: Graph, layer: Any, vectors: str, lengths: str) -> str:
     size = layer.onward.hidden_size
     in_time = graph.op("Transpose", vectors, perm=[1, 0, 2])
     counted = graph.op("Cast", lengths, to=6)  # int32
-    states, _ = graph.op(
+    states, _ = graph.ops(
         "GRU",
-        *(in_time, *weights, counted),
+        in_time,
+        *weights,
+        counted,
         outputs=2,
         direction="bidirectional",
         hidden_size=size,
@@ -106,7 +108,7 @@ def _convolved(graph: Graph, layer: Any, vectors: str, real: str) -> str:
 
 
 def _gated(graph: Graph, layer: GatedConvolution, wide: str, vectors: str) -> str:
-    values, gates = graph.op("Split", wide, outputs=2, axis=-1, num_outputs=2)
+    values, gates = graph.ops("Split", wide, outputs=2, axis=-1, num_outputs=2)
     gated = graph.op("Mul", values, graph.op("Sigmoid", gates))
     return graph.norm(layer.norm, graph.op("Add", gated, vectors))
 
@@ -122,7 +124,7 @@ def _transformed(graph: Graph, layer: Any, vectors: str, real: str) -> str:
 def _self_attended(
     graph: Graph, layer: SelfAttentionLayer, vectors: str, asking: str, context: str, allowed: str | None
 ) -> str:
-    key, value = graph.op("Split", graph.linear(layer.key_value, context), outputs=2, axis=-1, num_outputs=2)
+    key, value = graph.ops("Split", graph.linear(layer.key_value, context), outputs=2, axis=-1, num_outputs=2)
     query = graph.linear(layer.query, asking)
     found = graph.attention(query, key, value, allowed, layer.heads, layer.query.in_features)
     mixed = graph.op("Add", vectors, graph.linear(layer.merge, found))
@@ -206,11 +208,13 @@ def _stepped(graph: Graph, layer: nn.Module, vectors: str, state: str, seen: See
 
 
 def _gru_step(graph: Graph, layer: OneWayLayer, vectors: str, state: str) -> tuple[str, str]:
-    gru = layer.gru
-    of_input = graph.op("Add", graph.op("MatMul", vectors, gru.weight_ih_l0.T.contiguous()), gru.bias_ih_l0)
-    of_state = graph.op("Add", graph.op("MatMul", state, gru.weight_hh_l0.T.contiguous()), gru.bias_hh_l0)
-    given = graph.op("Split", of_input, outputs=3, axis=-1, num_outputs=3)
-    kept = graph.op("Split", of_state, outputs=3, axis=-1, num_outputs=3)
+    weights = {name: value.detach() for name, value in layer.gru.named_parameters()}
+    of_input, of_state = (
+        graph.op("Add", graph.op("MatMul", given, weights[f"weight_{side}_l0"].T), weights[f"bias_{side}_l0"])
+        for given, side in ((vectors, "ih"), (state, "hh"))
+    )
+    given = graph.ops("Split", of_input, outputs=3, axis=-1, num_outputs=3)
+    kept = graph.ops("Split", of_state, outputs=3, axis=-1, num_outputs=3)
     reset, update = (graph.op("Sigmoid", graph.op("Add", a, b)) for a, b in zip(given[:2], kept[:2], strict=True))
     new = graph.op("Tanh", graph.op("Add", given[2], graph.op("Mul", reset, kept[2])))
     after = graph.op("Add", new, graph.op("Mul", update, graph.op("Sub", state, new)))
@@ -294,9 +298,9 @@ def log_prob(graph: Graph, arcs: tuple[str, str, str], lengths: tuple[str, str])
     i = graph.unsqueezed(graph.range(height), 0)
     count = graph.op("Sub", graph.op("Add", height, width), 1)
     j = graph.op("Sub", graph.unsqueezed(graph.range(count), 1), i)
-    last = graph.op("Sub", width, 1)
-    known = graph.op("And", graph.op("GreaterOrEqual", j, 0), graph.op("LessOrEqual", j, last))
-    place = graph.op("Add", graph.op("Mul", i, width), graph.op("Min", graph.op("Max", j, 0), last))
+    end = graph.op("Sub", width, 1)
+    known = graph.op("And", graph.op("GreaterOrEqual", j, 0), graph.op("LessOrEqual", j, end))
+    place = graph.op("Add", graph.op("Mul", i, width), graph.op("Min", graph.op("Max", j, 0), end))
     skewed = [_skewed(graph, table, place, known) for table in arcs]
     shape = ("pairs", "rows")
     zero = graph.op("Mul", graph.op("Cast", graph.unsqueezed(lengths[0], 1), to=1), 0.0)  # pairs by 1
@@ -306,15 +310,15 @@ def log_prob(graph: Graph, arcs: tuple[str, str, str], lengths: tuple[str, str])
     told = graph.scan([(start, shape), (nothing, shape)], rest, _diagonal)
     alpha = graph.op("Concat", graph.unsqueezed(start, 0), told, axis=0)
     pairs = graph.range(graph.size(lengths[0], 0))
-    place = [graph.unsqueezed(one, 1) for one in (graph.op("Add", *lengths), pairs, lengths[0])]
-    return str(graph.op("GatherND", alpha, graph.op("Concat", *place, axis=1)))
+    last = [graph.unsqueezed(one, 1) for one in (graph.op("Add", *lengths), pairs, lengths[0])]
+    return graph.op("GatherND", alpha, graph.op("Concat", *last, axis=1))
 
 
 def _skewed(graph: Graph, table: str, place: str, known: str) -> str:
     """Table of cells, batch by rows by columns, as anti-diagonals by batch by rows."""
     flat = graph.op("Reshape", table, graph.integers(0, -1))
     chosen = graph.op("Where", graph.unsqueezed(known, 0), graph.op("Gather", flat, place, axis=1), NEG)
-    return str(graph.op("Transpose", chosen, perm=[1, 0, 2]))
+    return graph.op("Transpose", chosen, perm=[1, 0, 2])
 
 
 def _diagonal(graph: Graph, states: list[str], rows: list[str]) -> tuple[list[str], str]:

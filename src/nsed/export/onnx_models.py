@@ -119,7 +119,7 @@ def _incoming(graph: Graph, column: str, lengths: str, real: str, symbols: int) 
     """Paper mode: inputs and outputs of a lattice column."""
     memory = graph.input("memory", (HYPOTHESES, 5, "rows"))
     history = graph.input("history", (HYPOTHESES,))
-    parts = graph.op("Split", memory, outputs=5, axis=1, num_outputs=5)
+    parts = graph.ops("Split", memory, outputs=5, axis=1, num_outputs=5)
     before, insert, substitute, any_insert, any_substitute = (
         graph.op("Squeeze", part, graph.integers(1)) for part in parts
     )
@@ -153,7 +153,7 @@ def _next_symbol(graph: Graph, scored: list[str], totals: list[str], alpha: str,
     alpha_above = graph.op("Where", real, graph.shifted(alpha, 1), NEG)  # no row beyond a source's own has any
     substituted = graph.op("Add", relative, graph.unsqueezed(alpha_above, 2))
     written = graph.log_sum(graph.log_add(inserted, substituted), 1)
-    return str(graph.op("Sub", written, graph.log_sum(written, 1, keep=True)))
+    return graph.op("Sub", written, graph.log_sum(written, 1, keep=True))
 
 
 def _parts(graph: Graph, column: str, symbols: int) -> list[str]:
@@ -176,7 +176,7 @@ def _with_deletes(graph: Graph, entering: str, delete: str) -> str:
         return [here], here
 
     shape = (HYPOTHESES,)
-    return str(graph.op("Transpose", graph.scan([(top, shape)], [(one, shape) for one in columns], row), perm=[1, 0]))
+    return graph.op("Transpose", graph.scan([(top, shape)], [(one, shape) for one in columns], row), perm=[1, 0])
 
 
 def _output_written(graph: Graph, written: str, symbols: int) -> None:
@@ -213,7 +213,7 @@ def _write_matcher(model: Matcher, path: Path) -> Path:
     )
     delete, insert, substitute, non_match = (
         graph.op("Squeeze", one, graph.integers(3))
-        for one in graph.op("Split", scores, outputs=4, axis=3, num_outputs=4)
+        for one in graph.ops("Split", scores, outputs=4, axis=3, num_outputs=4)
     )
     arcs = graph.shifted(delete, 1), graph.shifted(insert, 2), graph.shifted(substitute, 1, 2)
     for axis in (1, 2):  # a cell's non-match class is scored where its substitution starts
@@ -270,7 +270,7 @@ def _pairs_of(graph: Graph, source: str, target: str) -> str:
     """Numbers of both symbols of each cell: batch by n by m by 2."""
     rows, columns = graph.unsqueezed(source, 2, 3), graph.unsqueezed(target, 1, 3)
     size = graph.op("Max", graph.op("Shape", rows), graph.op("Shape", columns))
-    return str(graph.op("Concat", *(graph.op("Expand", one, size) for one in (rows, columns)), axis=3))
+    return graph.op("Concat", *(graph.op("Expand", one, size) for one in (rows, columns)), axis=3)
 
 
 def _places(graph: Graph, symbols: str, lengths: str) -> str:
@@ -280,7 +280,7 @@ def _places(graph: Graph, symbols: str, lengths: str) -> str:
     classes = graph.op("Add", graph.op("Mul", left, 0), 2)
     for number, found in ((3, (left, 1)), (1, (place, 1)), (4, (left, 0)), (0, (place, 0))):
         classes = graph.op("Where", graph.op("Equal", *found), number, classes)
-    return str(graph.op("Where", graph.op("Less", left, 0), 2, classes))
+    return graph.op("Where", graph.op("Less", left, 0), 2, classes)
 
 
 def _placed(graph: Graph, place: Any, sides: Any, weights: tuple[str, str, str]) -> tuple[str, str, str]:
@@ -328,7 +328,7 @@ def _coherent(
 def _residual(graph: Graph, coherence: Any, cells: str) -> str:
     window, residual = coherence.window, coherence.residual
     hidden = graph.op("Relu", graph.op("Conv", cells, window.weight, window.bias, pads=[1, 1, 1, 1]))
-    return str(graph.op("Conv", hidden, residual.weight, residual.bias))
+    return graph.op("Conv", hidden, residual.weight, residual.bias)
 
 
 def _bias(graph: Graph, model: OddsMatcher, odds: Odds, sides: Any) -> str:
@@ -355,4 +355,4 @@ def _bias(graph: Graph, model: OddsMatcher, odds: Odds, sides: Any) -> str:
         vectors = [graph.op("Gather", network.languages.weight, graph.input(name, ("batch",), "int")) for name in names]
         product = graph.op("ReduceSum", graph.op("Mul", *vectors), graph.integers(1), keepdims=0)
         bias = graph.op("Add", bias, product)
-    return str(bias)
+    return bias
