@@ -51,7 +51,7 @@ def _transduced(given: argparse.Namespace, sources: list[str]) -> list[tuple[obj
     chosen = model.for_language(given.language) if given.language else model
     found = chosen.transduce(sources, nbest=given.nbest, beam=given.beam)
     return [
-        (source, one.text, round(one.log_prob, 4)) for source, few in zip(sources, found, strict=True) for one in few
+        (source, one.text, f"{one.log_prob:.6g}") for source, few in zip(sources, found, strict=True) for one in few
     ]
 
 
@@ -61,10 +61,10 @@ def _answered(given: argparse.Namespace, strings: list[str]) -> list[tuple[objec
     if given.verb == "align":
         return [(*pair, script) for pair, script in zip(pairs, model.align_all(pairs), strict=True)]
     if given.verb == "score":
-        return [(*pair, round(score, 4)) for pair, score in zip(pairs, model.score(pairs).tolist(), strict=True)]
+        return [(*pair, f"{score:.6g}") for pair, score in zip(pairs, model.score(pairs).tolist(), strict=True)]
     decisions, probabilities = model.match(pairs), model.probability(pairs)
     columns = zip(pairs, decisions.tolist(), probabilities.tolist(), strict=True)
-    return [(*pair, int(match), round(probability, 4)) for pair, match, probability in columns]
+    return [(*pair, int(match), f"{probability:.4f}") for pair, match, probability in columns]
 
 
 def _pair(text: str) -> tuple[str, str]:

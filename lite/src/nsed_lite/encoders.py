@@ -71,12 +71,11 @@ class TwoWayGru:
 
     def read_symbols(self, table: np.ndarray, strings: Packed) -> np.ndarray:
         """The same, of symbols whose vectors are a table: all inputs are known before any string is."""
-        vectors = table[strings.symbols]
-        both = np.empty((len(vectors), 2 * self.onward.dim), dtype=table.dtype)
-        onward, back = both[:, : self.onward.dim], both[:, self.onward.dim :]
-        self.onward.read_shared(self.onward.input(table), strings, onward)
-        self.back.read_shared(self.back.input(table), strings, back, backwards=True)
-        return self.norm(vectors + self.merge(both))
+        found = (table + self.merge.bias)[strings.symbols]
+        onward, back = self.merge.weight[: self.onward.dim], self.merge.weight[self.onward.dim :]
+        self.onward.read_shared(self.onward.input(table), strings, onward, found)
+        self.back.read_shared(self.back.input(table), strings, back, found, backwards=True)
+        return self.norm(found)
 
 
 class OneWayGru:

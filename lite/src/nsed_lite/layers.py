@@ -57,10 +57,10 @@ class Gru:
         self.dim = of_hidden.shape[1]
         # sigmoid(x) = (tanh(x / 2) + 1) / 2: half of x is taken once, in the weights of both gates.
         scale = np.repeat(np.array([0.5, 0.5, 1], dtype=np.float32), self.dim)
-        self.new_bias = hidden_bias[2 * self.dim :].copy()
+        self.new_bias = hidden_bias[2 * self.dim :] * np.float32(0.5)
         hidden_bias[2 * self.dim :] = 0
         self.input = Linear(of_input * scale[:, None], (bias + hidden_bias) * scale)
-        self.recurrent = Linear(of_hidden * scale[:, None])
+        self.recurrent = Linear(of_hidden * np.float32(0.5))  # that of the new state, too: `gates` are doubled
 
     def step(self, projected: np.ndarray, hidden: np.ndarray) -> np.ndarray:
         """Next hidden states, of inputs that went through `input` already."""
@@ -71,7 +71,6 @@ class Gru:
         gates += 1
         new += self.new_bias
         new *= gates[:, :dim]
-        new *= half
         new += projected[:, 2 * dim :]
         new = np.tanh(new)
         kept = hidden - new
@@ -87,10 +86,13 @@ class Gru:
         for part, count in reversed(steps) if backwards else steps:
             found[part] = hidden[:count] = self.step(projected[part], hidden[:count])
 
-    def read_shared(self, table: np.ndarray, strings: Packed, found: np.ndarray, *, backwards: bool = False) -> None:
-        """The same, of inputs by symbol: what strings have in common at their beginning (or end) is read once.
+    def read_shared(
+        self, table: np.ndarray, strings: Packed, after: np.ndarray, found: np.ndarray, *, backwards: bool = False
+    ) -> None:
+        """Add the hidden states of all symbols, times `after`, to `found`; inputs are a table of symbols.
 
-        The strings are a tree (trie), whose root is state 0; `nodes` says where each string is in it.
+        What strings have in common at their beginning (or end) is read once: the strings are a tree (trie), whose root
+        is state 0, and `nodes` says where each string is in it.
         """
         nodes, hidden = np.zeros(len(strings.lengths), dtype=np.int64), np.zeros((1, self.dim), dtype=found.dtype)
         steps, root = list(strings.steps()), hidden
@@ -99,7 +101,7 @@ class Gru:
             before, symbols = np.divmod(keys, len(table))
             hidden = np.concatenate([root, self.step(table[symbols], hidden[before])])
             nodes[:count] = places + 1
-            found[part] = hidden[nodes[:count]]
+            found[part] += (hidden[1:] @ after)[places]
 
 
 class Seen(NamedTuple):
