@@ -32,6 +32,7 @@ torch.set_num_threads(1)  # the tests' tensors are small: more threads only wait
 SLOW_FILES = frozenset(
     {
         "README.md",
+        "docs/export.md",
         "docs/quickstart.md",
         "docs/rules.md",
         "docs/train.md",

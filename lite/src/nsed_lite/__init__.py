@@ -13,6 +13,7 @@ from nsed_lite.lattice import Edit, EditScript
 from nsed_lite.matcher import Matcher
 from nsed_lite.mixture import Mixture
 from nsed_lite.model import Model, Transduction
+from nsed_lite.packed import reuse_freed_memory
 from nsed_lite.symbols import UnknownSymbolWarning
 from nsed_lite.tables import EditDistance, OddsMatcher
 from nsed_lite.transducer import Transducer
@@ -32,6 +33,7 @@ __all__ = [
     "Transduction",
     "UnknownSymbolWarning",
     "load",
+    "reuse_freed_memory",
 ]
 
 AnyModel = Transducer | Mixture | Matcher | OddsMatcher | EditDistance

@@ -4,7 +4,7 @@ import argparse
 import sys
 from collections.abc import Sequence
 
-from nsed_lite import Mixture, ModelFolderError, Transducer, __version__, load
+from nsed_lite import Mixture, ModelFolderError, Transducer, __version__, load, reuse_freed_memory
 
 EXAMPLES = """examples:
   nsed-lite transduce models/g2p-en flagships neural --nbest 3
@@ -20,6 +20,7 @@ standard input are read: sources, or pairs with a tab between. Answers are tab-s
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command; the exit status comes back."""
     given = _parser().parse_args(arguments)
+    reuse_freed_memory()
     strings = given.strings or [line.rstrip("\n") for line in sys.stdin]
     try:
         lines = _transduced(given, strings) if given.verb == "transduce" else _answered(given, strings)

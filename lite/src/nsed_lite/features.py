@@ -14,7 +14,7 @@ from nsed_lite.layers import EPSILON, Attention, Linear, Seen
 
 SIMILARITY_DIM = 32
 """Size of the vectors whose dot products are the similarities."""
-BLOCK = 1024
+BLOCK = 512
 """Cells that are worked on at once, so that they stay in the cache."""
 
 

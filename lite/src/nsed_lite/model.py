@@ -202,6 +202,5 @@ class SearchingModel(Model):
         return numbers[::-1] if self.backward else numbers
 
     def _read(self, numbers: list[int], log_prob: float) -> Transduction:
-        names = self.target.vocabulary
-        symbols = tuple([names[number - SPECIALS] for number in numbers])
+        symbols = tuple(map(self.target.vocabulary.__getitem__, [number - SPECIALS for number in numbers]))
         return Transduction(self.target.join(symbols), symbols, log_prob)

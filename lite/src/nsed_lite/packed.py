@@ -8,11 +8,26 @@ place of all strings that have it are a slice, and rows of everything that belon
              o f
 """
 
+import ctypes
+import sys
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 from itertools import chain
 
 import numpy as np
+
+M_TRIM_THRESHOLD, M_MMAP_MAX = -1, -4
+"""Parameters of glibc's `mallopt`."""
+
+
+def reuse_freed_memory() -> bool:
+    """Let malloc keep what is freed, for good and for the whole process; whether that could be done (glibc only).
+
+    Otherwise large arrays are given back to the system, and the next ones come from it page by page: transducing many
+    words takes a tenth more time. The command `nsed-lite` does this; a program decides for itself.
+    """
+    mallopt = getattr(ctypes.CDLL(None), "mallopt", None) if sys.platform == "linux" else None
+    return mallopt is not None and bool(mallopt(M_TRIM_THRESHOLD, 2**31 - 1) and mallopt(M_MMAP_MAX, 0))
 
 
 class Packed:

@@ -3,7 +3,7 @@
 import unicodedata
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from itertools import chain
+from itertools import chain, repeat
 from typing import Any, NamedTuple
 
 from nsed_lite.graphemes import split_graphemes
@@ -55,7 +55,7 @@ class Tokenizer(NamedTuple):
 
     def number(self, symbols: Iterable[str]) -> list[int]:
         """Numbers of symbols; that of `<unk>` for those never seen."""
-        return [self.numbers.get(symbol, UNKNOWN) for symbol in symbols]
+        return list(map(self.numbers.get, symbols, repeat(UNKNOWN)))
 
     def encode(self, texts: Sequence[str], side: str = "") -> list[list[int]]:
         """Strings as numbers of symbols; of a named side, one warning has all symbols that are new."""
