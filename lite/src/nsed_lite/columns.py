@@ -108,7 +108,8 @@ class Outgoing:
         scores += self.before
         scores[last] = ended
         top = scores.max(1)
-        shares = np.exp(scores - top[:, None])
+        shares = scores - top[:, None]
+        np.exp(shares, out=shares)
         total = shares.sum(1)
         shares /= total[:, None]
         return top + np.log(total), shares

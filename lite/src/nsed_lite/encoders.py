@@ -67,7 +67,9 @@ class TwoWayGru:
         onward, back = both[:, : self.onward.dim], both[:, self.onward.dim :]
         self.onward.read(self.onward.input(vectors), strings, onward)
         self.back.read(self.back.input(vectors), strings, back, backwards=True)
-        return self.norm(vectors + self.merge(both))
+        merged = self.merge(both)
+        merged += vectors
+        return self.norm.over(merged)
 
     def read_symbols(self, table: np.ndarray, strings: Packed) -> np.ndarray:
         """The same, of symbols whose vectors are a table: all inputs are known before any string is."""
@@ -75,7 +77,7 @@ class TwoWayGru:
         onward, back = self.merge.weight[: self.onward.dim], self.merge.weight[self.onward.dim :]
         self.onward.read_shared(self.onward.input(table), strings, onward, found)
         self.back.read_shared(self.back.input(table), strings, back, found, backwards=True)
-        return self.norm(found)
+        return self.norm.over(found)
 
 
 class OneWayGru:
@@ -93,7 +95,7 @@ class OneWayGru:
     ) -> tuple[np.ndarray, np.ndarray]:
         """See `Layer.step`; `projected` are the inputs, where these are known already."""
         after = self.gru.step(self.gru.input(vectors) if projected is None else projected, state)
-        return self.norm(vectors + after), after
+        return self.norm.over(vectors + after), after
 
 
 class GatedConvolution(Layer):

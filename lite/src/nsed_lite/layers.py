@@ -40,7 +40,11 @@ class LayerNorm:
 
     def __call__(self, x: np.ndarray) -> np.ndarray:
         """Normalised vectors."""
-        x = x - x.mean(-1, keepdims=True)
+        return self.over(x.copy())
+
+    def over(self, x: np.ndarray) -> np.ndarray:
+        """The same, in the place of the vectors."""
+        x -= x.mean(-1, keepdims=True)
         variance = np.einsum("...d,...d->...", x, x) / x.shape[-1]
         x *= (1 / np.sqrt(variance + EPSILON))[..., None]
         x *= self.gain
