@@ -24,7 +24,7 @@ def reuse_freed_memory() -> bool:
     """Let malloc keep what is freed, for good and for the whole process; whether that could be done (glibc only).
 
     Otherwise large arrays are given back to the system, and the next ones come from it page by page: transducing many
-    words takes a tenth more time. The command `nsed-lite` does this; a program decides for itself.
+    words takes some percent more time. The command `nsed-lite` does this; a program decides for itself.
     """
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None) if sys.platform == "linux" else None
     return mallopt is not None and bool(mallopt(M_TRIM_THRESHOLD, 2**31 - 1) and mallopt(M_MMAP_MAX, 0))
