@@ -10,7 +10,7 @@ EXAMPLES = """examples:
   nsed-lite transduce models/g2p-en flagships neural --nbest 3
   cut -f 1 words.tsv | nsed-lite transduce models/g2p-en --beam 1
   nsed-lite score models/g2p-en 'flagships=F L AE G SH IH P S'
-  nsed-lite match models/names Moscow=Москва
+  nsed-lite match models/names moscow=москва
   nsed-lite align models/g2p-en 'flagships=F L AE G SH IH P S'
 
 FOLDER is a folder that nsed train or model.save wrote; nsed-lite has no models of its own. Without strings, lines of
