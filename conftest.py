@@ -40,6 +40,7 @@ SLOW_FILES = frozenset(
         "docs/compare.md",
         "docs/concepts/mixtures.md",
         "docs/extend.md",
+        "docs/export.md",
         "docs/quickstart.md",
         "docs/rules.md",
         "docs/train.md",

@@ -7,6 +7,7 @@ from benchmarks import (
     edit_distance,
     growth,
     lattice,
+    lite,
     matcher_update,
     memory,
     pair_features,
@@ -32,7 +33,7 @@ class Benchmark(NamedTuple):
 
 BENCHMARKS: Registry[Benchmark] = Registry("benchmark")
 MODULES = (growth, lattice, matcher_update, memory, pair_features, scoring, transducer_update, transduction)
-CPU_MODULES = (edit_distance, row_scan, table_job, table_scoring)
+CPU_MODULES = (edit_distance, lite, row_scan, table_job, table_scoring)
 for _module in (*MODULES, *CPU_MODULES):
     _name, _what = _module.__name__.rpartition(".")[2], (_module.__doc__ or "").splitlines()[0]
     BENCHMARKS.register(_name.replace("_", "-"), Benchmark(_what, _module.measure, _module in MODULES))

@@ -111,6 +111,7 @@ _ROOMS = (
     "errors",
     "evaluate",
     "explain",
+    "export",
     "jobs",
     "kernels",
     "lattice",

@@ -104,6 +104,7 @@ EXTRAS = {
     "sklearn": ("sklearn", "estimators for scikit-learn"),
     "link": ("duckdb", "models as functions of SQL, comparisons for Splink"),
     "spark": ("pyspark", "scores of a cluster's tables"),
+    "onnx": ("onnx", "nsed export: graphs for onnxruntime"),
     "web": ("fastapi", "nsed serve: a page and a JSON API"),
     "viz": ("matplotlib", "pictures of learning curves and of explanations as files"),
 }

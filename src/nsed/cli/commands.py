@@ -107,6 +107,10 @@ COMMANDS: Commands = {
         "nsed.cli.about:models",
         "List the models that come with nsed; every command takes their names instead of a folder.",
     ),
+    "export": (
+        "nsed.cli.export:export",
+        "Write a model for other programs: ONNX graphs, or tables of a weighted Levenshtein distance.",
+    ),
     "mix": (
         "nsed.cli.about:mix",
         "Make one model of several, a mixture, that answers as they do.",

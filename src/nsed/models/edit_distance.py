@@ -181,18 +181,18 @@ class LearnableEditDistance(LatticeModel, DecidingModel):
     def _scores(self, pairs: Pairs, *, relative: bool, on_batch: OnBatch) -> np.ndarray:
         read = self.tokenizers.encode_distinct(*(Texts.of(side).compacted() for side in (pairs.sources, pairs.targets)))
         joint = self._alphas(read, on_batch) + self.table.end.log().item()
-        score = joint - by_chance(self._smoothed, read) if relative else joint
+        score = joint - by_chance(self.smoothed, read) if relative else joint
         return checked_scores(np.where(joint <= REACHABLE, -np.inf, score))
 
     def _alphas(self, pairs: DistinctPairs, on_batch: OnBatch) -> np.ndarray:
         """Log alpha_{n,m} of each pair, under the smoothed table: by the kernel of tables, unless settings name one."""
         limit = self.config.max_cells
         if self.config.backend == AUTO:
-            compiled = self._smoothed.compiled(pairs.source, pairs.target)
+            compiled = self.smoothed.compiled(pairs.source, pairs.target)
             return table_log_probs(compiled, pairs, max_cells=limit, on_batch=on_batch)
         alphas = np.empty(len(pairs))
         for batch in pairs.expanded().batches(batch_cells=self.config.batch_cells, max_cells=limit):
-            alphas[batch.rows.numpy()] = self._smoothed.lattice(batch, backend=self.config.backend).log_prob.numpy()
+            alphas[batch.rows.numpy()] = self.smoothed.lattice(batch, backend=self.config.backend).log_prob.numpy()
             on_batch(len(batch.rows))
         return alphas
 
@@ -211,7 +211,7 @@ class LearnableEditDistance(LatticeModel, DecidingModel):
 
         Symbols that are not in the vocabularies go by the operations on `<unk>`.
         """
-        return _by_probability(self._smoothed.operations(*self.tokenizers.vocabularies.values()))
+        return _by_probability(self.smoothed.operations(*self.tokenizers.vocabularies.values()))
 
     @property
     def fine_tuning_settings(self) -> EditDistanceConfig:
@@ -311,7 +311,8 @@ class LearnableEditDistance(LatticeModel, DecidingModel):
         )
 
     @cached_property
-    def _smoothed(self) -> OperationTable:
+    def smoothed(self) -> OperationTable:
+        """Table in use: the learned one, with a share spread evenly over all operations."""
         even = OperationTable.uniform(*self.tokenizers.vocabularies.values(), unknown=True)
         return self.table.mixed(even, self.config.smoothing)
 
@@ -331,7 +332,7 @@ class LearnableEditDistance(LatticeModel, DecidingModel):
     def lattices(self, pairs: Pairs) -> Iterator[tuple[PairBatch, EditLattice]]:
         """See `LatticeModel.lattices`: under the smoothed table."""
         for batch in self._batches(pairs):
-            yield batch, self._smoothed.lattice(batch, backend=self.config.backend)
+            yield batch, self.smoothed.lattice(batch, backend=self.config.backend)
 
 
 @contextmanager

@@ -91,7 +91,8 @@ class TrainConfig(Config):
     devices: int = bounded(1, low=1, most=1024)
     """Data parallelism: GPUs (with device: cpu, processes) that share every batch; above 1 needs the extra `train`."""
     threads: int = bounded(0, low=0, most=1024)
-    """CPU threads; 0: as many as torch has. Small batches are faster with one, where other programs run too."""
+    """CPU threads; 0: as many as torch has. Small batches are faster with one, where other programs run too. With 1,
+    weights are the same, bit for bit, in every run on one machine, however many cores it has."""
     precision: Precision = "tf32"
     """Precision of matrix products: fp32, tf32 (GPU only, several times faster) or bf16; the lattice is in fp32."""
     cuda_graph: bool = True

@@ -1,0 +1,184 @@
+"""The runtime stands alone: what it imports, what it says of folders that it cannot run, its command, its wheel."""
+
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import nsed_lite
+from golden.answers import FOLDERS
+from nsed_lite.__main__ import main
+from nsed_lite.layers import Gru, gelu
+from nsed_lite.packed import Packed
+from nsed_lite.symbols import Tokenizer
+
+HERE = Path(__file__).parents[2]
+LITE = HERE / "lite" / "src"
+G2P = HERE / "src" / "nsed" / "models" / "shipped" / "g2p-en"
+
+
+def test_it_imports_numpy_and_nothing_else_that_is_installed():
+    paths = [str(LITE), str(Path(np.__file__).parents[1])]
+    code = (
+        f"import sys; sys.path[:0] = {paths}; import nsed_lite\n"
+        "m = nsed_lite.load(sys.argv[1]); m.transduce(['cat']); m.align('cat', 'K AE T')\n"
+        "print(*sorted({name.partition('.')[0] for name in sys.modules}))"
+    )
+    done = subprocess.run([sys.executable, "-S", "-c", code, G2P], check=True, capture_output=True, text=True)
+    loaded = set(done.stdout.split())
+    assert "numpy" in loaded
+    assert not loaded & {"torch", "nsed", "pyarrow", "numba", "safetensors", "rich", "typer", "yaml", "scipy"}
+    assert {name for name in loaded - set(sys.stdlib_module_names) if not name.startswith("_")} <= {
+        "numpy",
+        "nsed_lite",
+    }
+
+
+@pytest.mark.parametrize("name", ["graphemes.py", "grapheme_data.py"])
+def test_graphemes_are_those_of_the_package(name):
+    ours = (LITE / "nsed_lite" / name).read_text(encoding="utf-8")
+    theirs = (HERE / "src" / "nsed" / "text" / name).read_text(encoding="utf-8")
+    assert ours == theirs.replace("nsed.text.", "nsed_lite."), f"copy src/nsed/text/{name} here"
+
+
+def altered(tmp_path, change, name="transducer-exact"):
+    folder = tmp_path / name
+    shutil.copytree(FOLDERS / name, folder)
+    description = json.loads((folder / "model.json").read_text(encoding="utf-8"))
+    change(description)
+    (folder / "model.json").write_text(json.dumps(description), encoding="utf-8")
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda told: told.update(format=99), "format 99 is newer than this nsed-lite, .* upgrade it"),
+        (lambda told: told.update(kind="oracle"), "'oracle'; nsed-lite runs .*transducer.* full package"),
+        (lambda told: told.update(sha256="0"), "does not have the hash that model.json names.*: copy the folder again"),
+        (lambda told: told.pop("config"), "incomplete or altered .*config"),
+        (lambda told: told.update(weights="none.safetensors"), "weights cannot be read .*: copy the folder again"),
+        (lambda told: told["config"]["encoder"].update(layers=2), "the tensor .* is missing"),
+        (lambda told: told["config"]["encoder"].update(kind="unigram"), "tensors belong to no layer known here .*"),
+        (lambda told: told["config"]["encoder"].update(kind="lstm"), "'lstm' is not known here, expected unigram"),
+        (lambda told: told["config"].update(source_symbols="runes"), "'runes' are not known here, expected one of"),
+    ],
+)  # fmt: skip
+def test_folders_that_cannot_be_run_say_why_and_what_to_do(change, message, tmp_path):
+    with pytest.raises(nsed_lite.ModelFolderError, match=message):
+        nsed_lite.load(altered(tmp_path, change))
+
+
+def test_what_is_no_folder_says_so(tmp_path):
+    with pytest.raises(nsed_lite.ModelFolderError, match=r"no model here.*give the path of a folder that `nsed train`"):
+        nsed_lite.load("g2p-en")
+    (tmp_path / "model.json").write_text("{", encoding="utf-8")
+    with pytest.raises(nsed_lite.ModelFolderError, match="truncated or no JSON"):
+        nsed_lite.load(tmp_path)
+    (tmp_path / "model.json").write_text("[]", encoding="utf-8")
+    with pytest.raises(nsed_lite.ModelFolderError, match="no model description"):
+        nsed_lite.load(tmp_path)
+
+
+@pytest.fixture(scope="module")
+def exact():
+    return nsed_lite.load(FOLDERS / "transducer-exact")
+
+
+def test_wrong_questions_are_answered_with_what_is_expected(exact):
+    with pytest.raises(TypeError, match=r"sources: got 'AB', expected a list of strings"):
+        exact.transduce("AB")
+    with pytest.raises(ValueError, match="nbest, beam: got 0, None, expected at least 1"):
+        exact.transduce(["AB"], nbest=0)
+    with pytest.raises(TypeError, match=r"pairs: got 'AB', expected pairs of strings"):
+        exact.score(["AB"])
+    with pytest.raises(ValueError, match="this Transducer has scores, but no threshold to decide by"):
+        exact.match([("A", "a")])
+    with pytest.raises(ValueError, match=r"expected one of none: the model was trained without languages"):
+        exact.for_language("cs")
+    with pytest.raises(ValueError, match=r"got 2,999 and 2,999 symbols in pair 1, expected at most 4,194,304 cells"):
+        exact.score([("A", "a"), ("A" * 2999, "a" * 2999)])
+    with pytest.raises(ValueError, match="a string is too long for the model: got 200 symbols, expected at most 128"):
+        nsed_lite.load(FOLDERS / "transducer-paper").score([("A" * 200, "a")])
+
+
+def test_nothing_asked_is_nothing_answered(exact):
+    assert exact.transduce([]) == []
+    assert exact.score([]).shape == (0,)
+    assert exact.align_all([]) == []
+
+
+def test_one_warning_names_all_symbols_that_are_new(exact):
+    with pytest.warns(nsed_lite.UnknownSymbolWarning, match="2 source symbols are unknown to the model: x ž"):
+        exact.transduce(["ABx", "žA", "x"])
+
+
+def test_order_and_company_of_words_change_nothing(exact):
+    words = ["ABCABC", "A", "", "CCB", "ABC", "BA"] * 3
+    together = exact.transduce(words, nbest=3)
+    alone = [exact.transduce([word], nbest=3)[0] for word in words]
+    for few, others in zip(together, alone, strict=True):
+        assert [one.text for one in few] == [one.text for one in others]
+        assert np.allclose([one.log_prob for one in few], [one.log_prob for one in others], atol=1e-5)
+
+
+@pytest.mark.parametrize("backwards", [False, True])
+def test_what_strings_have_in_common_is_read_once_with_the_same_result(backwards):
+    random = np.random.default_rng(0)
+    shapes = {"weight_ih_l0": (24, 8), "weight_hh_l0": (24, 8), "bias_ih_l0": (24,), "bias_hh_l0": (24,)}
+    tensors = {f"gru.{name}": random.normal(size=size).astype(np.float32) for name, size in shapes.items()}
+    gru = Gru(nsed_lite.folder.Weights(tensors), "gru")
+    strings = Packed([[4, 5, 4, 6], [4, 5, 5], [4, 5, 5], [6, 4], [6], []])
+    table = gru.input(random.normal(size=(7, 8)).astype(np.float32))
+    found = np.zeros((2, len(strings.symbols), 8), dtype=np.float32)
+    gru.read(table[strings.symbols], strings, found[0], backwards=backwards)
+    gru.read_shared(table, strings, np.eye(8, dtype=np.float32), found[1], backwards=backwards)
+    assert np.allclose(found[0], found[1], atol=1e-6)
+
+
+def test_packed_strings_come_back_as_they_were():
+    strings = [[4, 5, 6], [7, 8], [9, 4], [], []]
+    packed = Packed(strings)
+    padded = packed.padded(packed.symbols)
+    assert [row[: len(string)].tolist() for row, string in zip(padded, strings, strict=True)] == strings
+    assert packed.unpadded(padded).tolist() == packed.symbols.tolist() == [4, 7, 9, 5, 8, 4, 6]
+
+
+def test_gelu_is_that_of_torch():
+    import torch
+
+    x = np.linspace(-6, 6, 1001, dtype=np.float32)
+    assert np.abs(gelu(x) - torch.nn.functional.gelu(torch.from_numpy(x)).numpy()).max() < 1e-6
+
+
+def test_symbols_are_cut_and_joined():
+    assert Tokenizer.of("codepoints", "NFD", "keep", "ae\u0301").split("áé") == ["a", "\u0301", "e", "\u0301"]
+    assert Tokenizer.of("codepoints", "NFD", "keep", "").join(["e", "\u0301"]) == "é"
+    assert Tokenizer.of("tokens", "NFC", "keep", "").join(["K", "AE"]) == "K AE"
+
+
+def test_the_command_answers_words_and_pairs(capsys, monkeypatch):
+    folder = str(FOLDERS / "transducer-exact")
+    assert main(["transduce", folder, "ABC", "--beam", "1"]) == 0
+    source, target, log_prob = capsys.readouterr().out.split("\t")
+    (best,) = nsed_lite.load(folder).transduce(["ABC"], beam=1)[0]
+    assert (source, target, float(log_prob)) == ("ABC", best.text, pytest.approx(best.log_prob, rel=1e-5))
+    assert main(["score", folder, "A=a"]) == main(["align", folder, "A=a"]) == 0
+    assert main(["match", str(FOLDERS / "matcher-rnn"), "A=a"]) == 0
+    assert len(capsys.readouterr().out.splitlines()) == 3
+    monkeypatch.setattr("sys.stdin", iter(["A\ta\n", "B\tb\n"]))
+    assert main(["score", folder]) == 0
+    assert [line.split("\t")[:2] for line in capsys.readouterr().out.splitlines()] == [["A", "a"], ["B", "b"]]
+
+
+def test_the_command_says_what_is_wrong(capsys):
+    assert main(["transduce", str(FOLDERS / "matcher-rnn"), "A"]) == 1
+    assert "this model writes no targets; expected a transducer or a mixture" in capsys.readouterr().err
+    assert main(["score", str(FOLDERS / "matcher-rnn"), "A"]) == 1
+    assert "got 'A', expected a pair: SOURCE=TARGET" in capsys.readouterr().err
+    assert main(["score", "nowhere", "A=a"]) == 1
+    assert "no model here" in capsys.readouterr().err
