@@ -1,4 +1,4 @@
-"""`nsed demo`, `models`, `mix` and `doctor`: what nsed is, the models at hand as they are or as one, what runs here."""
+"""`nsed demo`, `models`, `mix`, `export` and `doctor`: what nsed is, the models at hand, as one or for others, what runs."""
 
 import os
 import platform
@@ -11,10 +11,12 @@ import typer
 from rich.table import Table
 
 from nsed import __version__
+from nsed.cli.arguments import ModelPath, load_model
 from nsed.cli.console import out
 from nsed.errors import ArgumentError, ModelFileError
 
 Ranking = Literal["mean", "product"]
+ExportFormat = Literal["onnx", "json", "rapidfuzz", "duckdb"]
 
 
 def demo(
@@ -82,6 +84,29 @@ def mix(
     mixture = load(models)
     _mixed(mixture, ranking, validation).save(output)
     out.print(f"saved to {output}", markup=False)
+
+
+def export(
+    model: ModelPath,
+    output: Annotated[Path, typer.Argument(help="Folder for the files; it is made if need be.", show_default=False)],
+    format_: Annotated[
+        ExportFormat,
+        typer.Option(
+            "--format",
+            help="onnx: graphs of a transducer, mixture or matcher; json, rapidfuzz (a Python module), duckdb (SQL): "
+            "costs of a weighted Levenshtein distance, of an edit distance or a matcher in odds form.",
+        ),
+    ] = "onnx",
+) -> None:
+    """Write a model for other programs: ONNX graphs, or tables of a weighted Levenshtein distance.
+
+    Graphs take any batch and any length; `export.json` says how strings become their inputs. ONNX needs the extra
+    `onnx`. A model folder itself runs without torch: see nsed-lite.
+    """
+    from nsed.export import export_model
+
+    for path in export_model(load_model(model), output, format=format_):
+        out.print(f"{path}  {path.stat().st_size / 1e6:.2f} MB", markup=False, highlight=False)
 
 
 def _mixed(mixture: Any, ranking: Ranking, validation: Path | None) -> Any:

@@ -108,7 +108,7 @@ COMMANDS: Commands = {
         "List the models that come with nsed; every command takes their names instead of a folder.",
     ),
     "export": (
-        "nsed.cli.export:export",
+        "nsed.cli.about:export",
         "Write a model for other programs: ONNX graphs, or tables of a weighted Levenshtein distance.",
     ),
     "mix": (
@@ -245,6 +245,10 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
         "nsed rules g2p-en test.dict --format html -o rules.html",
     ),
     "models": ("nsed models", "nsed models g2p-en                            # data, licence, training, figures"),
+    "export": (
+        "nsed export g2p-en g2p-onnx                   # encoder.onnx, step.onnx, export.json",
+        "nsed export names names-onnx                  # pair.onnx, export.json",
+    ),
     "mix": ("nsed mix both one other                       # one model of two",),
     "doctor": ("nsed doctor", "nsed doctor g2p-en                            # which kernel scores its pairs, and why"),
     "reproduce": (
