@@ -53,7 +53,7 @@ def test_threshold_shows_and_writes_the_curve(files):
     [
         (["--on", "word"], "word without a model, expected --model MODEL, or --on word=MODEL"),
         (["--on", "word=MODEL", "--weight", "word=much"], "expected COLUMN=NUMBER"),
-        (["--on", "word=MODEL", "--weight", "town=2"], "expected a column of --on: word"),
+        (["--on", "word=MODEL", "--weight", "town=2"], "expected a column that is compared: word"),
     ],
 )
 def test_options_that_cannot_be_are_refused(files, options, message):

@@ -63,12 +63,12 @@ def fit_calibration(scores: np.ndarray, labels: np.ndarray, *, form: Form = "sco
     finite = scores[np.isfinite(scores)]
     clipped = np.where(np.isfinite(scores), scores, finite.min() - 1)
     centre, scale = clipped.mean(), clipped.std() or 1.0
-    weights = _newton(np.stack([(clipped - centre) / scale, np.ones_like(clipped)], axis=1), targets)
+    weights = fit_logistic(np.stack([(clipped - centre) / scale, np.ones_like(clipped)], axis=1), targets)
     slope = max(float(weights[0] / scale), 0.0)
     return Calibration(slope, float(weights[1] - slope * centre), form)
 
 
-def _newton(features: np.ndarray, targets: np.ndarray) -> np.ndarray:
+def fit_logistic(features: np.ndarray, targets: np.ndarray) -> np.ndarray:
     """Newton's method for logistic regression with a little ridge, so that separable data has an answer."""
     weights, ridge = np.zeros(features.shape[1]), 1e-3
     for _ in range(100):

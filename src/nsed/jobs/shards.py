@@ -21,7 +21,9 @@ from nsed.train.run_folder import take_lock
 from nsed.train.saved_model import replace_file
 
 MANIFEST, LOCK = "manifest.json", "job.lock"
-OURS = re.compile(r"part-\d{5,}\.(tsv|csv|json|parquet|arrow|rejects)(\.part)?|_rejects\.tsv|manifest\.json(\.part)?")
+OURS = re.compile(
+    r"part-\d{5,}\.(tsv|csv|json|parquet|arrow|rejects)(\.part)?|_rejects\.tsv|(manifest\.json|rules\.parquet)(\.part)?"
+)
 """Names of files that a job writes into its folder; others beside them are not ours."""
 
 
