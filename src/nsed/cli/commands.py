@@ -134,6 +134,10 @@ DATA_COMMANDS: Commands = {
         "nsed.cli.data:rules",
         "Write pairs of the rule language as TSV.",
     ),
+    "people": (
+        "nsed.cli.data:people",
+        "Write records of invented people, some of them twice with typing errors, to link and deduplicate.",
+    ),
     "cognates": (
         "nsed.cli.data:cognates",
         "Write labelled pairs of a word list, to train, choose and test with, as TSV; the sounds are tokens.",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -12,7 +11,7 @@ from nsed.cli.arguments import Columns, ModelPath, load_model, split_columns
 from nsed.cli.candidates import By, K
 from nsed.cli.console import err, out, warn
 from nsed.cli.tables import Overwrite, Resume, TableOutput, job_progress
-from nsed.errors import ArgumentError, UnknownSymbolWarning
+from nsed.errors import ArgumentError
 from nsed.progress import reuse_freed_memory
 
 if TYPE_CHECKING:
@@ -259,8 +258,6 @@ def _run(first: Path, second: Path | None, output: Path, settings: dict[str, Any
 
     reuse_freed_memory()
     job = LinkJob(first, second, output, progress=job_progress("records"), **settings)
-    if job.redact:
-        warnings.simplefilter("ignore", UnknownSymbolWarning)  # it names symbols of the strings
     _show(job.run(), output)
     if job.review is not None:
         out.print(f"pairs to review: {job.review_path}", markup=False)

@@ -5,6 +5,7 @@ on from there, to the same output. Which pairs become links is decided in the en
 """
 
 import json
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from nsed.capabilities import Capability, can
-from nsed.errors import ArgumentError
+from nsed.errors import ArgumentError, UnknownSymbolWarning
 from nsed.evaluate.thresholds import ThresholdPoint, best_f1, threshold_at_precision
 from nsed.jobs.assignment import Assignment, KnownLinks, ScoredPairs, ScoredShards, assigned, components
 from nsed.jobs.blocking import RULES, PairFinder, RulePairs, generators_of, write_rule_pairs
@@ -130,6 +131,12 @@ class LinkJob:
     def run(self) -> LinkSummary:
         """Link. Raises `ArgumentError` or `DataError` for what cannot be."""
         self.check()
+        with warnings.catch_warnings():
+            if self.redact:
+                warnings.simplefilter("ignore", UnknownSymbolWarning)  # it names symbols of the strings
+            return self._run()
+
+    def _run(self) -> LinkSummary:
         tables = self._tables()
         left = self._records(tables[0], self.left)
         right = left if self.right is None else self._records(tables[1], self.right)
