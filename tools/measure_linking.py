@@ -30,7 +30,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 import nsed
-from nsed.datasets.people import FIELDS, Person, people, true_links
+from nsed.datasets.febrl import FIELDS, Person, people, true_links
 from nsed.errors import UnknownSymbolWarning
 from nsed.evaluate.thresholds import best_f1, threshold_curve
 from nsed.jobs import Candidates, LinkJob, LookupIndex, TextColumn
@@ -416,7 +416,7 @@ def measure_lookup(folder: Path) -> dict[str, Any]:
     names, stream = names[:1_000_000], random.Random(0)
     path = folder / "index"
     index = LookupIndex(path) if path.exists() else LookupIndex.build(path, list(map(str, range(len(names)))), names)
-    from nsed.datasets.people import typing_error  # noqa: PLC0415
+    from nsed.datasets.febrl import typing_error  # noqa: PLC0415
 
     queries = [typing_error(stream.choice(names), stream) for _ in range(1000)]
     index.query(queries[:5], 10)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from nsed.datasets.people import FIELDS, people, true_links
+from nsed.datasets.febrl import FIELDS, people, true_links
 from nsed.errors import ArgumentError
 from support.commands import run
 

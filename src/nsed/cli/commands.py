@@ -60,7 +60,7 @@ COMMANDS: Commands = {
         "Find the records of one table that are the same: pairs, and the cluster that each pair belongs to.",
     ),
     "lookup": (
-        "nsed.cli.lookup:lookup",
+        "nsed.cli.candidates:lookup",
         "Keep an index of strings on disk, and look up the nearest ones.",
     ),
     "threshold": (

@@ -64,7 +64,7 @@ def people(
     Columns are those of FEBRL: given_name, surname, street_number, address_1, suburb, postcode; `id`, and `person`, the
     truth. Names are made of syllables: `nsed data people --count 100000 --links known.tsv -o people.parquet`.
     """
-    from nsed.datasets import people as made
+    from nsed.datasets import febrl as made
 
     written = TableOutput.of(output, None, header=True)
     records = list(made.people(count, duplicates=duplicates, seed=seed))

@@ -16,8 +16,8 @@ from nsed.progress import reuse_freed_memory
 
 if TYPE_CHECKING:
     from nsed.evaluate.thresholds import ThresholdPoint
-    from nsed.jobs.evidence import NumericColumn, TextColumn
     from nsed.jobs.linking import LinkSummary
+    from nsed.jobs.records import NumericColumn, TextColumn
 
 FirstTable = Annotated[Path, typer.Argument(help="Table of records: TSV or CSV with a header, Parquet or Arrow.")]
 SecondTable = Annotated[Path, typer.Argument(help="The other table, whose columns have the same names.")]
@@ -207,7 +207,7 @@ def _settings(given: dict[str, Any]) -> dict[str, Any]:
 
 def numeric_columns(given: list[str]) -> list[NumericColumn]:
     """Numeric columns with their scales. Raises `ArgumentError` for what is no positive number."""
-    from nsed.jobs.evidence import NumericColumn
+    from nsed.jobs.records import NumericColumn
 
     columns = []
     for one in given:
@@ -224,7 +224,7 @@ def numeric_columns(given: list[str]) -> list[NumericColumn]:
 
 def text_columns(on: list[str], model: Path | None, factors: dict[str, float]) -> list[TextColumn]:
     """Text columns with their models, each loaded once, and weights."""
-    from nsed.jobs.evidence import TextColumn
+    from nsed.jobs.records import TextColumn
 
     named = [one.partition("=") for one in on]
     loaded: dict[Path, Any] = {}

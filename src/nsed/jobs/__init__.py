@@ -7,11 +7,11 @@ if TYPE_CHECKING:
     from nsed.jobs.candidates import Candidates, Recall
     from nsed.jobs.choices import ScoredChoice, cdist, extract, extract_one
     from nsed.jobs.clustering import CLUSTERERS, cluster, similarity_matrix
-    from nsed.jobs.evidence import NumericColumn, TextColumn
     from nsed.jobs.fixed_batches import fixed_scores
     from nsed.jobs.lexicon import LexiconFormat, Pronunciation, lexicon_lines, pronounce
     from nsed.jobs.linking import LinkJob, LinkSummary
     from nsed.jobs.lookup import Hit, LookupIndex
+    from nsed.jobs.records import NumericColumn, TextColumn
     from nsed.jobs.similarity import CONTROLS, LevenshteinControl
     from nsed.jobs.table_job import JobSummary, TableJob
     from nsed.jobs.unsupervised import learn_without_gold
@@ -54,11 +54,11 @@ _HOMES = {
     "candidates": ("Candidates", "Recall"),
     "choices": ("ScoredChoice", "cdist", "extract", "extract_one"),
     "clustering": ("CLUSTERERS", "cluster", "similarity_matrix"),
-    "evidence": ("NumericColumn", "TextColumn"),
     "fixed_batches": ("fixed_scores",),
     "lexicon": ("LexiconFormat", "Pronunciation", "lexicon_lines", "pronounce"),
     "linking": ("LinkJob", "LinkSummary"),
     "lookup": ("Hit", "LookupIndex"),
+    "records": ("NumericColumn", "TextColumn"),
     "similarity": ("CONTROLS", "LevenshteinControl"),
     "table_job": ("JobSummary", "TableJob"),
     "unsupervised": ("learn_without_gold",),

@@ -9,8 +9,7 @@ import pyarrow as pa
 
 from nsed.errors import ArgumentError
 from nsed.evaluate.thresholds import ThresholdPoint, threshold_curve
-from nsed.jobs.evidence import Evidence, EvidenceWeights
-from nsed.jobs.records import Records
+from nsed.jobs.records import Evidence, EvidenceWeights, Records
 from nsed.text import read_pairs
 
 Assignment = Literal["one-to-one", "best", "all"]

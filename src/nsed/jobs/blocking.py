@@ -17,8 +17,7 @@ import torch
 
 from nsed.errors import ArgumentError, MissingExtraError
 from nsed.jobs.candidates import Candidates, Generator, rank_of
-from nsed.jobs.evidence import search_evidence
-from nsed.jobs.records import ROW, EqualStrings, Records
+from nsed.jobs.records import ROW, EqualStrings, Records, search_evidence
 
 MOST_PER_RECORD = 10
 """Pairs of a record at most, in multiples of k: equal strings are one candidate, and may be those of many records."""

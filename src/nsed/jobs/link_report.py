@@ -14,7 +14,7 @@ from nsed.evaluate.thresholds import ThresholdPoint
 from nsed.explain.render.edit_boxes import boxes, legend
 from nsed.explain.render.markup import foreign, lines, text
 from nsed.explain.render.waterfall import WaterfallBar, bars_svg
-from nsed.jobs.evidence import EvidenceWeights
+from nsed.jobs.records import EvidenceWeights
 from nsed.text import EditScript
 
 BINS, MOST_POINTS = 20, 200

@@ -19,10 +19,18 @@ from nsed.evaluate.thresholds import ThresholdPoint, best_f1, threshold_at_preci
 from nsed.jobs.assignment import Assignment, KnownLinks, ScoredPairs, ScoredShards, assigned, components
 from nsed.jobs.blocking import RULES, PairFinder, RulePairs, generators_of, write_rule_pairs
 from nsed.jobs.candidates import Candidates, Generator, is_reversed
-from nsed.jobs.evidence import SEARCH, Comparisons, EvidenceWeights, NumericColumn, TextColumn, evidence_names
 from nsed.jobs.link_report import LinkExample, LinkFigures, link_page
 from nsed.jobs.provenance import describe_inputs, model_hash
-from nsed.jobs.records import Records, read_table
+from nsed.jobs.records import (
+    SEARCH,
+    Comparisons,
+    EvidenceWeights,
+    NumericColumn,
+    Records,
+    TextColumn,
+    evidence_names,
+    read_table,
+)
 from nsed.jobs.shards import Position, ShardFolder
 from nsed.jobs.table_files import RowFormat, replacing, row_format, table_writer
 from nsed.jobs.table_run import Warnings

@@ -1,21 +1,34 @@
-"""Records to be linked: text columns, ids and further columns of a table, each different value once."""
+"""Records to be linked: columns of a table, the evidence of pairs of them, and its weights, given or learned."""
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import pyarrow as pa
 
-from nsed.errors import DataError
+from nsed.errors import ArgumentError, DataError
+from nsed.evaluate.calibration import fit_logistic
+from nsed.text import Pairs
 from nsed.text.readers import read_sources
 from nsed.text.texts import Texts
 
 ROW = "nsed_row"
 """Column of a record's row, for rules in SQL."""
+RowPairs: TypeAlias = tuple[np.ndarray, np.ndarray]
+"""Rows of the first records and of the second ones of pairs."""
+AGREE = 0.95
+"""Share of matches whose exact columns agree, or whose numbers are near, where both are known."""
+LARGEST = 40.0
+"""Log-odds at most, on either side of 0: no single column is beyond all doubt."""
+MOST_DRAWN = 10_000
+"""Pairs of records by chance that the usual difference of numbers is known from."""
+SEARCH = ("search", "margin")
+"""Evidence of the search for candidates: the score of a candidate, and by how much it is better than the best other
+candidate of the same record, or worse than the best."""
 
 
 @dataclass(frozen=True)
@@ -129,3 +142,194 @@ class EqualStrings(NamedTuple):
         sizes = self.sizes(rows)
         within = np.arange(sizes.sum()) - np.repeat(np.r_[0, np.cumsum(sizes)][:-1], sizes)
         return np.asarray(self.order[np.repeat(self.starts[self.groups[rows]], sizes) + within])
+
+
+class TextColumn(NamedTuple):
+    """Text column to compare: its name in both tables, the model that compares it, and the weight of its log-odds."""
+
+    name: str
+    model: Any
+    weight: float = 1.0
+
+
+class NumericColumn(NamedTuple):
+    """Numeric column: its name in both tables, and the usual difference of two records of the same."""
+
+    name: str
+    scale: float
+
+
+class Evidence(NamedTuple):
+    """Evidence of candidate pairs: rows of both records, and what speaks for each pair, [pairs, names]."""
+
+    left: np.ndarray
+    right: np.ndarray
+    values: np.ndarray
+
+
+class EvidenceWeights(NamedTuple):
+    """Weights of evidence: log-odds of a match are `values @ weights + intercept`."""
+
+    names: tuple[str, ...]
+    weights: np.ndarray
+    intercept: float = 0.0
+
+    @classmethod
+    def given(cls, names: Sequence[str], weights: Mapping[str, float]) -> "EvidenceWeights":
+        """Log-odds of columns add up, each with its weight; the search, whose scores are none, does not count."""
+        chosen = [0.0 if name in SEARCH else weights.get(name, 1.0) for name in names]
+        return cls(tuple(names), np.array(chosen))
+
+    @classmethod
+    def learned(cls, names: Sequence[str], values: np.ndarray, labels: np.ndarray) -> "EvidenceWeights":
+        """Weights by logistic regression on pairs that are known to be links, or not.
+
+        >>> values = np.array([[3.0, 0.1], [2.0, -0.1], [-1.0, 0.1], [-2.0, -0.1]])
+        >>> learned = EvidenceWeights.learned(["name", "noise"], values, np.array([1, 1, 0, 0]))
+        >>> (learned.log_odds(values) > 0).tolist()
+        [True, True, False, False]
+        """
+        if labels.all() or not labels.any():
+            kind = "all of them links" if labels.any() else "no link among them"
+            expected = "links and others among them: more --labels, or a larger --k"
+            raise ArgumentError("--learn", got=f"{len(labels):,} pairs of labelled records, {kind}", expected=expected)
+        centre, spread = values.mean(axis=0), np.maximum(values.std(axis=0), 1e-9)
+        features = np.c_[(values - centre) / spread, np.ones(len(values))]
+        found = fit_logistic(features, labels.astype(float))
+        weights = found[:-1] / spread
+        return cls(tuple(names), weights, float(found[-1] - centre @ weights))
+
+    def log_odds(self, values: np.ndarray) -> np.ndarray:
+        """Log-odds of a match."""
+        return np.asarray(self.contributions(values).sum(axis=1) + self.intercept)
+
+    def contributions(self, values: np.ndarray) -> np.ndarray:
+        """What each kind of evidence adds to the log-odds."""
+        return np.asarray(values, dtype=np.float64) * self.weights
+
+
+def search_evidence(queries: np.ndarray, scores: np.ndarray) -> np.ndarray:
+    """Score and margin of candidates, [pairs, 2]; those of a query stand together. A single one is compared with 0.
+
+    >>> search_evidence(np.array([0, 0, 0, 1]), np.array([5.0, 3.0, 4.0, 2.0]))[:, 1].tolist()
+    [1.0, -2.0, -1.0, 2.0]
+    """
+    if not len(queries):
+        return np.zeros((0, 2))
+    order = np.lexsort((-scores, queries))
+    starts = np.flatnonzero(np.r_[True, queries[order][1:] != queries[order][:-1]])
+    sizes = np.diff(np.r_[starts, len(order)])
+    best = scores[order][starts]
+    second = np.where(sizes > 1, scores[order][np.minimum(starts + 1, len(order) - 1)], 0.0)
+    other = np.repeat(best, sizes)
+    other[starts] = second
+    margin = np.empty(len(scores))
+    margin[order] = scores[order] - other
+    return np.stack([scores, margin], axis=1)
+
+
+def model_odds(model: Any, left: Texts, right: Texts, pairs: RowPairs, *, reversed_: bool = False) -> np.ndarray:
+    """Calibrated log-odds of pairs of strings; 0 where one is missing. Equal pairs of strings are scored once."""
+    size = len(right.different)
+    keys, place = np.unique(left.rows[pairs[0]] * size + right.rows[pairs[1]], return_inverse=True)
+    one, other = keys // size, keys % size
+    there = (one > 0) & (other > 0)
+    odds = np.zeros(len(keys))
+    if there.any():
+        sides = Texts(left.different, one[there]).compacted(), Texts(right.different, other[there]).compacted()
+        calibration, scores = model.calibration, model.score(Pairs(*(sides[::-1] if reversed_ else sides)))
+        logits = calibration.slope * calibration.evidence(scores) + calibration.intercept
+        odds[there] = np.clip(logits, -LARGEST, LARGEST)
+    return np.asarray(odds[place])
+
+
+class Agreement(NamedTuple):
+    """Comparison of an exact column: log-odds of agreement and disagreement against chance (Fellegi-Sunter).
+
+    >>> both = with_missing(["x", "y"]), with_missing(["x", ""])
+    >>> Agreement.of(*both).odds(*both, (np.array([0, 1, 0]), np.array([0, 0, 1]))).round(2).tolist()
+    [0.64, -2.3, 0.0]
+    """
+
+    same: np.ndarray
+    """Number of each different value of the first table in the second one; -1 where it has it not."""
+    agree: float
+    differ: float
+
+    @classmethod
+    def of(cls, left: Texts, right: Texts) -> "Agreement":
+        """Comparison of two columns: by chance, two records agree as often as the values of both tables do."""
+        numbers = {text: place for place, text in enumerate(right.different)}
+        same = np.array([numbers.get(text, -1) for text in left.different], dtype=np.int64)
+        counts = [np.bincount(side.rows, minlength=len(side.different)).astype(float) for side in (left, right)]
+        counts[0][0] = counts[1][0] = 0.0
+        total = counts[0].sum() * counts[1].sum()
+        if not total:
+            raise ArgumentError("--exact", got="a column without values", expected="one that has some in both tables")
+        together = float((counts[0] * np.where(same >= 0, counts[1][same], 0.0)).sum()) / total
+        chance = min(max(together, 1e-6), AGREE)
+        return cls(same, float(np.log(AGREE / chance)), float(np.log((1 - AGREE) / (1 - chance))))
+
+    def odds(self, left: Texts, right: Texts, pairs: RowPairs) -> np.ndarray:
+        """Log-odds of pairs; 0 where a value is missing."""
+        one, other = left.rows[pairs[0]], right.rows[pairs[1]]
+        return np.where((one > 0) & (other > 0), np.where(self.same[one] == other, self.agree, self.differ), 0.0)
+
+
+def usual_difference(left: np.ndarray, right: np.ndarray) -> float:
+    """Mean difference of two numbers by chance, in a sample of pairs."""
+    stream = np.random.default_rng(0)
+    known = [side[~np.isnan(side)] for side in (left, right)]
+    if not (len(known[0]) and len(known[1])):
+        raise ArgumentError("--numeric", got="a column without numbers", expected="one that has some in both tables")
+    drawn = [stream.choice(side, MOST_DRAWN) for side in known]
+    return float(np.abs(drawn[0] - drawn[1]).mean())
+
+
+def nearness_odds(apart: np.ndarray, *, scale: float, usual: float) -> np.ndarray:
+    """Log-odds of differences of numbers: exponential with the mean `scale`, against that of pairs by chance, `usual`.
+
+    Most matches are near, the others differ as by chance: no difference is more than some evidence, none is 0.
+
+    >>> nearness_odds(np.array([0.0, 40.0, np.nan]), scale=1.0, usual=20.0).round(1).tolist()
+    [2.9, -3.0, 0.0]
+    """
+    usual = max(usual, 2 * scale)
+    density = usual / scale * np.exp(np.clip(apart / usual - apart / scale, -LARGEST, LARGEST))
+    return np.where(np.isnan(apart), 0.0, np.log(AGREE * density + 1 - AGREE))
+
+
+class Comparisons:
+    """Comparisons of all columns of two tables, or of one with itself; what they need to know is found out once."""
+
+    def __init__(
+        self,
+        left: Records,
+        right: Records,
+        *,
+        on: Sequence[TextColumn],
+        numeric: Sequence[NumericColumn] = (),
+        reversed_: bool = False,
+    ) -> None:
+        self.left, self.right, self.on, self.numeric, self.reversed_ = left, right, on, numeric, reversed_
+        self.agreements = {name: Agreement.of(left.exact[name], right.exact[name]) for name in left.exact}
+        self.usual = {one.name: usual_difference(left.numeric[one.name], right.numeric[one.name]) for one in numeric}
+
+    def evidence(self, pairs: RowPairs) -> np.ndarray:
+        """Evidence of pairs of records, [pairs, columns], in the order of `evidence_names`."""
+        left, right = self.left, self.right
+        found = [
+            model_odds(column.model, left.columns[place], right.columns[place], pairs, reversed_=self.reversed_)
+            for place, column in enumerate(self.on)
+        ]
+        found += [one.odds(left.exact[name], right.exact[name], pairs) for name, one in self.agreements.items()]
+        for column in self.numeric:
+            apart = np.abs(left.numeric[column.name][pairs[0]] - right.numeric[column.name][pairs[1]])
+            found.append(nearness_odds(apart, scale=column.scale, usual=self.usual[column.name]))
+        return np.stack(found, axis=1)
+
+
+def evidence_names(on: Sequence[TextColumn], exact: Sequence[str], numeric: Sequence[NumericColumn]) -> list[str]:
+    """Names of the evidence of columns, as the output has them."""
+    texts = [f"log_odds_{one.name}" for one in on]
+    return [*texts, *(f"agreement_{name}" for name in exact), *(f"nearness_{one.name}" for one in numeric)]
