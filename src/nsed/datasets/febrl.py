@@ -2,8 +2,8 @@
 
 Sets 1 to 3 of the package (extra `link`) are one list each that holds some people several times; set 4 is two lists of
 the same people. A record becomes a string of some of its fields. Positives are records of one person; a negative is a
-record of somebody else who shares the surname, the given name or the postcode where there is one, so that a model has to
-look at the rest.
+record of somebody else who shares the surname, the given name or the postcode where there is one, so that a model has
+to look at the rest.
 
 `people` makes any number of records of the same fields, some of them twice. Names are made of syllables, common ones
 and rare ones; a suburb has its postcode. A duplicate has one to three errors: a letter inserted, left out, put in
