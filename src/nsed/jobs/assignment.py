@@ -33,6 +33,21 @@ class ScoredPairs(NamedTuple):
         return np.asarray(1 / (1 + np.exp(-np.clip(self.log_odds, -700, 700))))
 
 
+class Decided(NamedTuple):
+    """Decision of a linkage: pairs that may be links, by the assignment, threshold, where the review band begins."""
+
+    pairs: ScoredPairs
+    curve: Sequence[ThresholdPoint]
+    threshold: float
+    at_threshold: ThresholdPoint | None
+    review: float
+
+    def between(self, low: float, high: float = np.inf) -> ScoredPairs:
+        """Pairs with a probability from one up to another one."""
+        probability = self.pairs.probabilities
+        return self.pairs.chosen(np.flatnonzero((probability >= low) & (probability < high)))
+
+
 class KnownLinks:
     """Known links by rows, and the records of which all links are known.
 
@@ -85,8 +100,8 @@ class ScoredShards:
                 with pa.OSFile(str(part)) as file:
                     table = pa.ipc.open_file(file).read_all()
                 columns = [table.column(name).to_numpy() for name in self.names]
-                rows = (table.column(name).to_numpy() for name in ("left", "right"))
-                yield Evidence(*rows, np.stack(columns, axis=1))
+                left, right = (table.column(name).to_numpy() for name in ("left", "right"))
+                yield Evidence(left, right, np.stack(columns, axis=1))
 
     def labelled(self, known: KnownLinks) -> tuple[np.ndarray, np.ndarray]:
         """Evidence of the pairs of labelled records, and which of them are links."""

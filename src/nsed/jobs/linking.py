@@ -16,7 +16,7 @@ import numpy as np
 from nsed.capabilities import Capability, can
 from nsed.errors import ArgumentError, UnknownSymbolWarning
 from nsed.evaluate.thresholds import ThresholdPoint, best_f1, threshold_at_precision
-from nsed.jobs.assignment import Assignment, KnownLinks, ScoredPairs, ScoredShards, assigned, components
+from nsed.jobs.assignment import Assignment, Decided, KnownLinks, ScoredPairs, ScoredShards, assigned, components
 from nsed.jobs.blocking import RULES, PairFinder, RulePairs, generators_of, write_rule_pairs
 from nsed.jobs.candidates import Candidates, Generator, is_reversed
 from nsed.jobs.link_report import LinkExample, LinkFigures, link_page
@@ -63,21 +63,6 @@ class LinkSummary(NamedTuple):
     """Share of the labelled links among the candidates."""
     weights: Mapping[str, float]
     """Weights of the evidence, given or learned."""
-
-
-class Decided(NamedTuple):
-    """Decision of a linkage: pairs that may be links, by the assignment, threshold, where the review band begins."""
-
-    pairs: ScoredPairs
-    curve: Sequence[ThresholdPoint]
-    threshold: float
-    at_threshold: ThresholdPoint | None
-    review: float
-
-    def between(self, low: float, high: float = np.inf) -> ScoredPairs:
-        """Pairs with a probability from one up to another one."""
-        probability = self.pairs.probabilities
-        return self.pairs.chosen(np.flatnonzero((probability >= low) & (probability < high)))
 
 
 @dataclass(frozen=True)
@@ -148,6 +133,9 @@ class LinkJob:
         tables = self._tables()
         left = self._records(tables[0], self.left)
         right = left if self.right is None else self._records(tables[1], self.right)
+        for name in self.why:
+            if name not in left.ids and name not in right.ids:
+                raise ArgumentError("--why", got=name, expected=f"a value of {self.id or 'a row, from 1'}")
         folder = ShardFolder(self._parts, RowFormat.ARROW, name=str(self.output), header=True, headers=True)
         with folder.lock():
             folder.begin(self._identity(), resume=self.resume, overwrite=self.overwrite)
@@ -249,13 +237,13 @@ class LinkJob:
         named = dict(zip(weights.names, weights.weights.tolist(), strict=True)) | {"intercept": weights.intercept}
         counts = (len(left), len(right)), sum(len(one.left) for one in shards), len(links.left), len(review.left)
         summary = LinkSummary(*counts, decided.threshold, decided.at_threshold, recall, named)
-        figures = LinkFigures(
-            summary._asdict(), decided.pairs.probabilities, links.left, links.right, decided.curve, weights
+        shown = decided.pairs.probabilities, links.left, links.right, decided.curve, weights
+        near, asked = self._near(decided), self._asked(left, right, scored)
+        examples, reasons = (
+            self._examples(left, right, pairs, shards.values(pairs.places), decided.threshold)
+            for pairs in (near, asked)
         )
-        near = self._near(decided)
-        examples = self._examples(left, right, near, shards.values(near.places), decided.threshold)
-        asked = self._asked(left, right, scored)
-        reasons = self._examples(left, right, asked, shards.values(asked.places), decided.threshold)
+        figures = LinkFigures(summary._asdict(), *shown)
         title = f"Links of {Path(self.left).name}"
         self._describe(summary, link_page(title, self._identity(), figures, examples, reasons))
         return summary
@@ -332,12 +320,10 @@ class LinkJob:
         return decided.pairs.chosen(order[max(cut - EXAMPLES, 0) : cut + EXAMPLES])
 
     def _asked(self, left: Records, right: Records, scored: ScoredPairs) -> ScoredPairs:
-        """Best pairs of the records that reasons are asked for. Raises `ArgumentError` for an id that is none."""
+        """Best pairs of the records that reasons are asked for."""
         rows: list[int] = []
         for name in self.why:
             there = [side.ids.index(name) if name in side.ids else -1 for side in (left, right)]
-            if max(there) < 0:
-                raise ArgumentError("--why", got=name, expected=f"a value of {self.id or 'a row, from 1'}")
             own = np.flatnonzero((scored.left == there[0]) | (scored.right == there[1]))
             rows += own[np.argsort(-scored.log_odds[own], kind="stable")][:REASONS].tolist()
         return scored.chosen(np.array(rows, dtype=np.int64))

@@ -84,8 +84,9 @@ def read_table(path: str | Path, first: str) -> pa.Table:
     """All columns of a file of records. Raises `DataError` where it has not the first column that is wanted."""
     texts, others = read_sources(path, column=first)
     table = pa.table({first: pa.array(texts, pa.string())})
-    for name in others.column_names if others is not None else ():
-        table = table.append_column(name, others.column(name))
+    if others is not None:
+        for name in others.column_names:
+            table = table.append_column(name, others.column(name))
     return table
 
 
@@ -205,7 +206,7 @@ class EvidenceWeights(NamedTuple):
 
     def contributions(self, values: np.ndarray) -> np.ndarray:
         """What each kind of evidence adds to the log-odds."""
-        return np.asarray(values, dtype=np.float64) * self.weights
+        return np.asarray(values.astype(np.float64) * self.weights)
 
 
 def search_evidence(queries: np.ndarray, scores: np.ndarray) -> np.ndarray:
