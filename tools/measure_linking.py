@@ -221,6 +221,7 @@ def measure_others(script: str) -> dict[str, Any]:
             best[part] = np.concatenate(rows), np.concatenate(scores)
         made[name] = {**transferred(best, gold), "seconds": time.monotonic() - start}
     chosen = max(made, key=lambda one: made[one]["validation_f1"])
+    print(chosen, made[chosen], flush=True)
     return {"rapidfuzz": {"scorer": chosen, **made[chosen]}, "splink": splink_links(plain, plain_queries, gold)}
 
 
@@ -245,8 +246,9 @@ def transferred(best: dict[str, tuple[np.ndarray, np.ndarray]], gold: dict[str, 
 def splink_links(plain: list[str], queries: dict[str, list[str]], gold: dict[str, np.ndarray]) -> dict[str, Any]:
     """Splink with its best comparison of the romanised name; blocked by the first two letters, or the last three."""
     import pandas as pd  # noqa: PLC0415  # only Splink needs them
-    from splink import DuckDBAPI, Linker, SettingsCreator, block_on  # noqa: PLC0415
+    from splink import Linker, SettingsCreator, block_on  # noqa: PLC0415
     from splink import comparison_library as comparisons  # noqa: PLC0415
+    from splink.backends.duckdb import DuckDBAPI  # noqa: PLC0415
 
     kinds = {
         "jaro_winkler": comparisons.JaroWinklerAtThresholds("name", [0.95, 0.9, 0.85, 0.8, 0.7]),
@@ -256,17 +258,20 @@ def splink_links(plain: list[str], queries: dict[str, list[str]], gold: dict[str
     everything = [*queries["validation"], *queries["test"]]
     left = pd.DataFrame({"unique_id": [f"q{row}" for row in range(len(everything))], "name": everything})
     right = pd.DataFrame({"unique_id": [f"r{row}" for row in range(len(plain))], "name": plain})
-    rules = [block_on("substr(name, 1, 2)"), block_on("substr(name, -3)")]
+    for side in (left, right):
+        side["first"], side["last"] = side["name"].str[:2], side["name"].str[-3:]
+    rules = [block_on("first"), block_on("last")]
     made: dict[str, Any] = {}
     for name, comparison in kinds.items():
         start = time.monotonic()
         settings = SettingsCreator(
             link_type="link_only", comparisons=[comparison], blocking_rules_to_generate_predictions=rules
         )
-        linker = Linker([left, right], settings, db_api=DuckDBAPI())
+        api = DuckDBAPI()
+        linker = Linker([api.register(left), api.register(right)], settings)
         linker.training.estimate_u_using_random_sampling(max_pairs=1e6)
         linker.training.estimate_probability_two_random_records_match([block_on("name")], recall=0.7)
-        linker.training.estimate_parameters_using_expectation_maximisation(block_on("substr(name, 1, 2)"))
+        linker.training.estimate_parameters_using_expectation_maximisation(block_on("first"))
         found = linker.inference.predict(threshold_match_weight=-20).as_pandas_dataframe()
         made[name] = {**transferred(splink_best(found, gold), gold), "seconds": time.monotonic() - start}
     chosen = max(made, key=lambda one: made[one]["validation_f1"])
