@@ -1,10 +1,14 @@
 """`nsed link`, `dedupe` and `threshold`: what they write and say, and what they refuse."""
 
+import random
+import subprocess
+import time
+
 import pytest
 
 import nsed
 from nsed.errors import ArgumentError
-from support.commands import run
+from support.commands import nsed_process, run
 
 WORDS = ["gray", "gala", "lay", "ray", "yard", "drag"]
 
@@ -53,10 +57,57 @@ def test_threshold_shows_and_writes_the_curve(files):
     [
         (["--on", "word"], "word without a model, expected --model MODEL, or --on word=MODEL"),
         (["--on", "word=MODEL", "--weight", "word=much"], "expected COLUMN=NUMBER"),
-        (["--on", "word=MODEL", "--weight", "town=2"], "expected a column of --on: word"),
+        (["--on", "word=MODEL", "--weight", "town=2"], "expected a column that is compared: word"),
     ],
 )
 def test_options_that_cannot_be_are_refused(files, options, message):
     given = [option.replace("MODEL", str(files / "model")) for option in options]
     with pytest.raises(ArgumentError, match=message):
         run("link", files / "a.tsv", files / "b.tsv", *given, "-o", files / "none.tsv")
+
+
+@pytest.mark.filterwarnings("ignore::nsed.errors.UnknownSymbolWarning")
+def test_evidence_is_learned_and_reviewed_and_nothing_is_said_of_strings(files, tmp_path):
+    pytest.importorskip("duckdb")
+    run("data", "people", "--count", 120, "--links", tmp_path / "same.tsv", "-o", tmp_path / "people.tsv")
+    options = [
+        "--on",
+        "surname",
+        "--model",
+        files / "model",
+        "--id",
+        "id",
+        "--exact",
+        "suburb",
+        "--numeric",
+        "postcode=1",
+    ]
+    rules = ["--block", "given_name", "--rule", "a.postcode = b.postcode", "--labels", tmp_path / "same.tsv", "--learn"]
+    more = ["--review", 0.01, "--redact", "--why", "rec-1-org", "-o", tmp_path / "pairs.tsv"]
+    told = run("dedupe", tmp_path / "people.tsv", *options, *rules, *more)
+    assert f"pairs to review: {tmp_path / 'pairs.review.tsv'}" in told.replace("\n", "")
+    head = (tmp_path / "pairs.tsv").read_text(encoding="utf-8").splitlines()[0].split("\t")
+    evidence = ["log_odds_surname", "agreement_suburb", "nearness_postcode"]
+    assert head == ["id_a", "id_b", "probability", "log_odds", *evidence, "cluster"]
+    with pytest.raises(ArgumentError, match="expected COLUMN=SCALE, a number above 0"):
+        run("dedupe", tmp_path / "people.tsv", *options, "--numeric", "born=none", "-o", tmp_path / "pairs.tsv")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(3))
+def test_killed_process_goes_on_to_the_same_output(files, tmp_path, seed):
+    rows = [f"{number}\t{WORDS[number % 6]}{WORDS[number // 6 % 6]}" for number in range(400)]
+    (tmp_path / "a.tsv").write_text("id\tword\n" + "\n".join(rows) + "\n", encoding="utf-8")
+    command = ["link", tmp_path / "a.tsv", tmp_path / "a.tsv", "--on", f"word={files / 'model'}", "--id", "id"]
+    command += ["--shard-rows", 4, "--resume", "-o"]
+    run(*command, tmp_path / "whole.tsv")
+    process = nsed_process(*command, tmp_path / "killed.tsv", stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+    while not (tmp_path / "killed.tsv.parts" / "part-00001.arrow").exists():
+        assert process.poll() is None
+        time.sleep(0.005)
+    time.sleep(random.Random(seed).random() / 4)
+    process.kill()
+    process.wait()
+    run(*command, tmp_path / "killed.tsv")
+    assert (tmp_path / "killed.tsv").read_bytes() == (tmp_path / "whole.tsv").read_bytes()
+    assert not (tmp_path / "killed.tsv.parts").exists()

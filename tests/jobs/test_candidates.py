@@ -47,7 +47,7 @@ def test_compiled_ngram_search_is_its_twin(k, budget, monkeypatch):
 @pytest.mark.parametrize("k", [1, 7, 1000])
 def test_compiled_operation_search_is_its_twin(model, k):
     search = OperationSearch.of(model, words(120))
-    queries = ["", "я", *(word.translate(LETTERS) for word in words(20, 3))]
+    queries = ["", "я", "лима, перу", "(лима", ", ", *(word.translate(LETTERS) for word in words(20, 3))]
     fast = search.query(queries, k)
     assert search.side == "source"
     with use_backend("torch"):
@@ -78,6 +78,15 @@ def test_words_at_the_ends_may_be_missing(model):
     names = ["lisabon", "vinana", "torino"]
     found = nsed.Candidates(k=1, model=model).fit(names).query(["винана вирхиниа", "ду лисабон"])
     assert [names[row] for row in found.references] == ["vinana", "lisabon"]
+
+
+def test_what_follows_a_comma_costs_nothing(model):
+    search = OperationSearch.of(model, ["lisabon", "vinana"])
+    alone, added, word = (
+        search.query([text], 1).scores[0] for text in ("винана", "винана, вирхиниа", "винана вирхиниа")
+    )
+    assert added == pytest.approx(alone, abs=0.1)
+    assert word < alone - 2
 
 
 def test_across_scripts_candidates_go_by_operations_and_recall_says_what_is_lost(model):

@@ -8,8 +8,9 @@ import pytest
 import nsed
 from nsed.errors import ArgumentError, DataError
 from nsed.evaluate.matching import threshold_at_precision, threshold_curve
-from nsed.jobs import LinkJob, TextColumn
-from nsed.jobs.linking import ScoredPairs, assigned
+from nsed.jobs import LinkJob, NumericColumn, TextColumn
+from nsed.jobs.assignment import ScoredPairs, assigned
+from nsed.jobs.blocking import equal_keys
 
 NAMES = ["gray", "gala", "lay", "ray", "yard", "drag", "garland", "dally", "radar", "lard"]
 
@@ -65,17 +66,17 @@ def test_killed_job_goes_on_to_the_same_output(tables, model, monkeypatch, done)
     whole.run()
     expected, manifest = (tables / "links.tsv").read_bytes(), (tables / "links.tsv.manifest.json").read_bytes()
     (tables / "links.tsv").unlink()
-    scored, count = LinkJob._evidence, iter(range(100))
+    scored, count = LinkJob._compared, iter(range(100))
 
     def killed(self, *given):
         if next(count) == done:
             raise KeyboardInterrupt
         return scored(self, *given)
 
-    monkeypatch.setattr(LinkJob, "_evidence", killed)
+    monkeypatch.setattr(LinkJob, "_compared", killed)
     with pytest.raises(KeyboardInterrupt):
         job(tables, model, shard_rows=2).run()
-    monkeypatch.setattr(LinkJob, "_evidence", scored)
+    monkeypatch.setattr(LinkJob, "_compared", scored)
     assert not (tables / "links.tsv").exists()
     job(tables, model, shard_rows=2, resume=True).run()
     assert (tables / "links.tsv").read_bytes() == expected
@@ -83,12 +84,12 @@ def test_killed_job_goes_on_to_the_same_output(tables, model, monkeypatch, done)
 
 
 def test_other_settings_do_not_go_on(tables, model, monkeypatch):
-    scored, count = LinkJob._evidence, iter(range(100))
+    scored, count = LinkJob._compared, iter(range(100))
     stop = lambda self, *given: scored(self, *given) if next(count) < 2 else 1 / 0  # noqa: E731
-    monkeypatch.setattr(LinkJob, "_evidence", stop)
+    monkeypatch.setattr(LinkJob, "_compared", stop)
     with pytest.raises(ZeroDivisionError):
         job(tables, model, shard_rows=2).run()
-    monkeypatch.setattr(LinkJob, "_evidence", scored)
+    monkeypatch.setattr(LinkJob, "_compared", scored)
     with pytest.raises(DataError, match="k was 20, is 5"):
         job(tables, model, shard_rows=2, k=5, resume=True).run()
 
@@ -132,7 +133,7 @@ def test_duplicates_of_one_table(tmp_path):
 @pytest.mark.parametrize("seed", range(5))
 def test_greedy_assignment_is_one_to_one_and_leaves_no_free_pair(seed):
     stream = np.random.default_rng(seed)
-    pairs = ScoredPairs(stream.integers(0, 8, 30), stream.integers(0, 8, 30), stream.normal(size=(30, 2)))
+    pairs = ScoredPairs(stream.integers(0, 8, 30), stream.integers(0, 8, 30), stream.normal(size=30), np.arange(30))
     kept = assigned(pairs, "one-to-one")
     left, right = pairs.left[kept].tolist(), pairs.right[kept].tolist()
     assert len(set(left)) == len(left) == len(set(right))
@@ -167,3 +168,78 @@ def test_columns_and_ids_that_are_wrong_are_named(tables, model):
     (tables / "a.tsv").write_text("id\tname\n1\tgray\n1\tlay\n", encoding="utf-8")
     with pytest.raises(DataError, match="'1' names 2 records"):
         job(tables, model).run()
+
+
+def test_weights_are_learned_from_labels(tables, model):
+    known = (tables / "known.tsv").read_text(encoding="utf-8").splitlines()
+    (tables / "some.tsv").write_text("\n".join(known[:7]) + "\n", encoding="utf-8")
+    summary = job(tables, model, labels=tables / "some.tsv", learn=True, exact=["town"]).run()
+    assert set(summary.weights) == {"log_odds_name", "agreement_town", "search", "margin", "intercept"}
+    assert summary.weights["margin"] > 0
+    links = rows(tables / "links.tsv")
+    assert {(one["id_a"], one["id_b"]) for one in links} == {(f"a{row}", f"b{row}") for row in range(len(NAMES))}
+    names = ("log_odds_name", "agreement_town", "search", "margin")
+    for one in links:
+        total = sum(float(one[name]) for name in names) + summary.weights["intercept"]
+        assert total == pytest.approx(float(one["log_odds"]), abs=1e-4)
+
+
+def test_numbers_that_are_near_decide_between_equal_names(tmp_path, model):
+    (tmp_path / "a.tsv").write_text("id\tname\tborn\n1\tgray\t1950\n2\tlay\t\n", encoding="utf-8")
+    (tmp_path / "b.tsv").write_text("id\tname\tborn\n7\tgrey\t1990\n8\tgrey\t1951\n9\tley\t1970\n", encoding="utf-8")
+    job(tmp_path, model, numeric=[NumericColumn("born", 2)], threshold=0.001, assign="best").run()
+    found = rows(tmp_path / "links.tsv")
+    assert [(one["id_a"], one["id_b"]) for one in found] == [("1", "8"), ("2", "9")]
+    assert [float(one["nearness_born"]) > 0 for one in found] == [True, False]
+    (tmp_path / "b.tsv").write_text("id\tname\tborn\n7\tgrey\tlong ago\n", encoding="utf-8")
+    with pytest.raises(DataError, match="born of record 1 is no number"):
+        job(tmp_path, model, numeric=[NumericColumn("born", 2)], overwrite=True).run()
+
+
+def test_review_band_has_its_own_file_and_ends_where_links_begin(tables, model):
+    everything = job(tables, model, threshold=0, assign="all").run()
+    middle = sorted(float(one["probability"]) for one in rows(tables / "links.tsv"))[-8]
+    summary = job(tables, model, threshold=middle + 1e-6, review=0, assign="all").run()
+    links, review = rows(tables / "links.tsv"), rows(tables / "links.review.tsv")
+    assert (summary.links, summary.review) == (len(links), len(review)) == (7, everything.links - 7)
+    assert max(float(one["probability"]) for one in review) <= min(float(one["probability"]) for one in links)
+    assert "to review" in (tables / "links.tsv.html").read_text(encoding="utf-8")
+
+
+def test_redacted_job_writes_no_string_of_the_records(tables, model):
+    job(tables, model, labels=tables / "known.tsv", redact=True, why=["a6"], threshold=0.01).run()
+    for path in tables.glob("links.tsv*"):
+        content = path.read_text(encoding="utf-8")
+        assert not [
+            name for name in NAMES for word in (name, name.replace("a", "e")) if len(word) > 4 and word in content
+        ]
+    page = (tables / "links.tsv.html").read_text(encoding="utf-8")
+    assert "<h2>Why</h2>" in page
+    assert "what adds up to the log-odds of a6 and b6" in page
+    with pytest.raises(ArgumentError, match="--why: got nobody, expected a value of id"):
+        job(tables, model, why=["nobody"], overwrite=True).run()
+
+
+def test_equal_keys_and_sql_rules_are_united(tables, model):
+    pytest.importorskip("duckdb")
+    rules = [equal_keys("town"), "a.name[1:2] = b.name[1:2]"]
+    job(tables, model, rules=rules, threshold=0, assign="all").run()
+    found = {(one["id_a"], one["id_b"]) for one in rows(tables / "links.tsv")}
+    names = [name.replace("a", "e") for name in NAMES]
+    joined = {(a, b) for a in range(10) for b in range(10) if a % 2 == b % 2 or NAMES[a][:2] == names[b][:2]}
+    assert found == {(f"a{a}", f"b{b}") for a, b in joined}
+    job(tables, model, rules=rules[1:], by=["exact"], threshold=0, assign="all").run()
+    alike = {(a, b) for a, b in joined if NAMES[a][:2] == names[b][:2]}
+    assert {(one["id_a"], one["id_b"]) for one in rows(tables / "links.tsv")} == {(f"a{a}", f"b{b}") for a, b in alike}
+    with pytest.raises(ArgumentError, match='have a column named "nothing"'):
+        job(tables, model, rules=["a.nothing = b.name"], overwrite=True).run()
+
+
+def test_rules_of_one_table_find_each_pair_once(tables, model):
+    pytest.importorskip("duckdb")
+    on = [TextColumn("name", model)]
+    LinkJob(
+        tables / "a.tsv", None, tables / "p.tsv", on=on, id="id", rules=[equal_keys("town")], threshold=0, assign="all"
+    ).run()
+    found = [(one["id_a"], one["id_b"]) for one in rows(tables / "p.tsv")]
+    assert sorted(found) == sorted({(f"a{a}", f"a{b}") for a in range(10) for b in range(a + 1, 10) if a % 2 == b % 2})

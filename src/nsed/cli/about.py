@@ -1,4 +1,4 @@
-"""`nsed demo`, `models`, `mix`, `export` and `doctor`: what nsed is, the models at hand, as one or for others, what runs."""
+"""`nsed demo`, `models`, `mix`, `export` and `doctor`: what nsed is, the models at hand, for others too, what runs."""
 
 import os
 import platform

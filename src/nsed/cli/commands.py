@@ -76,7 +76,7 @@ COMMANDS: Commands = {
         "Find the records of one table that are the same: pairs, and the cluster that each pair belongs to.",
     ),
     "lookup": (
-        "nsed.cli.lookup:lookup",
+        "nsed.cli.candidates:lookup",
         "Keep an index of strings on disk, and look up the nearest ones.",
     ),
     "threshold": (
@@ -153,6 +153,10 @@ DATA_COMMANDS: Commands = {
     "rules": (
         "nsed.cli.data:rules",
         "Write pairs of the rule language as TSV.",
+    ),
+    "people": (
+        "nsed.cli.data:people",
+        "Write records of invented people, some of them twice with typing errors, to link and deduplicate.",
     ),
     "cognates": (
         "nsed.cli.data:cognates",

@@ -1,4 +1,4 @@
-"""`nsed data`: data sets that have names, pairs made of rules, of word lists and of a dictionary, and alignments."""
+"""`nsed data`: data sets that have names, pairs of rules, word lists and a dictionary, invented people, alignments."""
 
 from __future__ import annotations
 
@@ -219,6 +219,32 @@ def rules(
     written = TableOutput.of(output, None, header=False)
     make = matching_pairs if matching else transduction_pairs
     written.write(pair_table(make(count, seed=seed, shortest=shortest, longest=longest)))
+
+
+def people(
+    count: Annotated[int, typer.Option(min=1, help="How many records.")] = 1000,
+    duplicates: Annotated[float, typer.Option(min=0, max=0.99, help="Share that repeats another one.")] = 0.2,
+    seed: Annotated[int, typer.Option(help="Another number gives other people, with the same names.")] = 0,
+    links: Annotated[
+        Path | None, typer.Option(help="Write the pairs of ids that are the same person here.", show_default=False)
+    ] = None,
+    output: TableFile = None,
+) -> None:
+    """Write records of invented people, some of them twice with typing errors, to link and deduplicate.
+
+    Columns are those of FEBRL: given_name, surname, street_number, address_1, suburb, postcode; `id`, and `person`, the
+    truth. Names are made of syllables: `nsed data people --count 100000 --links known.tsv -o people.parquet`.
+    """
+    from nsed.datasets import febrl as made
+
+    written = TableOutput.of(output, None, header=True)
+    records = list(made.people(count, duplicates=duplicates, seed=seed))
+    columns = zip(*records, strict=True)
+    written.write({name: list(column) for name, column in zip(made.Person._fields, columns, strict=True)})
+    if links is not None:
+        pairs = list(made.true_links(records))
+        known = {name: [pair[side] for pair in pairs] for side, name in enumerate(("source", "target"))}
+        TableOutput.of(links, None, header=True).write(known)
 
 
 WordListOption = Annotated[

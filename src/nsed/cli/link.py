@@ -17,7 +17,7 @@ from nsed.progress import reuse_freed_memory
 if TYPE_CHECKING:
     from nsed.evaluate.matching import ThresholdPoint
     from nsed.jobs.linking import LinkSummary
-    from nsed.jobs.records import TextColumn
+    from nsed.jobs.records import NumericColumn, TextColumn
 
 FirstTable = Annotated[Path, typer.Argument(help="Table of records: TSV or CSV with a header, Parquet or Arrow.")]
 SecondTable = Annotated[Path, typer.Argument(help="The other table, whose columns have the same names.")]
@@ -37,9 +37,52 @@ Weights = Annotated[
     list[str] | None,
     typer.Option("--weight", help="COLUMN=NUMBER: factor on the log-odds of a column; repeatable.", show_default=False),
 ]
+Learn = Annotated[
+    bool, typer.Option("--learn", help="Learn the weights of all columns and of the search from --labels.")
+]
 Exact = Annotated[
     str | None,
     typer.Option("--exact", help="Columns, separated by commas, whose agreement is evidence too.", show_default=False),
+]
+Numeric = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--numeric",
+        help="COLUMN=SCALE: numbers whose difference is evidence too, and the usual one of the same; repeatable.",
+        show_default=False,
+    ),
+]
+Block = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--block",
+        help="Columns, separated by commas: records that agree in all of them are compared; repeatable, in DuckDB.",
+        show_default=False,
+    ),
+]
+Rule = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--rule",
+        help="SQL condition on columns of two records, a and b: such pairs are compared; repeatable, in DuckDB.",
+        show_default=False,
+    ),
+]
+Review = Annotated[
+    float | None,
+    typer.Option(
+        "--review",
+        help="Where the review band begins, which ends at the threshold and has its own file: a probability, with "
+        "--precision a precision.",
+        show_default=False,
+    ),
+]
+Why = Annotated[
+    list[str] | None,
+    typer.Option("--why", help="Id of a record whose pairs the report gives reasons for; repeatable."),
+]
+Redact = Annotated[
+    bool, typer.Option("--redact", help="Leave all strings out of links, report and messages: ids and numbers only.")
 ]
 IdColumn = Annotated[
     str | None, typer.Option("--id", help="Column that names a record; by default the row, from 1.", show_default=False)
@@ -77,13 +120,20 @@ def link(
     output: LinksPath,
     model: ModelOption = None,
     weight: Weights = None,
+    learn: Learn = False,
     exact: Exact = None,
+    numeric: Numeric = None,
     id_: IdColumn = None,
     by: By = None,
+    block: Block = None,
+    rule: Rule = None,
     k: K = 20,
     threshold: Threshold = None,
     precision: Precision = None,
     labels: Labels = None,
+    review: Review = None,
+    why: Why = None,
+    redact: Redact = False,
     assign: AssignOption = "one-to-one",
     resume: Resume = False,
     overwrite: Overwrite = False,
@@ -106,13 +156,20 @@ def dedupe(
     output: LinksPath,
     model: ModelOption = None,
     weight: Weights = None,
+    learn: Learn = False,
     exact: Exact = None,
+    numeric: Numeric = None,
     id_: IdColumn = None,
     by: By = None,
+    block: Block = None,
+    rule: Rule = None,
     k: K = 20,
     threshold: Threshold = None,
     precision: Precision = None,
     labels: Labels = None,
+    review: Review = None,
+    why: Why = None,
+    redact: Redact = False,
     assign: AssignOption = "all",
     resume: Resume = False,
     overwrite: Overwrite = False,
@@ -129,18 +186,47 @@ def dedupe(
 
 def _settings(given: dict[str, Any]) -> dict[str, Any]:
     """Settings of a `LinkJob`, of a command's options."""
-    names = ("k", "threshold", "precision", "labels", "assign", "resume", "overwrite", "shard_rows")
-    columns = text_columns(given["on"], given["model"], given["weight"] or [])
-    plain = {"on": columns, "id": given["id_"], "exact": split_columns(given["exact"]) or []}
-    return {**plain, "by": split_columns(given["by"]), **{name: given[name] for name in names}}
+    from nsed.jobs.blocking import equal_keys
+
+    same = ("learn", "k", "threshold", "precision", "labels", "review", "redact", "assign")
+    exact, numeric = split_columns(given["exact"]) or [], numeric_columns(given["numeric"] or [])
+    named = [one.partition("=")[0] for one in given["on"]]
+    factors = _factors(given["weight"] or [], [*named, *exact, *(one.name for one in numeric)])
+    return {
+        "on": text_columns(given["on"], given["model"], factors),
+        "id": given["id_"],
+        "exact": exact,
+        "numeric": numeric,
+        "weights": {name: factor for name, factor in factors.items() if name not in named},
+        "by": split_columns(given["by"]),
+        "rules": [*map(equal_keys, given["block"] or []), *(given["rule"] or [])],
+        "why": given["why"] or [],
+        **{name: given[name] for name in (*same, "resume", "overwrite", "shard_rows")},
+    }
 
 
-def text_columns(on: list[str], model: Path | None, weights: list[str]) -> list[TextColumn]:
+def numeric_columns(given: list[str]) -> list[NumericColumn]:
+    """Numeric columns with their scales. Raises `ArgumentError` for what is no positive number."""
+    from nsed.jobs.records import NumericColumn
+
+    columns = []
+    for one in given:
+        name, _, number = one.partition("=")
+        try:
+            scale = float(number)
+        except ValueError:
+            scale = 0.0
+        if not scale > 0:
+            raise ArgumentError("--numeric", got=one, expected="COLUMN=SCALE, a number above 0, say born=1")
+        columns.append(NumericColumn(name, scale))
+    return columns
+
+
+def text_columns(on: list[str], model: Path | None, factors: dict[str, float]) -> list[TextColumn]:
     """Text columns with their models, each loaded once, and weights."""
     from nsed.jobs.records import TextColumn
 
     named = [one.partition("=") for one in on]
-    factors = _factors(weights, [column for column, _, _ in named])
     loaded: dict[Path, Any] = {}
     columns = []
     for column, _, own in named:
@@ -163,7 +249,7 @@ def _factors(weights: list[str], columns: list[str]) -> dict[str, float]:
         except ValueError:
             raise ArgumentError("--weight", got=one, expected="COLUMN=NUMBER, say name=0.5") from None
         if column not in columns:
-            raise ArgumentError("--weight", got=column, expected=f"a column of --on: {', '.join(columns)}")
+            raise ArgumentError("--weight", got=column, expected=f"a column that is compared: {', '.join(columns)}")
     return factors
 
 
@@ -171,7 +257,10 @@ def _run(first: Path, second: Path | None, output: Path, settings: dict[str, Any
     from nsed.jobs.linking import LinkJob
 
     reuse_freed_memory()
-    _show(LinkJob(first, second, output, progress=job_progress("records"), **settings).run(), output)
+    job = LinkJob(first, second, output, progress=job_progress("records"), **settings)
+    _show(job.run(), output)
+    if job.review is not None:
+        out.print(f"pairs to review: {job.review_path}", markup=False)
 
 
 def _show(summary: LinkSummary, output: Path) -> None:
@@ -183,6 +272,8 @@ def _show(summary: LinkSummary, output: Path) -> None:
     )
     if summary.candidate_recall is not None:
         out.print(f"known links among the candidates: {summary.candidate_recall:.2%}", markup=False)
+    if summary.review:
+        out.print(f"{summary.review:,} pairs in the review band", markup=False)
     if summary.at_threshold is not None:
         out.print(_point(summary.at_threshold), markup=False)
 

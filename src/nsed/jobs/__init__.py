@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from nsed.jobs.lexicon import LexiconFormat, Pronunciation, lexicon_lines, pronounce
     from nsed.jobs.linking import LinkJob, LinkSummary
     from nsed.jobs.lookup import Hit, LookupIndex
-    from nsed.jobs.records import TextColumn
+    from nsed.jobs.records import NumericColumn, TextColumn
     from nsed.jobs.table_job import JobSummary, TableJob
     from nsed.jobs.unsupervised import learn_without_gold
     from nsed.jobs.word_clusters import (
@@ -43,6 +43,7 @@ __all__ = [
     "LinkJob",
     "LinkSummary",
     "LookupIndex",
+    "NumericColumn",
     "Pronunciation",
     "Recall",
     "ScoredChoice",
@@ -75,7 +76,7 @@ _HOMES = {
     "lexicon": ("LexiconFormat", "Pronunciation", "lexicon_lines", "pronounce"),
     "linking": ("LinkJob", "LinkSummary"),
     "lookup": ("Hit", "LookupIndex"),
-    "records": ("TextColumn",),
+    "records": ("NumericColumn", "TextColumn"),
     "table_job": ("JobSummary", "TableJob"),
     "unsupervised": ("learn_without_gold",),
     "word_clusters": (

@@ -1,7 +1,8 @@
-"""Report page of a linkage: counts, histogram of probabilities, threshold curve, examples, links per record."""
+"""Report page of a linkage: counts, weights, histogram, threshold curve, examples and reasons, links per record."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from itertools import accumulate
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,6 +12,8 @@ from nsed.evaluate.report.html import figures_table, page, plot, section
 from nsed.evaluate.report.records import Curve, Figure, Line, Point
 from nsed.explain.render.html import boxes, legend
 from nsed.explain.render.markup import foreign, lines, text
+from nsed.explain.render.pictures import WaterfallBar, bars_svg
+from nsed.jobs.records import EvidenceWeights
 from nsed.text import EditScript
 
 BINS, MOST_POINTS = 20, 200
@@ -18,13 +21,14 @@ BINS, MOST_POINTS = 20, 200
 
 
 class LinkExample(NamedTuple):
-    """Pair near the threshold: its strings, its probability, whether it is a link, and its operations."""
+    """Pair of the page: its strings or ids, its probability, whether it is a link, its operations, its evidence."""
 
     left: str
     right: str
     probability: float
     link: bool
     script: EditScript | None
+    evidence: np.ndarray
 
 
 class LinkFigures(NamedTuple):
@@ -36,17 +40,26 @@ class LinkFigures(NamedTuple):
     left: np.ndarray
     right: np.ndarray
     curve: Sequence[ThresholdPoint]
+    weights: EvidenceWeights
 
 
-def link_page(title: str, job: Mapping[str, Any], figures: LinkFigures, examples: Sequence[LinkExample]) -> str:
-    """HTML page of a linkage, which needs nothing else."""
+def link_page(
+    title: str,
+    job: Mapping[str, Any],
+    figures: LinkFigures,
+    examples: Sequence[LinkExample],
+    reasons: Sequence[LinkExample] = (),
+) -> str:
+    """HTML page of a linkage, which needs nothing else; `reasons` are pairs of records that somebody asked about."""
     settings = ", ".join(f"{name} {job[name]}" for name in ("k", "assign") if name in job)
     content = [section("Figures", figures_table(_figures(figures))), section("Probabilities", _histogram(figures))]
     if figures.curve:
         content.append(section("Thresholds", f'<div class="plots">{plot(_threshold_curve(figures.curve))}</div>'))
     content.append(section("Links per record", _links_per_record(figures)))
-    if examples:
-        content.append(section("Around the threshold", _examples(examples)))
+    content.append(section("Weights", _weights(figures.weights)))
+    for name, shown in (("Why", reasons), ("Around the threshold", examples)):
+        if shown:
+            content.append(section(name, _examples(shown, figures)))
     return page(title, f"{job['verb']}: {settings}", content)
 
 
@@ -54,6 +67,7 @@ def _figures(figures: LinkFigures) -> list[Figure]:
     summary, point = figures.summary, figures.summary["at_threshold"]
     counts = [("records_a", summary["records"][0]), ("records_b", summary["records"][1])]
     counts += [("candidate_pairs", summary["candidates"]), ("links", summary["links"])]
+    counts += [("to_review", summary["review"])] if summary["review"] else []
     found = [Figure(name, count, "count") for name, count in counts]
     found.append(Figure("threshold", summary["threshold"], "number", note="probability from which on a pair is a link"))
     if summary["candidate_recall"] is not None:
@@ -93,12 +107,35 @@ def _links_per_record(figures: LinkFigures) -> str:
     return f'<div class="wide"><table><thead>{head}</thead><tbody>{lines(rows)}</tbody></table></div>'
 
 
-def _examples(examples: Sequence[LinkExample]) -> str:
+def _weights(weights: EvidenceWeights) -> str:
+    named = [*zip(weights.names, weights.weights.tolist(), strict=True), ("intercept", weights.intercept)]
+    rows = [f'<tr><td>{text(name)}</td><td class="number">{value:+.4f}</td></tr>' for name, value in named]
+    head = "<tr><th>evidence</th><th>weight</th></tr>"
+    return f'<div class="wide"><table><thead>{head}</thead><tbody>{lines(rows)}</tbody></table></div>'
+
+
+def _examples(examples: Sequence[LinkExample], figures: LinkFigures) -> str:
     cards = []
     for one in examples:
         said = "link" if one.link else "no link"
         shown = f'<div class="operations">{boxes(one.script)}</div>' if one.script is not None else ""
         heading = f"{foreign(one.left)} <span class='between'>and</span> {foreign(one.right)}"
         facts = f'<p class="facts">{text(said)} · probability {one.probability:.4f}</p>'
-        cards.append(f'<li class="mistake"><h3>{heading}</h3>{facts}{shown}</li>')
+        cards.append(f'<li class="mistake"><h3>{heading}</h3>{facts}{shown}{_waterfall(one, figures)}</li>')
     return lines([f"<p>{legend()}</p>", '<ol class="mistakes">', *cards, "</ol>"])
+
+
+def _waterfall(example: LinkExample, figures: LinkFigures) -> str:
+    """How the evidence of a pair adds up to its log-odds; kinds that do not count are left out."""
+    weights, threshold = figures.weights, float(np.clip(figures.summary["threshold"], 1e-12, 1 - 1e-12))
+    parts = zip(weights.names, weights.contributions(example.evidence[None])[0].tolist(), strict=True)
+    counted = [(name, value) for name, value in [*parts, ("intercept", weights.intercept)] if value]
+    starts = accumulate((value for _, value in counted), initial=0.0)
+    bars = [
+        WaterfallBar(name, "substitute" if value > 0 else "delete", value, start, name)
+        for (name, value), start in zip(counted, starts, strict=False)
+    ]
+    total = sum(value for _, value in counted)
+    bars.append(WaterfallBar("log-odds", "total", total, 0.0, "the sum, log-odds of a match"))
+    title = f"what adds up to the log-odds of {example.left} and {example.right}"
+    return bars_svg(bars, title, float(np.log(threshold / (1 - threshold))))

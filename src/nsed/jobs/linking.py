@@ -1,57 +1,49 @@
 """Record linkage: records of two tables, or of one, that are the same; candidates, evidence, threshold, assignment.
 
-Candidates of some records after the others are scored and committed as a shard: whenever the process is killed, it goes
-on from there, to the same output. Which pairs become links is decided in the end, over all of them.
+Pairs of some records after the others are compared and committed as a shard: whenever the process is killed, it goes
+on from there, to the same output. Which pairs become links is decided in the end, over all of them, shard by shard.
 """
 
 import json
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
-import pyarrow as pa
 
 from nsed.capabilities import Capability, can
-from nsed.errors import ArgumentError
-from nsed.evaluate.matching import ThresholdPoint, threshold_at_precision, threshold_curve
-from nsed.jobs.candidates import Candidates, Generator, is_reversed, rank_of
+from nsed.errors import ArgumentError, UnknownSymbolWarning
+from nsed.evaluate.matching import ThresholdPoint, best_f1, threshold_at_precision
+from nsed.jobs.assignment import Assignment, Decided, KnownLinks, ScoredPairs, ScoredShards, assigned, components
+from nsed.jobs.blocking import RULES, PairFinder, RulePairs, generators_of, write_rule_pairs
+from nsed.jobs.candidates import Candidates, Generator, is_reversed
 from nsed.jobs.link_report import LinkExample, LinkFigures, link_page
 from nsed.jobs.provenance import describe_inputs, model_hash
-from nsed.jobs.records import EqualStrings, Records, TextColumn, agreement_odds, model_odds
+from nsed.jobs.records import (
+    SEARCH,
+    Comparisons,
+    EvidenceWeights,
+    NumericColumn,
+    Records,
+    TextColumn,
+    evidence_names,
+    read_table,
+)
 from nsed.jobs.shards import Position, ShardFolder
 from nsed.jobs.table_files import RowFormat, replacing, row_format, table_writer
 from nsed.jobs.table_run import Warnings
 from nsed.kernels.switch import wanted
 from nsed.progress import Progress, silent
-from nsed.text import read_pairs
 from nsed.train.run_folder import versions
 from nsed.train.saved_model import replace_file
 
-Assignment = Literal["one-to-one", "best", "all"]
 RECORDS_PER_SHARD = 4096
-MOST_PER_RECORD = 10
-"""Pairs of a record at most, in multiples of k: equal strings are one candidate, and may be those of many records."""
-EXAMPLES = 20
-"""Pairs on either side of the threshold that the report shows."""
-
-
-class ScoredPairs(NamedTuple):
-    """Scored candidate pairs: rows of both records, and the log-odds of each column, [pairs, columns]."""
-
-    left: np.ndarray
-    right: np.ndarray
-    parts: np.ndarray
-
-    @property
-    def log_odds(self) -> np.ndarray:
-        """Log-odds of a match: those of all columns together."""
-        return np.asarray(self.parts.sum(axis=1))
-
-    def chosen(self, rows: np.ndarray) -> "ScoredPairs":
-        """Some of the pairs."""
-        return ScoredPairs(self.left[rows], self.right[rows], self.parts[rows])
+EXAMPLES, REASONS = 20, 5
+"""Pairs on either side of the threshold that the report shows, and pairs of a record that it gives reasons for."""
+FLOOR = 1e-3
+"""Probability below which no pair is looked at again, unless the threshold is lower."""
 
 
 class LinkSummary(NamedTuple):
@@ -59,13 +51,18 @@ class LinkSummary(NamedTuple):
 
     records: tuple[int, int]
     candidates: int
+    """Pairs that were compared."""
     links: int
+    review: int
+    """Pairs in the review band."""
     threshold: float
     """Probability from which on pairs are links."""
     at_threshold: ThresholdPoint | None
     """Precision and recall at the threshold, on labelled links; None without labels."""
     candidate_recall: float | None
     """Share of the labelled links among the candidates."""
+    weights: Mapping[str, float]
+    """Weights of the evidence, given or learned."""
 
 
 @dataclass(frozen=True)
@@ -93,17 +90,32 @@ class LinkJob:
     """Column that names a record; None: rows, counted from 1."""
     exact: Sequence[str] = ()
     """Columns whose agreement, or disagreement, is evidence too."""
+    numeric: Sequence[NumericColumn] = ()
+    """Columns of numbers whose difference is evidence too."""
+    weights: Mapping[str, float] = field(default_factory=dict)
+    """Weights of exact and numeric columns, by name; 1 for others."""
+    learn: bool = False
+    """Learn the weights of all evidence, that of the search too, from the labels."""
     by: Sequence[Generator] | None = None
-    """Generators of candidates, see `Candidates`."""
+    """Generators of candidates, see `Candidates`; None: what suits, none where there are rules."""
+    rules: Sequence[str] = ()
+    """SQL conditions on the columns of two records, `a` and `b`: pairs that fulfil one are compared."""
     k: int = 20
     threshold: float | None = None
-    """Probability from which on a pair is a link; None: the model's own, of several columns one half."""
+    """Probability from which on a pair is a link; None: the model's own, of several columns one half, of learned
+    weights that with the best F1 on the labels."""
     precision: float | None = None
     """Precision that the links shall have, on the labelled ones: the threshold is the lowest that keeps it."""
+    review: float | None = None
+    """Where the review band begins that ends at the threshold: a probability, with `precision` a precision."""
     assign: Assignment = "one-to-one"
     """Links of a record: one at most on either side, greedily; the best one of each record of the first table; all."""
     labels: str | Path | None = None
     """Pairs of ids that are known links, of which a record of the first table has all that it has."""
+    why: Sequence[str] = ()
+    """Ids of records whose pairs the report gives reasons for."""
+    redact: bool = False
+    """Leave all strings of records out of links, report and messages: ids and numbers only."""
     resume: bool = False
     overwrite: bool = False
     shard_rows: int = RECORDS_PER_SHARD
@@ -112,13 +124,25 @@ class LinkJob:
     def run(self) -> LinkSummary:
         """Link. Raises `ArgumentError` or `DataError` for what cannot be."""
         self.check()
-        left = Records.read(self.left, [one.name for one in self.on], self.id, self.exact)
-        right = left if self.right is None else Records.read(self.right, left.names, self.id, self.exact)
+        with warnings.catch_warnings():
+            if self.redact:
+                warnings.simplefilter("ignore", UnknownSymbolWarning)  # it names symbols of the strings
+            return self._run()
+
+    def _run(self) -> LinkSummary:
+        tables = self._tables()
+        left = self._records(tables[0], self.left)
+        right = left if self.right is None else self._records(tables[1], self.right)
+        for name in self.why:
+            if name not in left.ids and name not in right.ids:
+                raise ArgumentError("--why", got=name, expected=f"a value of {self.id or 'a row, from 1'}")
         folder = ShardFolder(self._parts, RowFormat.ARROW, name=str(self.output), header=True, headers=True)
         with folder.lock():
             folder.begin(self._identity(), resume=self.resume, overwrite=self.overwrite)
-            self._score(left, right, folder)
-            summary = self._finish(left, right, _read(folder.parts, len(self.on) + len(self.exact)))
+            rules = self._rule_pairs(tables, folder)
+            del tables
+            self._compare(left, right, rules, folder)
+            summary = self._finish(left, right, ScoredShards(folder.parts, self._evidence_names))
             folder.discard()
         return summary
 
@@ -134,8 +158,11 @@ class LinkJob:
         if self.precision is not None and (self.labels is None or self.threshold is not None):
             got = "no labels" if self.labels is None else "a threshold too"
             raise ArgumentError("--precision", got=got, expected="--labels with known links, and no --threshold")
-        if self.threshold is not None and not 0 <= self.threshold <= 1:
-            raise ArgumentError("--threshold", got=self.threshold, expected="a probability, from 0 to 1")
+        for name, value in (("--threshold", self.threshold), ("--review", self.review)):
+            if value is not None and not 0 <= value <= 1:
+                raise ArgumentError(name, got=value, expected="a probability, from 0 to 1")
+        if self.learn and self.labels is None:
+            raise ArgumentError("--learn", got="no labels", expected="--labels with known links, to learn from")
         if self.labels is not None and self.id is None:
             raise ArgumentError("--labels", got="no --id", expected="--id COLUMN: labels are pairs of ids")
 
@@ -144,238 +171,194 @@ class LinkJob:
         path = Path(self.output).resolve()
         return path.with_name(path.name + ".parts")
 
-    def _score(self, left: Records, right: Records, folder: ShardFolder) -> None:
-        """Score the candidates of all records that are left to do, a shard after the other."""
+    @property
+    def _evidence_names(self) -> list[str]:
+        generators, _ = self._generators()
+        search = SEARCH if len(generators) == 1 and not self.rules else ()
+        return [*evidence_names(self.on, self.exact, self.numeric), *search]
+
+    def _generators(self) -> tuple[list[Generator], bool]:
+        return generators_of(self.by, self.on[0].model, columns=len(self.on), rules=bool(self.rules))
+
+    def _tables(self) -> list[Any]:
+        return [read_table(path, self.on[0].name) for path in (self.left, self.right) if path is not None]
+
+    def _records(self, table: Any, path: str | Path) -> Records:
+        names, numeric = [one.name for one in self.on], [one.name for one in self.numeric]
+        return Records.of(table, names, self.id, exact=self.exact, numeric=numeric, path=path)
+
+    def _rule_pairs(self, tables: list[Any], folder: ShardFolder) -> RulePairs | None:
+        """Pairs of the rules, which a job that goes on has already."""
+        if not self.rules:
+            return None
+        path = folder.path / RULES
+        if not path.exists():
+            path = write_rule_pairs(tables[0], tables[1] if len(tables) > 1 else None, self.rules, folder.path)
+        return RulePairs(path)
+
+    def _compare(self, left: Records, right: Records, rules: RulePairs | None, folder: ShardFolder) -> None:
+        """Compare the pairs of all records that are left to do, a shard after the other."""
         start, total = folder.position.row, len(left)
         if start >= total:
             return
         reversed_ = is_reversed(self.on[0].model, left.columns[0])
-        candidates = Candidates(self._generators(), k=self.k, model=self.on[0].model)
-        search = right.joined if self._joins else right.columns[0]
-        candidates.fit(search)
-        equal, telling = EqualStrings.of(search), Warnings()
+        comparisons = Comparisons(left, right, on=self.on, numeric=self.numeric, reversed_=reversed_)
+        generators, joined = self._generators()
+        candidates = Candidates(generators, k=self.k, model=self.on[0].model) if generators else None
+        finder, telling = PairFinder(left, right, candidates, joined=joined, rules=rules), Warnings()
         with self.progress("linking", total - start) as on_batch:
             for first in range(start, total, self.shard_rows):
                 rows = range(first, min(first + self.shard_rows, total))
-                pairs = self._pairs(left, candidates, equal, rows)
                 with telling.once():
-                    scored = self._evidence(left, right, pairs, reversed_)
+                    table = self._compared(finder, comparisons, rows)
                 with folder.shard() as shard:
-                    shard.write(_columns(scored), len(scored.left))
+                    shard.write(table, len(table["left"]))
                     shard.rows, shard.end = len(rows), Position(0, rows.stop, 0)
                 on_batch(len(rows))
 
-    def _generators(self) -> Sequence[Generator] | None:
-        return ["ngrams"] if self.by is None and len(self.on) > 1 and self._joins else self.by
+    def _compared(self, finder: PairFinder, comparisons: Comparisons, rows: range) -> dict[str, np.ndarray]:
+        """Columns of a shard: the pairs of some records, and their evidence."""
+        pairs = finder.of(rows)
+        values = np.c_[comparisons.evidence((pairs.left, pairs.right)), pairs.search].astype(np.float32)
+        named = {name: values[:, place] for place, name in enumerate(self._evidence_names)}
+        return {"left": pairs.left.astype(np.int32), "right": pairs.right.astype(np.int32), **named}
 
-    @property
-    def _joins(self) -> bool:
-        """Whether candidates share n-grams of all columns together; of learned operations, the first one counts."""
-        probe = Candidates(self.by, k=self.k, model=self.on[0].model)
-        return len(self.on) > 1 and not {"operations", "nbest"} & set(probe.chosen_generators())
-
-    def _pairs(self, left: Records, candidates: Candidates, equal: EqualStrings, rows: range) -> tuple[np.ndarray, ...]:
-        """Rows of candidate pairs: all records that have a candidate's string; of one table, each pair once."""
-        alone = self.right is None
-        texts = (left.joined if self._joins else left.columns[0])[rows.start : rows.stop]
-        found = candidates.query(texts, self.k + alone)
-        one = np.repeat(found.queries + rows.start, equal.sizes(found.references))
-        other = equal.members(found.references)
-        if alone:
-            one, other = one[one != other], other[one != other]
-        kept = rank_of(one) < MOST_PER_RECORD * self.k
-        one, other = one[kept], other[kept]
-        return (np.minimum(one, other), np.maximum(one, other)) if alone else (one, other)
-
-    def _evidence(self, left: Records, right: Records, pairs: tuple[np.ndarray, ...], reversed_: bool) -> ScoredPairs:
-        one, other = pairs
-        parts = [
-            column.weight * model_odds(column.model, left.columns[place], right.columns[place], pairs, reversed_)
-            for place, column in enumerate(self.on)
-        ]
-        parts += [agreement_odds(left.exact[name], right.exact[name], pairs) for name in self.exact]
-        return ScoredPairs(one, other, np.stack(parts, axis=1) if len(one) else np.zeros((0, len(parts))))
-
-    def _finish(self, left: Records, right: Records, scored: ScoredPairs) -> LinkSummary:
-        """Assign, choose the threshold, write links, manifest and report."""
-        if self.right is None:
-            _, first = np.unique(scored.left * len(left) + scored.right, return_index=True)
-            scored = scored.chosen(first)
-        links = scored.chosen(assigned(scored, self.assign))
-        curve, recall = self._curve(left, right, links, scored)
-        threshold, point = self._threshold(curve)
-        probability = probabilities(links.log_odds)
-        kept = links.chosen(np.flatnonzero(probability >= threshold))
-        self._write(left, right, kept)
-        records = len(left), len(right)
-        summary = LinkSummary(records, len(scored.left), len(kept.left), threshold, point, recall)
-        figures = LinkFigures(summary._asdict(), probability, kept.left, kept.right, curve)
-        self._describe(summary, figures, self._examples(left, right, links, probability, threshold))
+    def _finish(self, left: Records, right: Records, shards: ScoredShards) -> LinkSummary:
+        """Weigh the evidence, assign, choose the threshold, write links, manifest and report."""
+        known = None if self.labels is None else KnownLinks(self.labels, left, right)
+        weights = self._weights(shards, known)
+        scored = shards.scored(weights, self._floor())
+        decided = self._decided(scored.chosen(assigned(scored, self.assign)), known)
+        links, review = decided.between(decided.threshold), decided.between(decided.review, decided.threshold)
+        self._write(Path(self.output), left, right, links, weights.contributions(shards.values(links.places)))
+        if self.review is not None:
+            self._write(self.review_path, left, right, review, weights.contributions(shards.values(review.places)))
+        recall = None if known is None else shards.recall(known)
+        named = dict(zip(weights.names, weights.weights.tolist(), strict=True)) | {"intercept": weights.intercept}
+        counts = (len(left), len(right)), sum(len(one.left) for one in shards), len(links.left), len(review.left)
+        summary = LinkSummary(*counts, decided.threshold, decided.at_threshold, recall, named)
+        shown = decided.pairs.probabilities, links.left, links.right, decided.curve, weights
+        near, asked = self._near(decided), self._asked(left, right, scored)
+        examples, reasons = (
+            self._examples(left, right, pairs, shards.values(pairs.places), decided.threshold)
+            for pairs in (near, asked)
+        )
+        figures = LinkFigures(summary._asdict(), *shown)
+        title = f"Links of {Path(self.left).name}"
+        self._describe(summary, link_page(title, self._identity(), figures, examples, reasons))
         return summary
 
-    def _curve(
-        self, left: Records, right: Records, links: ScoredPairs, scored: ScoredPairs
-    ) -> tuple[list[ThresholdPoint], float | None]:
-        """Threshold curve of links of labelled records, and the share of known links among the candidates."""
-        if self.labels is None:
-            return [], None
-        given = read_pairs(self.labels)
-        labels = given.labels if given.labels is not None else [True] * len(given)
-        known = {(a, b) for a, b, match in zip(given.sources, given.targets, labels, strict=True) if match}
-        known |= {(b, a) for a, b in known} if self.right is None else set()
-        judged = set(given.sources) | (set(given.targets) if self.right is None else set())
-        names = [(left.ids[a], right.ids[b]) for a, b in zip(links.left.tolist(), links.right.tolist(), strict=True)]
-        rows = [row for row, (a, _) in enumerate(names) if a in judged]
-        total = len(known) // (2 if self.right is None else 1)
-        if not rows or not total:
-            got = "none that names a record that has a candidate" if total else "no link"
-            raise ArgumentError("--labels", got=got, expected=f"pairs of values of {self.id}, known links")
-        right_ones = np.array([names[row] in known for row in rows])
-        pairs = zip(scored.left.tolist(), scored.right.tolist(), strict=True)
-        among = sum((left.ids[a], right.ids[b]) in known for a, b in pairs)
-        return threshold_curve(probabilities(links.log_odds)[rows], right_ones, positives=total), among / total
+    def _weights(self, shards: ScoredShards, known: KnownLinks | None) -> EvidenceWeights:
+        if self.learn and known is not None:
+            return EvidenceWeights.learned(shards.names, *shards.labelled(known))
+        given = {f"log_odds_{one.name}": one.weight for one in self.on}
+        given |= {f"agreement_{name}": self.weights.get(name, 1.0) for name in self.exact}
+        given |= {f"nearness_{one.name}": self.weights.get(one.name, 1.0) for one in self.numeric}
+        return EvidenceWeights.given(shards.names, given)
 
-    def _threshold(self, curve: list[ThresholdPoint]) -> tuple[float, ThresholdPoint | None]:
+    def _floor(self) -> float:
+        """Log-odds below which no pair is needed: a little less than those of the lowest probability in question."""
+        own = None if self.learn or self.precision is not None else self._own_threshold()
+        review = None if self.precision is not None else self.review
+        lowest = min(one for one in (FLOOR, own, review) if one is not None)
+        return float(np.log(lowest / (1 - lowest)) - 1e-6) if lowest > 0 else -np.inf
+
+    def _own_threshold(self) -> float:
+        single = len(self.on) == 1 and not (self.exact or self.numeric)
+        own = self.on[0].model.threshold_probability if single else 0.5
+        return float(own if self.threshold is None else self.threshold)
+
+    def _decided(self, pairs: ScoredPairs, known: KnownLinks | None) -> Decided:
+        """Threshold and review band of the pairs that may be links."""
+        curve = [] if known is None else known.curve(pairs)
         if self.precision is not None:
-            point = threshold_at_precision(curve, self.precision)
-            return point.threshold, point
-        own = self.on[0].model.threshold_probability if len(self.on) == 1 and not self.exact else 0.5
-        threshold = float(own if self.threshold is None else self.threshold)
-        above = [point for point in curve if point.threshold >= threshold]
-        return threshold, above[-1] if above else None
+            point: ThresholdPoint | None = threshold_at_precision(curve, self.precision)
+        elif self.learn and self.threshold is None:
+            point = best_f1(curve)
+        else:
+            own = self._own_threshold()
+            above = [one for one in curve if one.threshold >= own]
+            return Decided(pairs, curve, own, above[-1] if above else None, own if self.review is None else self.review)
+        assert point is not None
+        review = point.threshold if self.review is None else self.review
+        if self.precision is not None and self.review is not None:
+            review = threshold_at_precision(curve, self.review).threshold
+        return Decided(pairs, curve, point.threshold, point, min(review, point.threshold))
 
-    def _write(self, left: Records, right: Records, links: ScoredPairs) -> None:
+    @property
+    def review_path(self) -> Path:
+        """File of the review band, beside the output."""
+        path = Path(self.output)
+        return path.with_name(f"{path.stem}.review{path.suffix}")
+
+    def _write(self, path: Path, left: Records, right: Records, links: ScoredPairs, parts: np.ndarray) -> None:
         one, other = links.left.tolist(), links.right.tolist()
         table: dict[str, Any] = {"id_a": [left.ids[a] for a in one], "id_b": [right.ids[b] for b in other]}
-        for place, column in enumerate(self.on):
+        for place, column in enumerate(self.on if not self.redact else ()):
             table[f"{column.name}_a"] = [left.columns[place][a] for a in one]
             table[f"{column.name}_b"] = [right.columns[place][b] for b in other]
-        table |= {"probability": probabilities(links.log_odds), "log_odds": links.log_odds}
-        if links.parts.shape[1] > 1:
-            names = [*(f"log_odds_{one.name}" for one in self.on), *(f"agreement_{name}" for name in self.exact)]
-            table |= {name: links.parts[:, place] for place, name in enumerate(names)}
+        table |= {"probability": links.probabilities, "log_odds": links.log_odds}
+        names = self._evidence_names if self.learn else evidence_names(self.on, self.exact, self.numeric)
+        if len(names) > 1:
+            table |= {name: parts[:, place] for place, name in enumerate(names)}
         if self.right is None:
             table["cluster"] = components(links.left, links.right, len(left))[links.left]
-        path = Path(self.output)
         with replacing(path) as beside, table_writer(beside, row_format(path)) as writer:
             writer.write(table)
 
-    def _describe(self, summary: LinkSummary, figures: LinkFigures, examples: list[LinkExample]) -> None:
+    def _describe(self, summary: LinkSummary, page: str) -> None:
         path = Path(self.output)
         content = {"job": self._identity(), "threshold": summary.threshold, **summary._asdict()}
         replace_file(path.with_name(path.name + ".manifest.json"), json.dumps(content, indent=1).encode())
-        html = link_page(f"Links of {Path(self.left).name}", self._identity(), figures, examples)
-        replace_file(path.with_name(path.name + ".html"), html.encode())
+        replace_file(path.with_name(path.name + ".html"), page.encode())
+
+    def _near(self, decided: Decided) -> ScoredPairs:
+        """Pairs just above and just below the threshold."""
+        probability = decided.pairs.probabilities
+        order = np.argsort(-probability, kind="stable")
+        cut = int((probability >= decided.threshold).sum())
+        return decided.pairs.chosen(order[max(cut - EXAMPLES, 0) : cut + EXAMPLES])
+
+    def _asked(self, left: Records, right: Records, scored: ScoredPairs) -> ScoredPairs:
+        """Best pairs of the records that reasons are asked for."""
+        rows: list[int] = []
+        for name in self.why:
+            there = [side.ids.index(name) if name in side.ids else -1 for side in (left, right)]
+            own = np.flatnonzero((scored.left == there[0]) | (scored.right == there[1]))
+            rows += own[np.argsort(-scored.log_odds[own], kind="stable")][:REASONS].tolist()
+        return scored.chosen(np.array(rows, dtype=np.int64))
 
     def _examples(
-        self, left: Records, right: Records, links: ScoredPairs, probability: np.ndarray, threshold: float
+        self, left: Records, right: Records, pairs: ScoredPairs, values: np.ndarray, threshold: float
     ) -> list[LinkExample]:
-        """Pairs just above and just below the threshold, with the operations of their first column."""
-        order = np.argsort(-probability, kind="stable")
-        cut = int((probability[order] >= threshold).sum())
-        near = order[max(cut - EXAMPLES, 0) : cut + EXAMPLES].tolist()
-        texts = [(left.columns[0][links.left[row]], right.columns[0][links.right[row]]) for row in near]
-        model, scripts = self.on[0].model, [None] * len(near)
-        if near and can(model, Capability.ALIGN):
+        """Pairs for the report, with their evidence and the operations of their first column; redacted, ids."""
+        if self.redact:
+            texts = [(left.ids[a], right.ids[b]) for a, b in zip(pairs.left, pairs.right, strict=True)]
+        else:
+            texts = [(left.columns[0][a], right.columns[0][b]) for a, b in zip(pairs.left, pairs.right, strict=True)]
+        model, scripts = self.on[0].model, [None] * len(texts)
+        if texts and can(model, Capability.ALIGN) and not self.redact:
             turned = is_reversed(model, left.columns[0])
             scripts = model.align_all([(b, a) for a, b in texts] if turned else texts)
         return [
-            LinkExample(*pair, float(probability[row]), bool(probability[row] >= threshold), script)
-            for pair, row, script in zip(texts, near, scripts, strict=True)
+            LinkExample(*pair, float(probability), bool(probability >= threshold), script, own)
+            for pair, probability, script, own in zip(texts, pairs.probabilities, scripts, values, strict=True)
         ]
 
     def _identity(self) -> Mapping[str, Any]:
         """What makes it the same job: all that the output depends on."""
         inputs = [Path(one) for one in (self.left, self.right, self.labels) if one is not None]
+        plain = ("id", "learn", "k", "threshold", "precision", "review", "assign", "redact", "shard_rows")
         return {
             "verb": "dedupe" if self.right is None else "link",
             "on": [{"column": one.name, "weight": one.weight, "model": model_hash(one.model)} for one in self.on],
-            "id": self.id,
             "exact": list(self.exact),
+            "numeric": {one.name: one.scale for one in self.numeric},
+            "weights": dict(self.weights),
             "by": self.by if self.by is None else list(self.by),
-            "k": self.k,
-            "threshold": self.threshold,
-            "precision": self.precision,
-            "assign": self.assign,
-            "shard_rows": self.shard_rows,
+            "rules": list(self.rules),
+            **{name: getattr(self, name) for name in plain},
             "inputs": [one._asdict() for one in describe_inputs(inputs)],
             "backend": wanted(),
             "versions": versions(),
         }
-
-
-def probabilities(log_odds: np.ndarray) -> np.ndarray:
-    """Probabilities of log-odds."""
-    return np.asarray(1 / (1 + np.exp(-np.clip(log_odds, -700, 700))))
-
-
-def assigned(pairs: ScoredPairs, how: Assignment) -> np.ndarray:
-    """Rows of the pairs that may be links, whatever the threshold, in the order of their records.
-
-    One-to-one is greedy: the pair with the highest log-odds first, then the next whose records are both free. Of equal
-    ones the first record wins.
-
-    >>> pairs = ScoredPairs(np.array([0, 0, 1]), np.array([5, 6, 5]), np.array([[3.0], [1.0], [2.0]]))
-    >>> [assigned(pairs, how).tolist() for how in ("one-to-one", "best", "all")]
-    [[0], [0, 2], [0, 1, 2]]
-    """
-    order = np.lexsort((pairs.right, pairs.left, -pairs.log_odds))
-    if how == "all":
-        kept = order
-    elif how == "best":
-        kept = order[np.unique(pairs.left[order], return_index=True)[1]]
-    else:
-        kept = np.array(_greedy(pairs, order), dtype=np.int64)
-    return kept[np.lexsort((pairs.right[kept], pairs.left[kept]))]
-
-
-def _greedy(pairs: ScoredPairs, order: np.ndarray) -> list[int]:
-    taken_left: set[int] = set()
-    taken_right: set[int] = set()
-    kept = []
-    for row, one, other in zip(order.tolist(), pairs.left[order].tolist(), pairs.right[order].tolist(), strict=True):
-        if one not in taken_left and other not in taken_right:
-            taken_left.add(one)
-            taken_right.add(other)
-            kept.append(row)
-    return kept
-
-
-def components(left: np.ndarray, right: np.ndarray, size: int) -> np.ndarray:
-    """Connected components of records (union-find), numbered from 1 in the order of their first records.
-
-    >>> components(np.array([0, 3]), np.array([2, 4]), 5).tolist()
-    [1, 2, 1, 3, 3]
-    """
-    parent = list(range(size))
-
-    def root(record: int) -> int:
-        while parent[record] != record:
-            parent[record] = parent[parent[record]]
-            record = parent[record]
-        return record
-
-    for one, other in zip(left.tolist(), right.tolist(), strict=True):
-        low, high = sorted((root(one), root(other)))
-        parent[high] = low
-    roots = np.array([root(record) for record in range(size)], dtype=np.int64)
-    return np.asarray(np.unique(roots, return_inverse=True)[1] + 1)
-
-
-def _columns(scored: ScoredPairs) -> dict[str, np.ndarray]:
-    parts = {f"part_{place}": scored.parts[:, place] for place in range(scored.parts.shape[1])}
-    return {"left": scored.left, "right": scored.right, **parts}
-
-
-def _read(parts: Sequence[Path], columns: int) -> ScoredPairs:
-    """Scored pairs of all shards; one without pairs has no table."""
-    tables = []
-    for part in parts:
-        if part.stat().st_size:
-            with pa.OSFile(str(part)) as file:
-                tables.append(pa.ipc.open_file(file).read_all())
-    if not tables:
-        return ScoredPairs(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros((0, columns)))
-    table = pa.concat_tables(tables)
-    values = [table.column(f"part_{place}").to_numpy() for place in range(columns)]
-    return ScoredPairs(table.column("left").to_numpy(), table.column("right").to_numpy(), np.stack(values, axis=1))

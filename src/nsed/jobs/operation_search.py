@@ -24,10 +24,11 @@ from nsed.text import Tokenizers
 from nsed.text.batch import EncodedStrings
 
 Side = Literal["source", "target"]
-SKIP_QUERY, SKIP_STRING = -3.0, -5.0
-"""Log-odds of words of the query, and of the string, that are left out at an end. Tuned on place names."""
-SEPARATORS = frozenset(" -,،、/()·_")
-"""Symbols between words."""
+SKIP_QUERY, SKIP_STRING, SKIP_ADDITION = -3.0, -5.0, 0.0
+"""Log-odds of words of the query, and of the string, that are left out at an end, and of what follows a comma in the
+query: "Vienna, Virginia". Tuned on place names."""
+SEPARATORS, COMMAS = frozenset(" -,،、/()·_"), frozenset(",،、(")
+"""Symbols between words, and those before an addition."""
 LARGEST = 20.0
 """Largest log-odds of an operation, on either side of 0, that are used."""
 
@@ -106,15 +107,15 @@ class OperationSearch:
         if wanted() in (AUTO, "numba") and installed("numba"):
             from nsed.kernels.numba import candidates as kernel  # noqa: PLC0415  # numba takes seconds to import
 
-            skips, encoded = np.exp([SKIP_QUERY, SKIP_STRING]), queries.encoded
+            encoded = queries.encoded
             strings = (self.strings.starts, self.strings.flat, self.shared, queries.splits)
             given = (
                 encoded.starts,
                 encoded.flat,
-                queries.breaks,
+                queries.enters,
+                queries.leaves,
                 *strings,
                 *queries.odds,
-                skips,
                 found,
                 scores,
                 counts,
@@ -134,9 +135,11 @@ class OperationSearch:
         tokenizers = _extended(self.model, self.tokenizers, texts, other)
         tokenizer = getattr(tokenizers, other)
         encoded = EncodedStrings(tokenizer.vocabulary.encode(tokenizer.split(text)) for text in texts)
-        breaks = _separators(tokenizer.vocabulary.names)[encoded.flat]
-        splits = _separators(getattr(tokenizers, self.side).vocabulary.names)
-        return Queries(encoded, breaks, splits, self._odds(tokenizers))
+        names = tokenizer.vocabulary.names
+        enters = separator_odds(names, SKIP_QUERY, SKIP_QUERY)[encoded.flat]
+        leaves = separator_odds(names, SKIP_QUERY, SKIP_ADDITION)[encoded.flat]
+        splits = separator_odds(getattr(tokenizers, self.side).vocabulary.names, SKIP_STRING, SKIP_STRING)
+        return Queries(encoded, enters, leaves, splits, self._odds(tokenizers))
 
     def _odds(self, tokenizers: Tokenizers) -> OperationOdds:
         with torch.no_grad():
@@ -152,8 +155,8 @@ class OperationSearch:
         """Scores of all strings for a query: the readable twin of the compiled search, all strings at once."""
         part = slice(queries.encoded.starts[query], queries.encoded.starts[query + 1])
         symbols, odds, size = queries.encoded.flat[part], queries.odds, part.stop - part.start
-        enter, leave = _entrances(queries.breaks[part], odds.scales[symbols])
-        lengths, longest, skip = self.strings.lengths, self.strings.longest, np.exp(SKIP_STRING)
+        enter, leave = _entrances(queries.enters[part], queries.leaves[part], odds.scales[symbols])
+        lengths, longest = self.strings.lengths, self.strings.longest
         table, ended, result = np.zeros((len(lengths), size + 1)), np.zeros(len(lengths)), np.zeros(len(lengths))
         table[:, 0] = 1
         for j in range(size):
@@ -164,7 +167,7 @@ class OperationSearch:
             if i == longest:
                 break
             here = self.strings.flat[np.minimum(self.strings.starts[:-1] + i, len(self.strings.flat) - 1)]
-            gap, skipped = odds.delete[here], queries.splits[here] * skip
+            gap, skipped = odds.delete[here], queries.splits[here]
             ended = ended + skipped * (table[:, 1:] @ leave[1:])
             before, table = table, np.empty_like(table)
             table[:, 0] = before[:, 0] * gap + skipped
@@ -183,28 +186,31 @@ class OperationSearch:
 
 
 class Queries(NamedTuple):
-    """Queries as symbol numbers, the places of separators in them, separators of strings, and odds for all symbols."""
+    """Queries as symbol numbers, odds to begin after each and to end before it, of strings both, odds of operations."""
 
     encoded: EncodedStrings
-    breaks: np.ndarray
+    enters: np.ndarray
+    leaves: np.ndarray
     splits: np.ndarray
     odds: OperationOdds
 
 
-def _entrances(breaks: np.ndarray, scales: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _entrances(enters: np.ndarray, leaves: np.ndarray, scales: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Weights to enter a query at the beginning of a word, and to leave it at the end of one."""
-    size = len(breaks)
+    size = len(enters)
     enter, leave = np.zeros(size + 1), np.zeros(size + 1)
     before, after = np.r_[1, np.cumprod(1 / scales)], np.r_[np.cumprod(1 / scales[::-1])[::-1], 1]
     inner = np.arange(1, size)
-    enter[inner] = np.exp(SKIP_QUERY) * before[inner] * breaks[inner - 1]
-    leave[inner] = np.exp(SKIP_QUERY) * after[inner] * breaks[inner]
+    enter[inner] = before[inner] * enters[inner - 1]
+    leave[inner] = after[inner] * leaves[inner]
     leave[size] = 1
     return enter, leave
 
 
-def _separators(names: Sequence[str]) -> np.ndarray:
-    return np.array([name in SEPARATORS for name in names], dtype=bool)
+def separator_odds(names: Sequence[str], word: float, addition: float) -> np.ndarray:
+    """Odds to leave words out at each symbol: those before a comma or parenthesis, of other separators, else 0."""
+    odds = [np.exp(addition) if name in COMMAS else np.exp(word) if name in SEPARATORS else 0.0 for name in names]
+    return np.array(odds, dtype=np.float64)
 
 
 def _extended(model: OddsMatcher, tokenizers: Tokenizers, texts: Sequence[str], side: Side) -> Tokenizers:

@@ -1,68 +1,118 @@
-"""Records to be linked: text columns, ids and exact columns of a table, and the evidence of pairs of them."""
+"""Records to be linked: columns of a table, the evidence of pairs of them, and its weights, given or learned."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
+import pyarrow as pa
 
 from nsed.errors import ArgumentError, DataError
+from nsed.evaluate.calibration import logistic_regression
 from nsed.text import Pairs
 from nsed.text.readers import read_sources
+from nsed.text.texts import Texts
 
+ROW = "nsed_row"
+"""Column of a record's row, for rules in SQL."""
+RowPairs: TypeAlias = tuple[np.ndarray, np.ndarray]
+"""Rows of the first records and of the second ones of pairs."""
 AGREE = 0.95
-"""Share of matches whose exact columns agree, where both are known."""
+"""Share of matches whose exact columns agree, or whose numbers are near, where both are known."""
 LARGEST = 40.0
 """Log-odds at most, on either side of 0: no single column is beyond all doubt."""
-
-
-class TextColumn(NamedTuple):
-    """Text column to compare: its name in both tables, the model that compares it, and the weight of its log-odds."""
-
-    name: str
-    model: Any
-    weight: float = 1.0
+MOST_DRAWN = 10_000
+"""Pairs of records by chance that the usual difference of numbers is known from."""
+SEARCH = ("search", "margin")
+"""Evidence of the search for candidates: the score of a candidate, and by how much it is better than the best other
+candidate of the same record, or worse than the best."""
 
 
 @dataclass(frozen=True)
 class Records:
     """Records of a table."""
 
-    names: list[str]
-    """Names of the text columns."""
-    columns: list[list[str]]
-    """Text columns; what is missing is empty."""
+    columns: list[Texts]
+    """Text columns; what is missing is empty, see `with_missing`."""
     ids: list[str]
-    exact: dict[str, list[str | None]]
+    exact: dict[str, Texts]
+    """Columns whose values agree or not, missing ones as in texts."""
+    numeric: dict[str, np.ndarray]
+    """Columns of numbers; what is missing is not a number."""
 
     def __len__(self) -> int:
         return len(self.ids)
 
     @classmethod
-    def read(cls, path: str | Path, names: Sequence[str], identity: str | None, exact: Sequence[str] = ()) -> "Records":
-        """Records of a file. Raises `DataError` for columns that are not there, or ids that are not unique."""
-        first, others = read_sources(path, column=names[0])
-        known = {names[0]: list(first)}
-        if others is not None:
-            known |= {name: others.column(name).to_pylist() for name in others.column_names}
-        missing = [name for name in (*names, *filter(None, [identity]), *exact) if name not in known]
+    def of(
+        cls,
+        table: pa.Table,
+        texts: Sequence[str],
+        identity: str | None,
+        *,
+        exact: Sequence[str] = (),
+        numeric: Iterable[str] = (),
+        path: str | Path = "",
+    ) -> "Records":
+        """Records of a table. Raises `DataError` for columns that are not there, ids that are not unique, no number."""
+        wanted = [*texts, *filter(None, [identity]), *exact, *numeric]
+        missing = [name for name in wanted if name not in table.column_names]
         if missing:
-            raise DataError(path, f"no column {', '.join(map(repr, missing))}; there are {', '.join(known)}")
-        ids = [str(one) for one in known[identity]] if identity else [str(row + 1) for row in range(len(first))]
-        twice = [one for one, count in Counter(ids).items() if count > 1]
-        if twice:
-            raise DataError(path, f"{identity} {twice[0]!r} names {ids.count(twice[0])} records; expected one each")
-        texts = [["" if one is None else str(one) for one in known[name]] for name in names]
-        values = {name: [None if one in (None, "") else str(one) for one in known[name]] for name in exact}
-        return cls(list(names), texts, ids, values)
+            there = ", ".join(table.column_names)
+            raise DataError(path, f"no column {', '.join(map(repr, missing))}; there are {there}")
+        ids = _strings(table, identity) if identity else [str(row + 1) for row in range(len(table))]
+        if len(set(ids)) < len(ids):
+            twice, count = Counter(ids).most_common(1)[0]
+            raise DataError(path, f"{identity} {twice!r} names {count} records; expected one each")
+        return cls(
+            [with_missing(_strings(table, name)) for name in texts],
+            ids,
+            {name: with_missing(_strings(table, name)) for name in exact},
+            {name: _numbers(table, name, path) for name in numeric},
+        )
 
     @cached_property
-    def joined(self) -> list[str]:
+    def joined(self) -> Texts:
         """All text columns of each record as one string, for candidates."""
-        return [" ".join(filter(None, row)) for row in zip(*self.columns, strict=True)]
+        return Texts.of(" ".join(filter(None, row)) for row in zip(*self.columns, strict=True))
+
+
+def read_table(path: str | Path, first: str) -> pa.Table:
+    """All columns of a file of records. Raises `DataError` where it has not the first column that is wanted."""
+    texts, others = read_sources(path, column=first)
+    table = pa.table({first: pa.array(texts, pa.string())})
+    if others is not None:
+        for name in others.column_names:
+            table = table.append_column(name, others.column(name))
+    return table
+
+
+def with_missing(texts: Iterable[str]) -> Texts:
+    """Dictionary encoding in which the empty string is always there, and the first.
+
+    >>> with_missing(["x", "", "x"]).rows.tolist()
+    [1, 0, 1]
+    """
+    numbers = {"": 0}
+    rows = np.array([numbers.setdefault(text, len(numbers)) for text in texts], dtype=np.int64)
+    return Texts(list(numbers), rows)
+
+
+def _strings(table: pa.Table, name: str) -> list[str]:
+    return ["" if one is None else str(one) for one in table.column(name).to_pylist()]
+
+
+def _numbers(table: pa.Table, name: str, path: str | Path) -> np.ndarray:
+    values = np.full(len(table), np.nan)
+    for row, text in enumerate(_strings(table, name)):
+        try:
+            values[row] = float(text) if text else np.nan
+        except ValueError:
+            raise DataError(path, f"{name} of record {row + 1} is no number; give such a column to --exact") from None
+    return values
 
 
 class EqualStrings(NamedTuple):
@@ -80,9 +130,8 @@ class EqualStrings(NamedTuple):
         >>> EqualStrings.of(["x", "y", "x"]).members(np.array([0])).tolist()
         [0, 2]
         """
-        numbers: dict[str, int] = {}
-        groups = np.array([numbers.setdefault(text, len(numbers)) for text in texts], dtype=np.int64)
-        counts = np.bincount(groups, minlength=len(numbers))
+        groups = Texts.of(texts).rows
+        counts = np.bincount(groups)
         return cls(groups, np.r_[0, np.cumsum(counts)][:-1], counts, np.argsort(groups, kind="stable"))
 
     def sizes(self, rows: np.ndarray) -> np.ndarray:
@@ -96,40 +145,192 @@ class EqualStrings(NamedTuple):
         return np.asarray(self.order[np.repeat(self.starts[self.groups[rows]], sizes) + within])
 
 
-def model_odds(
-    model: Any, left: Sequence[str], right: Sequence[str], pairs: tuple[np.ndarray, ...], reversed_: bool
-) -> np.ndarray:
+class TextColumn(NamedTuple):
+    """Text column to compare: its name in both tables, the model that compares it, and the weight of its log-odds."""
+
+    name: str
+    model: Any
+    weight: float = 1.0
+
+
+class NumericColumn(NamedTuple):
+    """Numeric column: its name in both tables, and the usual difference of two records of the same."""
+
+    name: str
+    scale: float
+
+
+class Evidence(NamedTuple):
+    """Evidence of candidate pairs: rows of both records, and what speaks for each pair, [pairs, names]."""
+
+    left: np.ndarray
+    right: np.ndarray
+    values: np.ndarray
+
+
+class EvidenceWeights(NamedTuple):
+    """Weights of evidence: log-odds of a match are `values @ weights + intercept`."""
+
+    names: tuple[str, ...]
+    weights: np.ndarray
+    intercept: float = 0.0
+
+    @classmethod
+    def given(cls, names: Sequence[str], weights: Mapping[str, float]) -> "EvidenceWeights":
+        """Log-odds of columns add up, each with its weight; the search, whose scores are none, does not count."""
+        chosen = [0.0 if name in SEARCH else weights.get(name, 1.0) for name in names]
+        return cls(tuple(names), np.array(chosen))
+
+    @classmethod
+    def learned(cls, names: Sequence[str], values: np.ndarray, labels: np.ndarray) -> "EvidenceWeights":
+        """Weights by logistic regression on pairs that are known to be links, or not.
+
+        >>> values = np.array([[3.0, 0.1], [2.0, -0.1], [-1.0, 0.1], [-2.0, -0.1]])
+        >>> learned = EvidenceWeights.learned(["name", "noise"], values, np.array([1, 1, 0, 0]))
+        >>> (learned.log_odds(values) > 0).tolist()
+        [True, True, False, False]
+        """
+        if labels.all() or not labels.any():
+            kind = "all of them links" if labels.any() else "no link among them"
+            expected = "links and others among them: more --labels, or a larger --k"
+            raise ArgumentError("--learn", got=f"{len(labels):,} pairs of labelled records, {kind}", expected=expected)
+        centre, spread = values.mean(axis=0), np.maximum(values.std(axis=0), 1e-9)
+        features = np.c_[(values - centre) / spread, np.ones(len(values))]
+        found = logistic_regression(features, labels.astype(float))
+        weights = found[:-1] / spread
+        return cls(tuple(names), weights, float(found[-1] - centre @ weights))
+
+    def log_odds(self, values: np.ndarray) -> np.ndarray:
+        """Log-odds of a match."""
+        return np.asarray(self.contributions(values).sum(axis=1) + self.intercept)
+
+    def contributions(self, values: np.ndarray) -> np.ndarray:
+        """What each kind of evidence adds to the log-odds."""
+        return np.asarray(values.astype(np.float64) * self.weights)
+
+
+def search_evidence(queries: np.ndarray, scores: np.ndarray) -> np.ndarray:
+    """Score and margin of candidates, [pairs, 2]; those of a query stand together. A single one is compared with 0.
+
+    >>> search_evidence(np.array([0, 0, 0, 1]), np.array([5.0, 3.0, 4.0, 2.0]))[:, 1].tolist()
+    [1.0, -2.0, -1.0, 2.0]
+    """
+    if not len(queries):
+        return np.zeros((0, 2))
+    order = np.lexsort((-scores, queries))
+    starts = np.flatnonzero(np.r_[True, queries[order][1:] != queries[order][:-1]])
+    sizes = np.diff(np.r_[starts, len(order)])
+    best = scores[order][starts]
+    second = np.where(sizes > 1, scores[order][np.minimum(starts + 1, len(order) - 1)], 0.0)
+    other = np.repeat(best, sizes)
+    other[starts] = second
+    margin = np.empty(len(scores))
+    margin[order] = scores[order] - other
+    return np.stack([scores, margin], axis=1)
+
+
+def model_odds(model: Any, left: Texts, right: Texts, pairs: RowPairs, *, reversed_: bool = False) -> np.ndarray:
     """Calibrated log-odds of pairs of strings; 0 where one is missing. Equal pairs of strings are scored once."""
-    texts = [(left[a], right[b]) for a, b in zip(pairs[0].tolist(), pairs[1].tolist(), strict=True)]
-    different = list(dict.fromkeys(pair for pair in texts if pair[0] and pair[1]))
-    if not different:
-        return np.zeros(len(texts))
-    sources, targets = ([pair[side] for pair in different] for side in ((1, 0) if reversed_ else (0, 1)))
-    calibration, scores = model.calibration, model.score(Pairs(sources, targets))
-    odds = calibration.slope * calibration.evidence(scores) + calibration.intercept
-    of_pair = dict(zip(different, np.clip(odds, -LARGEST, LARGEST).tolist(), strict=True))
-    return np.array([of_pair.get(pair, 0.0) for pair in texts])
+    size = len(right.different)
+    keys, place = np.unique(left.rows[pairs[0]] * size + right.rows[pairs[1]], return_inverse=True)
+    one, other = keys // size, keys % size
+    there = (one > 0) & (other > 0)
+    odds = np.zeros(len(keys))
+    if there.any():
+        sides = Texts(left.different, one[there]).compacted(), Texts(right.different, other[there]).compacted()
+        calibration, scores = model.calibration, model.score(Pairs(*(sides[::-1] if reversed_ else sides)))
+        logits = calibration.slope * calibration.evidence(scores) + calibration.intercept
+        odds[there] = np.clip(logits, -LARGEST, LARGEST)
+    return np.asarray(odds[place])
 
 
-def agreement_odds(
-    left: Sequence[str | None], right: Sequence[str | None], pairs: tuple[np.ndarray, ...]
-) -> np.ndarray:
-    """Log-odds of agreement and disagreement, against chance (Fellegi-Sunter); 0 where a value is missing.
+class Agreement(NamedTuple):
+    """Comparison of an exact column: log-odds of agreement and disagreement against chance (Fellegi-Sunter).
 
-    By chance, two records agree as often as the values of both tables do.
-
-    >>> agreement_odds(["x", "y"], ["x", None], (np.array([0, 1, 0]), np.array([0, 0, 1]))).round(2).tolist()
+    >>> both = with_missing(["x", "y"]), with_missing(["x", ""])
+    >>> Agreement.of(*both).odds(*both, (np.array([0, 1, 0]), np.array([0, 0, 1]))).round(2).tolist()
     [0.64, -2.3, 0.0]
     """
-    counts = [Counter(value for value in column if value is not None) for column in (left, right)]
-    total = sum(counts[0].values()) * sum(counts[1].values())
-    if not total:
-        raise ArgumentError("--exact", got="a column without values", expected="one that has some in both tables")
-    chance = min(max(sum(count * counts[1][value] for value, count in counts[0].items()) / total, 1e-6), AGREE)
-    agree, differ = np.log(AGREE / chance), np.log((1 - AGREE) / (1 - chance))
-    odds = np.zeros(len(pairs[0]))
-    for row, (a, b) in enumerate(zip(pairs[0].tolist(), pairs[1].tolist(), strict=True)):
-        one, other = left[a], right[b]
-        if one is not None and other is not None:
-            odds[row] = agree if one == other else differ
-    return odds
+
+    same: np.ndarray
+    """Number of each different value of the first table in the second one; -1 where it has it not."""
+    agree: float
+    differ: float
+
+    @classmethod
+    def of(cls, left: Texts, right: Texts) -> "Agreement":
+        """Comparison of two columns: by chance, two records agree as often as the values of both tables do."""
+        numbers = {text: place for place, text in enumerate(right.different)}
+        same = np.array([numbers.get(text, -1) for text in left.different], dtype=np.int64)
+        counts = [np.bincount(side.rows, minlength=len(side.different)).astype(float) for side in (left, right)]
+        counts[0][0] = counts[1][0] = 0.0
+        total = counts[0].sum() * counts[1].sum()
+        if not total:
+            raise ArgumentError("--exact", got="a column without values", expected="one that has some in both tables")
+        together = float((counts[0] * np.where(same >= 0, counts[1][same], 0.0)).sum()) / total
+        chance = min(max(together, 1e-6), AGREE)
+        return cls(same, float(np.log(AGREE / chance)), float(np.log((1 - AGREE) / (1 - chance))))
+
+    def odds(self, left: Texts, right: Texts, pairs: RowPairs) -> np.ndarray:
+        """Log-odds of pairs; 0 where a value is missing."""
+        one, other = left.rows[pairs[0]], right.rows[pairs[1]]
+        return np.where((one > 0) & (other > 0), np.where(self.same[one] == other, self.agree, self.differ), 0.0)
+
+
+def usual_difference(left: np.ndarray, right: np.ndarray) -> float:
+    """Mean difference of two numbers by chance, in a sample of pairs."""
+    stream = np.random.default_rng(0)
+    known = [side[~np.isnan(side)] for side in (left, right)]
+    if not (len(known[0]) and len(known[1])):
+        raise ArgumentError("--numeric", got="a column without numbers", expected="one that has some in both tables")
+    drawn = [stream.choice(side, MOST_DRAWN) for side in known]
+    return float(np.abs(drawn[0] - drawn[1]).mean())
+
+
+def nearness_odds(apart: np.ndarray, *, scale: float, usual: float) -> np.ndarray:
+    """Log-odds of differences of numbers: exponential with the mean `scale`, against that of pairs by chance, `usual`.
+
+    Most matches are near, the others differ as by chance: no difference is more than some evidence, none is 0.
+
+    >>> nearness_odds(np.array([0.0, 40.0, np.nan]), scale=1.0, usual=20.0).round(1).tolist()
+    [2.9, -3.0, 0.0]
+    """
+    usual = max(usual, 2 * scale)
+    density = usual / scale * np.exp(np.clip(apart / usual - apart / scale, -LARGEST, LARGEST))
+    return np.where(np.isnan(apart), 0.0, np.log(AGREE * density + 1 - AGREE))
+
+
+class Comparisons:
+    """Comparisons of all columns of two tables, or of one with itself; what they need to know is found out once."""
+
+    def __init__(
+        self,
+        left: Records,
+        right: Records,
+        *,
+        on: Sequence[TextColumn],
+        numeric: Sequence[NumericColumn] = (),
+        reversed_: bool = False,
+    ) -> None:
+        self.left, self.right, self.on, self.numeric, self.reversed_ = left, right, on, numeric, reversed_
+        self.agreements = {name: Agreement.of(left.exact[name], right.exact[name]) for name in left.exact}
+        self.usual = {one.name: usual_difference(left.numeric[one.name], right.numeric[one.name]) for one in numeric}
+
+    def evidence(self, pairs: RowPairs) -> np.ndarray:
+        """Evidence of pairs of records, [pairs, columns], in the order of `evidence_names`."""
+        left, right = self.left, self.right
+        found = [
+            model_odds(column.model, left.columns[place], right.columns[place], pairs, reversed_=self.reversed_)
+            for place, column in enumerate(self.on)
+        ]
+        found += [one.odds(left.exact[name], right.exact[name], pairs) for name, one in self.agreements.items()]
+        for column in self.numeric:
+            apart = np.abs(left.numeric[column.name][pairs[0]] - right.numeric[column.name][pairs[1]])
+            found.append(nearness_odds(apart, scale=column.scale, usual=self.usual[column.name]))
+        return np.stack(found, axis=1)
+
+
+def evidence_names(on: Sequence[TextColumn], exact: Sequence[str], numeric: Sequence[NumericColumn]) -> list[str]:
+    """Names of the evidence of columns, as the output has them."""
+    texts = [f"log_odds_{one.name}" for one in on]
+    return [*texts, *(f"agreement_{name}" for name in exact), *(f"nearness_{one.name}" for one in numeric)]

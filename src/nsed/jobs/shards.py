@@ -23,7 +23,8 @@ from nsed.train.saved_model import replace_file
 
 MANIFEST, LOCK = "manifest.json", "job.lock"
 OURS = re.compile(
-    r"part-\d{5,}\.(tsv|csv|json|parquet|arrow|rejects)(\.[0-9a-f]+)?(\.part)?|_rejects\.tsv|manifest\.json(\.part)?"
+    r"part-\d{5,}\.(tsv|csv|json|parquet|arrow|rejects)(\.[0-9a-f]+)?(\.part)?|_rejects\.tsv"
+    r"|(manifest\.json|rules\.parquet)(\.part)?"
 )
 """Names of files that a job writes into its folder; others beside them are not ours."""
 

@@ -16,16 +16,7 @@ from nsed.jobs.provenance import InputFile, count_rows, describe_inputs, model_h
 from nsed.jobs.shards import RejectedRow
 from nsed.jobs.table_files import RowFormat, is_device, row_format
 from nsed.jobs.table_output import REJECTS, FileOutput, FolderOutput, JobOutput, StreamOutput
-from nsed.jobs.table_run import (
-    Inputs,
-    Question,
-    RunOptions,
-    TableRun,
-    decisions_of,
-    samples_of,
-    scores_of,
-    targets_of,
-)
+from nsed.jobs.table_run import Inputs, Question, RunOptions, TableRun, decisions_of, samples_of, scores_of, targets_of
 from nsed.kernels.switch import wanted
 from nsed.models.transduction import Overrides
 from nsed.progress import Progress, silent

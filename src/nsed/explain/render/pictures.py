@@ -166,19 +166,22 @@ class Scale(NamedTuple):
 
 def waterfall_svg(evidence: Evidence) -> str:
     """SVG waterfall chart; for a Matcher, a line shows from where on pairs match."""
-    bars = bars_of(evidence)
-    scale = _scale(evidence, bars)
-    rows = [part for row, bar in enumerate(bars) for part in _row(bar, row, scale)]
-    size = scale.left + BARS + 78, ROW * len(bars) + (30 if evidence.decision else 12)
-    described = ", ".join(f"{bar.label} {signed(bar.value)}" for bar in bars[:-1])
-    description = f"{described}; in all {evidence.total_name} {signed(evidence.total)}."
     title = f"what adds up to the {evidence.total_name} of {word(evidence.source)} and {word(evidence.target)}"
-    return picture(*size, *_marks(evidence, len(bars), scale), *rows, title=title, description=description)
+    return bars_svg(bars_of(evidence), title, None if evidence.decision is None else evidence.decision.needed)
 
 
-def _scale(evidence: Evidence, bars: list[WaterfallBar]) -> Scale:
+def bars_svg(bars: list[WaterfallBar], title: str, needed: float | None = None) -> str:
+    """SVG waterfall chart of bars, the last of which is the total; a line shows from which one on pairs match."""
+    scale = _scale(bars, [] if needed is None else [needed])
+    rows = [part for row, bar in enumerate(bars) for part in _row(bar, row, scale)]
+    size = scale.left + BARS + 78, ROW * len(bars) + (12 if needed is None else 30)
+    described = ", ".join(f"{bar.label} {signed(bar.value)}" for bar in bars[:-1])
+    description = f"{described}; in all {bars[-1].label} {signed(bars[-1].value)}."
+    return picture(*size, *_marks(needed, len(bars), scale), *rows, title=title, description=description)
+
+
+def _scale(bars: list[WaterfallBar], needed: list[float]) -> Scale:
     """Axis scale with room for all sums, for zero, and for the border of the decision."""
-    needed = [] if evidence.decision is None else [evidence.decision.needed]
     sums = [0.0, *needed, *(bar.start for bar in bars), *(bar.start + bar.value for bar in bars)]
     left = max(width_of(bar.label) for bar in bars) + 12
     low = min(*sums, max(sums) - LEAST)
@@ -196,15 +199,15 @@ def _row(bar: WaterfallBar, row: int, scale: Scale) -> Iterator[str]:
     yield write(scale.left + BARS + 70, base, signed(bar.value), anchor="end", size=12)
 
 
-def _marks(evidence: Evidence, rows: int, scale: Scale) -> Iterator[str]:
+def _marks(needed: float | None, rows: int, scale: Scale) -> Iterator[str]:
     """Reference lines at zero and, for a Matcher, where matches begin."""
     bottom = 6 + rows * ROW
     yield _line(scale.at(0.0), bottom, dashed=False)
-    if evidence.decision is not None:
-        x = scale.at(evidence.decision.needed)
+    if needed is not None:
+        x = scale.at(needed)
         yield _line(x, bottom, dashed=True)
         anchor = "start" if x < scale.left + 0.25 * BARS else "end" if x > scale.left + 0.75 * BARS else "middle"
-        yield write(x, bottom + 15, f"match from {signed(evidence.decision.needed)}", size=11, anchor=anchor)
+        yield write(x, bottom + 15, f"match from {signed(needed)}", size=11, anchor=anchor)
 
 
 def _line(x: float, bottom: float, *, dashed: bool) -> str:

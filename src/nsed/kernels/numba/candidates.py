@@ -105,32 +105,30 @@ def best_by_ngrams(
 
 
 @compiled
-def _skips(breaks, flat, begin, size, scales, skip, enter, leave):
+def _skips(enters, leaves, flat, begin, size, scales, enter, leave):
     """Weights to enter a query at the beginning of a word, and to leave it at the end of one."""
     leave[size] = 1
     scale = 1.0
     for j in range(1, size):
         scale /= scales[flat[begin + j - 1]]
-        if breaks[begin + j - 1]:
-            enter[j] = skip * scale
+        enter[j] = enters[begin + j - 1] * scale
     scale = 1.0
     for j in range(size - 1, 0, -1):
         scale /= scales[flat[begin + j]]
-        if breaks[begin + j]:
-            leave[j] = skip * scale
+        leave[j] = leaves[begin + j] * scale
 
 
 @compiled
 def best_by_operations(
-    starts, flat, breaks, places, strings, shared, splits, delete, insert, substitute, scales, skips, found,
+    starts, flat, enters, leaves, places, strings, shared, splits, delete, insert, substitute, scales, found,
     scores, counts, _, first, last,
 ):  # fmt: skip
     """The best of sorted strings for some queries, by the sum over all derivations; unsorted.
 
     Rows of the table are those of the string's symbols, kept for the prefix that it shares with the one before it.
-    Words of the query (`skips[0]`) and of the string (`skips[1]`) may be left out at its ends: `breaks` marks the
-    places of separators in the queries, `splits` the symbols of strings that are separators. `insert` and `substitute`
-    are divided by the `scales` of the query's symbols: then no product overflows.
+    Words may be left out at the ends: `enters` and `leaves` are the odds to begin after a symbol of the queries, and to
+    end before it, `splits` those to do either at a symbol of the strings; 0 where it separates no words. `insert` and
+    `substitute` are divided by the `scales` of the query's symbols: then no product overflows.
     """
     longest = 0
     for string in range(len(places) - 1):
@@ -139,7 +137,7 @@ def best_by_operations(
         begin, size = starts[query], starts[query + 1] - starts[query]
         table, ended = np.zeros((longest + 1, size + 1)), np.zeros(longest + 1)
         enter, leave = np.zeros(size + 1), np.zeros(size + 1)
-        _skips(breaks, flat, begin, size, scales, skips[0], enter, leave)
+        _skips(enters, leaves, flat, begin, size, scales, enter, leave)
         columns = np.empty((len(delete), size))
         for j in range(size):
             columns[:, j] = substitute[:, flat[begin + j]]
@@ -153,10 +151,10 @@ def best_by_operations(
                 symbol = strings[at + i]
                 gap, before = delete[symbol], table[i, 0] * delete[symbol]
                 ended[i + 1] = ended[i]
-                if splits[symbol]:
-                    before += skips[1]
+                if splits[symbol] > 0:
+                    before += splits[symbol]
                     for j in range(1, size + 1):
-                        ended[i + 1] += table[i, j] * leave[j] * skips[1]
+                        ended[i + 1] += table[i, j] * leave[j] * splits[symbol]
                 table[i + 1, 0] = before
                 for j in range(size):
                     kept = table[i, j + 1] * gap + table[i, j] * columns[symbol, j]

