@@ -6,8 +6,8 @@
 
 Names: a city's Latin name and one of its names in another script; for each, four other names of the script, two of them
 with the same first letter. Cities are split once for all scripts, 70, 10 and 20 %. Cognates: all pairs of two languages
-within a concept, a sample of each family; the shipped model learns from all concepts, and how good it is with a family
-that it has never seen is measured by models that learn from the two others.
+within a concept, a sample of each family; the shipped model learns from the training concepts of all, and how good it is
+with a family that it has never seen is measured by models that learn from the two others.
 """
 
 import json
@@ -28,9 +28,9 @@ from nsed.datasets.splits import Splits
 from nsed.datasets.word_list import Word, read_word_list
 from nsed.evaluate import average_precision, matching_score
 from nsed.evaluate.calibration import expected_calibration_error
-from nsed.models.decisions import Criterion
 from nsed.models.matcher_mixture import MatcherMixture
 from nsed.models.odds import OddsMatcher
+from nsed.models.pair_model import Criterion
 from nsed.text import Pairs
 
 RESULTS = Path(__file__).parents[1] / "results" / "shipped-matchers.json"
@@ -158,8 +158,7 @@ def make_cognates(folder: Path, families: tuple[str, ...]) -> dict[str, object]:
         sca = Sca.fit(test, config=ScaConfig(source_symbols="tokens", target_symbols="tokens"))
         found[family]["sca"] = {"average_precision": figures(sca, test)["average_precision"]}  # type: ignore[index]
         print(family, found[family], flush=True)
-    whole = [Splits(joined(splits[one]), splits[one].validation, splits[one].test) for one in families]
-    learned(whole).save(folder, half=True)
+    learned([splits[one] for one in families]).save(folder, half=True)
     return {"families": list(families), "never_seen": found}
 
 

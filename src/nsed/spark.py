@@ -23,10 +23,8 @@ import pyarrow.compute as pc
 import torch
 
 from nsed.errors import ArgumentError, MissingExtraError, NsedError
-from nsed.jobs.choices import Scorer, scoring
-from nsed.jobs.fixed_batches import fixed_scores
-from nsed.jobs.provenance import InputFile, model_hash
-from nsed.jobs.shards import Position, Shard
+from nsed.jobs.choices import Scorer, fixed_scores, scoring
+from nsed.jobs.shards import InputFile, Position, Shard, model_hash
 from nsed.jobs.table_job import Ask
 from nsed.jobs.table_output import FileOutput, FolderOutput
 from nsed.jobs.table_run import TableRun

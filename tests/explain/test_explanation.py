@@ -16,7 +16,7 @@ from nsed.evaluate import Calibration
 from nsed.explain.explanation import Explanation
 from nsed.explain.render.heat_maps import confusion_grid, grid_svg, operation_grid
 from nsed.explain.render.pictures import PICTURES, draw, draw_grid
-from nsed.models.decisions import Criterion
+from nsed.models.pair_model import Criterion
 from nsed.text import Pairs
 from nsed.text.visible import drawn
 from support import parsed_back

@@ -10,7 +10,7 @@ import nsed
 from nsed.config import from_mapping
 from nsed.explain.explanation import ExplanationSummary
 from nsed.explain.render.report_page import report_page
-from nsed.models.decisions import Criterion
+from nsed.models.pair_model import Criterion
 from nsed.text import Edit, EditScript, Pairs
 from nsed.text.visible import drawn
 from support import parsed_back

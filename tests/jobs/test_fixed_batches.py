@@ -7,7 +7,7 @@ import pytest
 import torch
 
 import nsed
-from nsed.jobs import fixed_batches as module
+from nsed.jobs import choices as module
 from nsed.jobs import fixed_scores
 
 pytestmark = pytest.mark.filterwarnings("ignore::nsed.errors.UnknownSymbolWarning")

@@ -8,8 +8,8 @@ from golden.answers import FOLDERS
 from nsed.config import from_mapping
 from nsed.datasets.rule_language import matching_pairs
 from nsed.errors import ArgumentError
-from nsed.models.decisions import Criterion
 from nsed.models.matcher import Matcher, MatcherConfig, match_log_probs
+from nsed.models.pair_model import Criterion
 from nsed.networks.matcher import MatcherNetwork
 from nsed.text import Pairs
 

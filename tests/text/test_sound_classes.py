@@ -5,7 +5,7 @@ import unicodedata
 import pytest
 
 from nsed.text import SymbolSplitter
-from nsed.text.sound_classes import CLASSES, COARSE, OTHER, dolgopolsky, sound_classes
+from nsed.text.symbols import CLASSES, COARSE, OTHER, dolgopolsky, sound_classes
 
 
 def test_a_letter_is_in_one_class():

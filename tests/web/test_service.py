@@ -6,7 +6,7 @@ import nsed
 from nsed.baselines.majority import Majority
 from nsed.errors import NotExplainableError
 from nsed.explain.rules import rules
-from nsed.models.decisions import Criterion
+from nsed.models.pair_model import Criterion
 from nsed.web import service
 from nsed.web.limits import ApiError, Limits
 from nsed.web.schemas import ExplainRequest

@@ -21,7 +21,7 @@ from nsed.baselines.similarity import Similarity
 from nsed.config import bounded
 from nsed.errors import ArgumentError, MissingExtraError
 from nsed.models.base import Contents
-from nsed.models.decisions import UNCALIBRATED, Criterion, PairScorer, labels_of
+from nsed.models.pair_model import UNCALIBRATED, Criterion, PairScorer, labels_of
 from nsed.models.settings import ConfigLike, resolve_settings
 from nsed.progress import OnBatch, ignore
 from nsed.text import Pairs, StringConfig, Tokenizers

@@ -18,7 +18,7 @@ from nsed.capabilities import Capability
 from nsed.errors import ArgumentError
 from nsed.evaluate.calibration import fit_calibration
 from nsed.models.base import Contents
-from nsed.models.decisions import UNCALIBRATED, Criterion, PairScorer, labels_of
+from nsed.models.pair_model import UNCALIBRATED, Criterion, PairScorer, labels_of
 from nsed.models.settings import ConfigLike, resolve_settings
 from nsed.models.transduction import TransducingModel, Transduction, ranked
 from nsed.progress import OnBatch, ignore

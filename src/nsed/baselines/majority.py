@@ -12,7 +12,7 @@ from nsed.capabilities import Capability
 from nsed.errors import ArgumentError
 from nsed.evaluate.calibration import Calibration
 from nsed.models.base import Contents
-from nsed.models.decisions import Criterion, PairScorer
+from nsed.models.pair_model import Criterion, PairScorer
 from nsed.models.settings import ConfigLike, resolve_settings
 from nsed.models.transduction import TransducingModel, Transduction, ranked
 from nsed.progress import OnBatch, ignore

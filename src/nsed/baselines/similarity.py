@@ -11,7 +11,7 @@ from rapidfuzz.distance import JaroWinkler as JaroWinklerDistance
 from rapidfuzz.distance import Levenshtein as LevenshteinDistance
 
 from nsed.models.base import Contents
-from nsed.models.decisions import UNCALIBRATED, Criterion, PairScorer, labels_of
+from nsed.models.pair_model import UNCALIBRATED, Criterion, PairScorer, labels_of
 from nsed.models.settings import ConfigLike, resolve_settings
 from nsed.progress import OnBatch, ignore
 from nsed.text import Pairs, StringConfig, Tokenizers

@@ -42,6 +42,7 @@ ModelKind = Annotated[
         help="edit-distance (a table of operations), transducer (with --models a mixture of several), or for "
         "labelled pairs odds (a table of log-odds, in a minute) or matcher (a network). To compare with: "
         "seq2seq, cross-encoder, stance; lookup, majority, levenshtein, jaro-winkler; sca, lexstat, phonetisaurus. "
+        "A matcher-mixture is made of trained ones, by nsed mix. "
         "By default what the settings say; else odds for labelled pairs, edit-distance where both sides share an "
         "alphabet, transducer where not, as is then said.",
         show_default=False,
@@ -261,6 +262,8 @@ def _several(output: Path, kind: str, models: int | None, *, both_directions: bo
         raise ArgumentError("--models", got=models, expected=expected)
     count = begun.get("models", models or 1)
     both = begun.get("both_directions", both_directions)
+    if kind == "matcher-mixture":
+        raise ArgumentError("--model", got=kind, expected="odds or matcher: nsed mix makes one of several")
     if kind == "mixture" or (count > 1 and kind != "transducer"):
         raise ArgumentError(
             "--model", got=kind, expected="transducer, with --models 5, say: a mixture is made of these"

@@ -17,7 +17,7 @@ from nsed.baselines.similarity import Levenshtein, LevenshteinConfig
 from nsed.datasets.splits import NumberedPairs, among, number_together
 from nsed.errors import ArgumentError
 from nsed.evaluate import MatchingScore, best_threshold, matching_score
-from nsed.models.decisions import labels_of
+from nsed.models.pair_model import labels_of
 from nsed.text import Pairs, SymbolKind
 
 

@@ -8,8 +8,8 @@ from typing import Any, Literal, get_args
 from nsed.errors import ArgumentError, NsedError
 from nsed.export.tables import CostTable, as_json, as_python, as_sql, cost_table, described
 from nsed.models.base import Model
-from nsed.models.decisions import DecidingModel
 from nsed.models.mixture import Mixture
+from nsed.models.pair_model import DecidingModel
 
 __all__ = ["FORMATS", "export_model"]
 

@@ -6,8 +6,7 @@ import numpy as np
 from torch import Tensor, nn
 
 from nsed.encoders import StringEncoder
-from nsed.encoders.attention import CrossAttention
-from nsed.encoders.base import UnigramEncoder
+from nsed.encoders.base import CrossAttention, UnigramEncoder
 from nsed.encoders.cnn import CnnEncoder, GatedConvolution
 from nsed.encoders.rnn import AttendingGruLayer, OneWayLayer, RnnEncoder, TwoWayLayer
 from nsed.encoders.transformer import AttendingTransformerLayer, SelfAttentionLayer, TransformerEncoder

@@ -5,10 +5,9 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from nsed.jobs.candidates import Candidates, Recall
-    from nsed.jobs.choices import ScoredChoice, cdist, extract, extract_one
+    from nsed.jobs.choices import ScoredChoice, cdist, extract, extract_one, fixed_scores
     from nsed.jobs.clustering import CLUSTERERS, cluster, similarity_matrix
     from nsed.jobs.correspondences import Correspondence, sound_correspondences
-    from nsed.jobs.fixed_batches import fixed_scores
     from nsed.jobs.labelling import Growth, LabelQuestion, LabelSession
     from nsed.jobs.lexicon import LexiconFormat, Pronunciation, lexicon_lines, pronounce
     from nsed.jobs.linking import LinkJob, LinkSummary
@@ -68,10 +67,9 @@ __all__ = [
 
 _HOMES = {
     "candidates": ("Candidates", "Recall"),
-    "choices": ("ScoredChoice", "cdist", "extract", "extract_one"),
+    "choices": ("ScoredChoice", "cdist", "extract", "extract_one", "fixed_scores"),
     "clustering": ("CLUSTERERS", "cluster", "similarity_matrix"),
     "correspondences": ("Correspondence", "sound_correspondences"),
-    "fixed_batches": ("fixed_scores",),
     "labelling": ("Growth", "LabelQuestion", "LabelSession"),
     "lexicon": ("LexiconFormat", "Pronunciation", "lexicon_lines", "pronounce"),
     "linking": ("LinkJob", "LinkSummary"),

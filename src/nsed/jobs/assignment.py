@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from nsed.errors import ArgumentError
 from nsed.evaluate.matching import ThresholdPoint, threshold_curve
-from nsed.jobs.records import Evidence, EvidenceWeights, Records
+from nsed.jobs.records import EvidenceWeights, LinkEvidence, Records
 from nsed.text import read_pairs
 
 Assignment = Literal["one-to-one", "best", "all"]
@@ -33,7 +33,7 @@ class ScoredPairs(NamedTuple):
         return np.asarray(1 / (1 + np.exp(-np.clip(self.log_odds, -700, 700))))
 
 
-class Decided(NamedTuple):
+class DecidedPairs(NamedTuple):
     """Decision of a linkage: pairs that may be links, by the assignment, threshold, where the review band begins."""
 
     pairs: ScoredPairs
@@ -93,7 +93,7 @@ class ScoredShards:
     def __init__(self, parts: Sequence[Path], names: Sequence[str]) -> None:
         self.parts, self.names = parts, list(names)
 
-    def __iter__(self) -> Iterator[Evidence]:
+    def __iter__(self) -> Iterator[LinkEvidence]:
         """Evidence of each shard; one without pairs has no table."""
         for part in self.parts:
             if part.stat().st_size:
@@ -101,7 +101,7 @@ class ScoredShards:
                     table = pa.ipc.open_file(file).read_all()
                 columns = [table.column(name).to_numpy() for name in self.names]
                 left, right = (table.column(name).to_numpy() for name in ("left", "right"))
-                yield Evidence(left, right, np.stack(columns, axis=1))
+                yield LinkEvidence(left, right, np.stack(columns, axis=1))
 
     def labelled(self, known: KnownLinks) -> tuple[np.ndarray, np.ndarray]:
         """Evidence of the pairs of labelled records, and which of them are links."""

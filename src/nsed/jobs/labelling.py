@@ -19,9 +19,9 @@ from nsed.evaluate import matching_score
 from nsed.jobs.candidates import Candidates, crosses_scripts
 from nsed.jobs.table_files import tsv_lines
 from nsed.jobs.unsupervised import Assign, Pool, calibrated, competing, learn_from_few, learn_quickly, untrained
-from nsed.models.decisions import DecidingModel, labels_of
 from nsed.models.edit_distance import quiet_about_symbols
 from nsed.models.odds import OddsMatcher
+from nsed.models.pair_model import DecidingModel, labels_of
 from nsed.progress import OnBatch, ignore
 from nsed.text import Pairs
 from nsed.text.pairs import PairsLike
@@ -34,7 +34,7 @@ COLUMNS = ("source", "target", "label", "predicted", "chance")
 """Columns of the file of answers: the probability before the answer, and that of the pair to be asked for."""
 
 
-class Answer(NamedTuple):
+class LabelAnswer(NamedTuple):
     """Answered pair, and what was thought of it before."""
 
     source: str
@@ -80,7 +80,7 @@ class AnswerFile:
         self.answers = [self._parsed(cells) for cells in _lines(self.path, COLUMNS)]
         self.skipped = [(source, target) for source, target in _lines(self.skipped_path, COLUMNS[:2])]
 
-    def append(self, answer: Answer) -> None:
+    def append(self, answer: LabelAnswer) -> None:
         """Keep an answer."""
         cells = [answer.source, answer.target, int(answer.label), f"{answer.predicted:.6f}", f"{answer.chance:.4g}"]
         _append(self.path, COLUMNS, cells)
@@ -91,7 +91,7 @@ class AnswerFile:
         _append(self.skipped_path, COLUMNS[:2], [source, target])
         self.skipped.append((source, target))
 
-    def undo(self) -> Answer | None:
+    def undo(self) -> LabelAnswer | None:
         """Take back the last answer: its line is cut off the file. None where there is none."""
         if not self.answers:
             return None
@@ -101,10 +101,10 @@ class AnswerFile:
             os.fsync(file.fileno())
         return self.answers.pop()
 
-    def _parsed(self, cells: list[str]) -> Answer:
+    def _parsed(self, cells: list[str]) -> LabelAnswer:
         try:
             label = {"1": True, "0": False}[cells[2]]
-            return Answer(cells[0], cells[1], label, float(cells[3]), float(cells[4]))
+            return LabelAnswer(cells[0], cells[1], label, float(cells[3]), float(cells[4]))
         except (KeyError, ValueError):
             raise DataError(self.path, f"got {cells}, expected an answer: {', '.join(COLUMNS)}") from None
 
@@ -206,7 +206,7 @@ class LabelSession:
             self.refit()
 
     @property
-    def answers(self) -> list[Answer]:
+    def answers(self) -> list[LabelAnswer]:
         """Answers, with those of earlier sessions, in their order."""
         return list(self._file.answers)
 
@@ -224,7 +224,7 @@ class LabelSession:
     def answer(self, match: bool) -> None:
         """Keep the answer to the question, and train where it is time to."""
         asked = self._current()
-        self._file.append(Answer(asked.source, asked.target, match, asked.predicted, asked.chance))
+        self._file.append(LabelAnswer(asked.source, asked.target, match, asked.predicted, asked.chance))
         self._asked = None
         if self._is_due and not self.is_training:
             self.refit()
@@ -235,7 +235,7 @@ class LabelSession:
         self._file.skip(asked.source, asked.target)
         self._asked = None
 
-    def undo(self) -> Answer | None:
+    def undo(self) -> LabelAnswer | None:
         """Take back the last answer, and ask for it again; None where there is none."""
         taken = self._file.undo()
         if taken is not None:

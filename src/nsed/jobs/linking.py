@@ -16,11 +16,10 @@ import numpy as np
 from nsed.capabilities import Capability, can
 from nsed.errors import ArgumentError, UnknownSymbolWarning
 from nsed.evaluate.matching import ThresholdPoint, best_f1, threshold_at_precision
-from nsed.jobs.assignment import Assignment, Decided, KnownLinks, ScoredPairs, ScoredShards, assigned, components
+from nsed.jobs.assignment import Assignment, DecidedPairs, KnownLinks, ScoredPairs, ScoredShards, assigned, components
 from nsed.jobs.blocking import RULES, PairFinder, RulePairs, generators_of, write_rule_pairs
 from nsed.jobs.candidates import Candidates, Generator, is_reversed
 from nsed.jobs.link_report import LinkExample, LinkFigures, link_page
-from nsed.jobs.provenance import describe_inputs, model_hash
 from nsed.jobs.records import (
     SEARCH,
     Comparisons,
@@ -31,7 +30,7 @@ from nsed.jobs.records import (
     evidence_names,
     read_table,
 )
-from nsed.jobs.shards import Position, ShardFolder
+from nsed.jobs.shards import Position, ShardFolder, describe_inputs, model_hash
 from nsed.jobs.table_files import RowFormat, replacing, row_format, table_writer
 from nsed.jobs.table_run import Warnings
 from nsed.kernels.switch import wanted
@@ -268,7 +267,7 @@ class LinkJob:
         own = self.on[0].model.threshold_probability if single else 0.5
         return float(own if self.threshold is None else self.threshold)
 
-    def _decided(self, pairs: ScoredPairs, known: KnownLinks | None) -> Decided:
+    def _decided(self, pairs: ScoredPairs, known: KnownLinks | None) -> DecidedPairs:
         """Threshold and review band of the pairs that may be links."""
         curve = [] if known is None else known.curve(pairs)
         if self.precision is not None:
@@ -278,12 +277,14 @@ class LinkJob:
         else:
             own = self._own_threshold()
             above = [one for one in curve if one.threshold >= own]
-            return Decided(pairs, curve, own, above[-1] if above else None, own if self.review is None else self.review)
+            return DecidedPairs(
+                pairs, curve, own, above[-1] if above else None, own if self.review is None else self.review
+            )
         assert point is not None
         review = point.threshold if self.review is None else self.review
         if self.precision is not None and self.review is not None:
             review = threshold_at_precision(curve, self.review).threshold
-        return Decided(pairs, curve, point.threshold, point, min(review, point.threshold))
+        return DecidedPairs(pairs, curve, point.threshold, point, min(review, point.threshold))
 
     @property
     def review_path(self) -> Path:
@@ -312,7 +313,7 @@ class LinkJob:
         replace_file(path.with_name(path.name + ".manifest.json"), json.dumps(content, indent=1).encode())
         replace_file(path.with_name(path.name + ".html"), page.encode())
 
-    def _near(self, decided: Decided) -> ScoredPairs:
+    def _near(self, decided: DecidedPairs) -> ScoredPairs:
         """Pairs just above and just below the threshold."""
         probability = decided.pairs.probabilities
         order = np.argsort(-probability, kind="stable")

@@ -160,7 +160,7 @@ class NumericColumn(NamedTuple):
     scale: float
 
 
-class Evidence(NamedTuple):
+class LinkEvidence(NamedTuple):
     """Evidence of candidate pairs: rows of both records, and what speaks for each pair, [pairs, names]."""
 
     left: np.ndarray
@@ -244,11 +244,11 @@ def model_odds(model: Any, left: Texts, right: Texts, pairs: RowPairs, *, revers
     return np.asarray(odds[place])
 
 
-class Agreement(NamedTuple):
+class ColumnAgreement(NamedTuple):
     """Comparison of an exact column: log-odds of agreement and disagreement against chance (Fellegi-Sunter).
 
     >>> both = with_missing(["x", "y"]), with_missing(["x", ""])
-    >>> Agreement.of(*both).odds(*both, (np.array([0, 1, 0]), np.array([0, 0, 1]))).round(2).tolist()
+    >>> ColumnAgreement.of(*both).odds(*both, (np.array([0, 1, 0]), np.array([0, 0, 1]))).round(2).tolist()
     [0.64, -2.3, 0.0]
     """
 
@@ -258,7 +258,7 @@ class Agreement(NamedTuple):
     differ: float
 
     @classmethod
-    def of(cls, left: Texts, right: Texts) -> "Agreement":
+    def of(cls, left: Texts, right: Texts) -> "ColumnAgreement":
         """Comparison of two columns: by chance, two records agree as often as the values of both tables do."""
         numbers = {text: place for place, text in enumerate(right.different)}
         same = np.array([numbers.get(text, -1) for text in left.different], dtype=np.int64)
@@ -313,7 +313,7 @@ class Comparisons:
         reversed_: bool = False,
     ) -> None:
         self.left, self.right, self.on, self.numeric, self.reversed_ = left, right, on, numeric, reversed_
-        self.agreements = {name: Agreement.of(left.exact[name], right.exact[name]) for name in left.exact}
+        self.agreements = {name: ColumnAgreement.of(left.exact[name], right.exact[name]) for name in left.exact}
         self.usual = {one.name: usual_difference(left.numeric[one.name], right.numeric[one.name]) for one in numeric}
 
     def evidence(self, pairs: RowPairs) -> np.ndarray:

@@ -1,10 +1,6 @@
-"""Sharded output of a long job: shards that are there once they are whole (atomic commits), a manifest, and a lock.
+"""Shards of a job's output, each committed as a whole, and the manifest: hashes of model and inputs, what is done."""
 
-A job writes shard after shard into a folder. `manifest.json` says which job it is, by the hashes of its model and of
-its inputs, and which shards are finished; it is replaced after each of them, atomically. Whenever the process is
-killed, the folder holds all finished shards and where the next one begins.
-"""
-
+import hashlib
 import json
 import re
 import shutil
@@ -15,11 +11,77 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from uuid import uuid4
 
+import pyarrow.dataset
+import torch
+
 from nsed.errors import ArgumentError, DataError
 from nsed.jobs.table_files import RowFormat, Table, TableWriter, table_writer
+from nsed.text.readers.batches import TABLES
 from nsed.text.readers.delimited import Reject
+from nsed.text.readers.lines import STDIN
 from nsed.train.run_folder import take_lock
 from nsed.train.saved_model import replace_file
+
+CHUNK = 2**20
+
+
+class InputFile(NamedTuple):
+    """Input file: what it is, and about how many rows it has."""
+
+    path: str
+    size: int
+    sha256: str
+    rows: int
+    """Rows of a binary table; lines of a text, with its header and empty ones."""
+
+
+def describe_inputs(paths: Sequence[Path]) -> list[InputFile]:
+    """Sizes, hashes and rows of files; of standard input, nothing is known. Raises `DataError` for what is no file."""
+    return [_described(path) for path in paths]
+
+
+def _described(path: Path) -> InputFile:
+    if path == STDIN:
+        return InputFile(str(path), 0, "", 0)
+    digest, size, lines = hashlib.sha256(), 0, 0
+    try:
+        with path.open("rb") as stream:
+            while chunk := stream.read(CHUNK):
+                digest.update(chunk)
+                size, lines = size + len(chunk), lines + chunk.count(b"\n")
+    except OSError as error:
+        raise DataError(path, f"cannot be read: {error.strerror}") from None
+    return InputFile(str(path), size, digest.hexdigest(), count_rows(path, lines))
+
+
+def count_rows(path: Path, lines: int = 0) -> int:
+    """Rows of a binary table, as its own description says; of others, the lines that are known of it."""
+    ending = path.suffix.lower()
+    if ending not in TABLES:
+        return lines
+    try:
+        return int(pyarrow.dataset.dataset(path, format="parquet" if ending == ".parquet" else "ipc").count_rows())
+    except (OSError, ValueError):  # whoever reads it says what is wrong
+        return 0
+
+
+def model_hash(model: Any) -> str | None:
+    """SHA-256 of all that a model consists of; None of a model that is not ours, of which nobody knows."""
+    if not hasattr(model, "contents"):
+        return None
+    contents, digest = model.contents(), hashlib.sha256()
+    plain = {
+        "kind": model.kind,
+        "config": asdict(model.config),
+        "vocabularies": {name: list(vocabulary.symbols) for name, vocabulary in contents.vocabularies.items()},
+        "record": dict(contents.record),
+    }
+    digest.update(json.dumps(plain, sort_keys=True, default=str).encode())
+    for name, tensor in sorted(contents.tensors.items()):
+        digest.update(name.encode())
+        digest.update(tensor.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy().tobytes())
+    return digest.hexdigest()
+
 
 MANIFEST, LOCK = "manifest.json", "job.lock"
 OURS = re.compile(

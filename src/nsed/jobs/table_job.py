@@ -12,8 +12,7 @@ from typing import Any, Literal, NamedTuple, Protocol
 import torch
 
 from nsed.errors import ArgumentError, DataError, NsedError
-from nsed.jobs.provenance import InputFile, count_rows, describe_inputs, model_hash
-from nsed.jobs.shards import RejectedRow
+from nsed.jobs.shards import InputFile, RejectedRow, count_rows, describe_inputs, model_hash
 from nsed.jobs.table_files import RowFormat, is_device, row_format
 from nsed.jobs.table_output import REJECTS, FileOutput, FolderOutput, JobOutput, StreamOutput
 from nsed.jobs.table_run import Inputs, Question, RunOptions, TableRun, decisions_of, samples_of, scores_of, targets_of

@@ -13,8 +13,7 @@ import pyarrow as pa
 
 from nsed.capabilities import Capability, can
 from nsed.errors import ArgumentError, CutOutputWarning, DataError, TooLongError, UnknownSymbolWarning
-from nsed.jobs.provenance import InputFile, describe_inputs
-from nsed.jobs.shards import Position, RejectedRow, ShardInProgress
+from nsed.jobs.shards import InputFile, Position, RejectedRow, ShardInProgress, describe_inputs
 from nsed.jobs.table_files import Table, answered, other_columns, unwritable
 from nsed.jobs.table_output import JobOutput
 from nsed.models.transduction import Overrides

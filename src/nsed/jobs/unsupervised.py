@@ -24,9 +24,9 @@ from nsed.datasets.word_list import Word
 from nsed.errors import ArgumentError
 from nsed.evaluate.calibration import fit_calibration
 from nsed.jobs.word_clusters import PROBABLE, LevenshteinControl, by_concept, cluster_compared, compared_pairs
-from nsed.models.decisions import Criterion
 from nsed.models.edit_distance import quiet_about_symbols
 from nsed.models.odds import SCORE, OddsMatcher
+from nsed.models.pair_model import Criterion
 from nsed.text import Pairs
 
 ROUNDS, MOST_PAIRS = 2, 20_000

@@ -17,7 +17,7 @@ from nsed.evaluate import Agreement, adjusted_rand, b_cubed, pairwise
 from nsed.evaluate.clustering import numbered
 from nsed.jobs.candidates import Candidates
 from nsed.jobs.clustering import cluster, similarity_matrix
-from nsed.models.decisions import UNCALIBRATED, Criterion
+from nsed.models.pair_model import UNCALIBRATED, Criterion
 from nsed.progress import OnBatch, ignore
 from nsed.registry import Registry
 from nsed.text import Pairs

@@ -20,8 +20,8 @@ from nsed.kernels.dispatch import TABLE_SCORES, Choice
 from nsed.kernels.switch import AUTO
 from nsed.lattice import EditLattice
 from nsed.models.base import Contents, checked_scores
-from nsed.models.decisions import Criterion, DecidingModel, labels_of
 from nsed.models.lattice_model import LATTICE_VERBS, LatticeModel
+from nsed.models.pair_model import Criterion, DecidingModel, labels_of
 from nsed.models.settings import ConfigLike, resolve_settings
 from nsed.networks.bulk_scores import table_log_probs
 from nsed.networks.operation_table import Iteration, LearnedOperation, OperationTable, by_chance, iterate

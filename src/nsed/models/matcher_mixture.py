@@ -13,8 +13,9 @@ from nsed.evaluate.calibration import Calibration, logistic_regression
 from nsed.explain.decision import Decision
 from nsed.explain.explanation import Explanation
 from nsed.models.base import Contents, Model, checked_scores
-from nsed.models.decisions import Criterion, DecidingModel, labels_of
 from nsed.models.lattice_model import LatticeModel
+from nsed.models.mixture import of_member
+from nsed.models.pair_model import Criterion, DecidingModel, labels_of
 from nsed.models.persistence import model_class
 from nsed.progress import OnBatch, ignore
 from nsed.text import EditScript, Links, Pairs, StringConfig
@@ -166,12 +167,8 @@ class MatcherMixture(DecidingModel):
 
 
 def _member(saved: SavedModel, number: int, told: Mapping[str, Any]) -> Model:
-    start = f"{number}."
-    vocabularies, tensors = (
-        {name.removeprefix(start): value for name, value in parts.items() if name.startswith(start)}
-        for parts in (saved.vocabularies, saved.tensors)
-    )
-    made = SavedModel(told["kind"], told["config"], vocabularies, tensors, told["record"])
+    own: list[dict[str, Any]] = [of_member(parts, number) for parts in (saved.vocabularies, saved.tensors)]
+    made = SavedModel(told["kind"], told["config"], *own, told["record"])
     member: Model = model_class(told["kind"]).from_saved(made)
     return member
 

@@ -228,8 +228,8 @@ class Mixture(SearchModel, LatticeTransducer):
                 SavedModel(
                     "transducer",
                     one["config"],
-                    _of_member(saved.vocabularies, number),
-                    _of_member(saved.tensors, number),
+                    of_member(saved.vocabularies, number),
+                    of_member(saved.tensors, number),
                     one["record"],
                 )
             )
@@ -440,6 +440,7 @@ def _log_mean(log_probs: np.ndarray) -> np.ndarray:
     return mean
 
 
-def _of_member(parts: Mapping[str, Any], number: int) -> dict[str, Any]:
+def of_member(parts: Mapping[str, Any], number: int) -> dict[str, Any]:
+    """Parts of one member of a saved mixture, whose names begin with its number."""
     start = f"{number}."
     return {name.removeprefix(start): value for name, value in parts.items() if name.startswith(start)}

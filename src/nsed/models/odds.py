@@ -22,10 +22,9 @@ from nsed.explain.rule_table import RuleTable
 from nsed.kernels.dispatch import LATTICE, TABLE_SCORES, Choice
 from nsed.lattice import EditLattice
 from nsed.models.base import checked_scores
-from nsed.models.decisions import UNCALIBRATED, Criterion
 from nsed.models.edit_distance import LearnableEditDistance, quiet_about_symbols
 from nsed.models.lattice_model import LATTICE_VERBS, LatticeModel
-from nsed.models.pair_model import LabelledConfig, LabelledTask, PairModel, language_numbers
+from nsed.models.pair_model import UNCALIBRATED, Criterion, LabelledConfig, LabelledTask, PairModel, language_numbers
 from nsed.models.settings import check_unchanged, resolve_settings
 from nsed.networks.kinship import (
     Kinship,

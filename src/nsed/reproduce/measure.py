@@ -18,7 +18,7 @@ from nsed.evaluate import alignment_score, best_threshold, matching_score, read_
 from nsed.evaluate.alignment import to_pharaoh
 from nsed.evaluate.report.answers import answer
 from nsed.explain.explanation import Evidence
-from nsed.models.decisions import labels_of
+from nsed.models.pair_model import labels_of
 from nsed.reproduce.grid import Run
 from nsed.reproduce.records import RunRecord, read_records, record_path, write_record
 from nsed.text import Links, Pairs

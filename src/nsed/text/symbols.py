@@ -15,14 +15,59 @@ import unicodedata
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from itertools import chain, islice
 from typing import Any, Literal, NamedTuple, TypeVar
 
 from nsed.config import Config, bounded
 from nsed.text.graphemes import split_graphemes
 from nsed.text.pairs import Pairs
-from nsed.text.sound_classes import dolgopolsky, sound_classes
 from nsed.text.texts import Texts
+
+CLASSES = {
+    "P": "pbɓʙ", "F": "fvɸβʋⱱ", "T": "tdʈɖɗ", "D": "θð", "S": "szʃʒʂʐɕʑɧ", "C": "cɟʄʦʣʧʤʨʥ", "K": "kgɡqɢɠʛ",
+    "X": "xɣχʁçʝ", "H": "hɦħʕʔɂʡʜʢ", "M": "mɱ", "N": "nɳɲŋɴ", "L": "lɬɮɭʎʟɫɺ", "R": "rɾɹɻʀɽ", "W": "wɰʍ", "J": "jɥ",
+    "A": "aɑɐɒæʌ", "E": "eɛəǝɘɜɞœøɶɚɝɵ", "I": "iɪɨyʏ", "O": "oɔɤ", "U": "uʊɯʉ",
+}  # fmt: skip
+"""Sound classes and their IPA letters: sounds that often correspond to one another are one symbol, in any language, and
+a sound that no training pair has is known by its class."""
+COARSE = {"F": "P", "D": "T", "X": "K", "C": "K", "L": "R", "N": "N", **dict.fromkeys("AEIOU", "V")}
+"""Dolgopolsky's class of a finer one, where it is another."""
+TONE, OTHER = "1", "?"
+"""Class of tones, and of what is no letter of the IPA."""
+_CLASS_OF = {letter: name for name, letters in CLASSES.items() for letter in letters}
+
+
+@lru_cache(maxsize=2**16)
+def sound_classes(token: str) -> tuple[str, ...]:
+    """Classes of the sounds of a token: marks and modifiers say nothing, affricates are one sound.
+
+    >>> sound_classes("ˈt͡sʰ"), sound_classes("oːi"), sound_classes("⁵⁵")
+    (('C',), ('O', 'I'), ('1',))
+    """
+    letters = [c for c in unicodedata.normalize("NFD", token.lower()) if unicodedata.category(c) in ("Ll", "Lo")]
+    found: list[str] = []
+    for letter in letters:
+        name = _CLASS_OF.get(letter, OTHER)
+        if name == "S" and found[-1:] == ["T"]:
+            found[-1] = "C"
+        else:
+            found.append(name)
+    return tuple(found) or (TONE if any(map(str.isdigit, token)) or _is_tone(token) else OTHER,)
+
+
+def _is_tone(token: str) -> bool:
+    return any(unicodedata.category(c) == "Sk" for c in token)
+
+
+def dolgopolsky(token: str) -> tuple[str, ...]:
+    """Dolgopolsky's classes of the sounds of a token.
+
+    >>> dolgopolsky("t͡s"), dolgopolsky("oːi")
+    (('K',), ('V', 'V'))
+    """
+    return tuple(COARSE.get(name, name) for name in sound_classes(token))
+
 
 SymbolKind = Literal["graphemes", "codepoints", "tokens", "letters", "phones", "sound-classes", "dolgopolsky"]
 SymbolChoice = Literal["auto", "graphemes", "codepoints", "tokens", "letters", "phones", "sound-classes", "dolgopolsky"]
@@ -62,7 +107,7 @@ class SymbolSplitter:
     Hangul, are symbols of their own; `tokens`: whatever stands between spaces, say phones; `letters`: the graphemes of
     tokens, without the spaces, so that a long vowel has its vowel in common with a short one; `phones`: the same, each
     with its modifier letters, so that a long vowel is one symbol and a diphthong is two; `sound-classes` and
-    `dolgopolsky`: the classes of the sounds of tokens in IPA, see `sound_classes.py`."""
+    `dolgopolsky`: the classes of the sounds of tokens in IPA, see `sound_classes`."""
     form: UnicodeForm = "NFC"
     """Unicode normalisation, done first, so that two encodings of one letter are one symbol; `none` leaves it out."""
     case: Case = "keep"

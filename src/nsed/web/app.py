@@ -15,8 +15,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from nsed import __version__
 from nsed.explain.render.html import STYLE
 from nsed.models.transduction import Overrides
-from nsed.web.api import Api
-from nsed.web.errors import add_handlers, answer
+from nsed.web.api import Api, add_handlers, answer
 from nsed.web.limits import AllowedHosts, ApiError, Limits
 from nsed.web.request_batching import Workers
 from nsed.web.schemas import Health

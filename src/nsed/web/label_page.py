@@ -9,8 +9,8 @@ from pydantic import BaseModel, ConfigDict
 
 from nsed import __version__
 from nsed.jobs import LabelSession
+from nsed.web.api import add_handlers
 from nsed.web.app import Protection, page_router
-from nsed.web.errors import add_handlers
 from nsed.web.limits import AllowedHosts, ApiError, Limits
 
 

@@ -21,8 +21,8 @@ if sys.platform != "win32":
 
 from nsed.errors import ArgumentError
 from nsed.models.transduction import Overrides
+from nsed.web.api import answer
 from nsed.web.app import make_app
-from nsed.web.errors import answer
 from nsed.web.limits import ApiError, Limits, is_address
 from nsed.web.served_models import ServedModel
 
