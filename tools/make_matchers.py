@@ -6,8 +6,8 @@
 
 Names: a city's Latin name and one of its names in another script; for each, four other names of the script, two of them
 with the same first letter. Cities are split once for all scripts, 70, 10 and 20 %. Cognates: all pairs of two languages
-within a concept, a sample of each family; the shipped model learns from the training concepts of all, and how good it is
-with a family that it has never seen is measured by models that learn from the two others.
+within a concept, a sample of each family; the shipped model learns from the training concepts of all, and how good it
+is with a family that it has never seen is measured by models that learn from the two others.
 """
 
 import json

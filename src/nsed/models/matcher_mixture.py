@@ -167,8 +167,8 @@ class MatcherMixture(DecidingModel):
 
 
 def _member(saved: SavedModel, number: int, told: Mapping[str, Any]) -> Model:
-    own: list[dict[str, Any]] = [of_member(parts, number) for parts in (saved.vocabularies, saved.tensors)]
-    made = SavedModel(told["kind"], told["config"], *own, told["record"])
+    vocabularies, tensors = of_member(saved.vocabularies, number), of_member(saved.tensors, number)
+    made = SavedModel(told["kind"], told["config"], vocabularies, tensors, told["record"])
     member: Model = model_class(told["kind"]).from_saved(made)
     return member
 
