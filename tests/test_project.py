@@ -137,12 +137,12 @@ KILLED = "train rules.tsv runs/long"
 """Commands of a training that is killed between them, which `tests/cli/test_resume.py` does."""
 SCENERY = {
     "pairs.tsv": "colour\tcolor\nhonour\thonor\nSOURCE\tTARGET\n",
-    "words.txt": "read\nchaos\n",
-    "dictionary.tsv": "read\tR EH D\nchaos\tK EY AA S\n",
+    "words.txt": "read\npsyche\n",
+    "dictionary.tsv": "read\tR EH D\npsyche\tS AY K IY\n",
     "words.tsv": "ID\tDOCULECT\tCONCEPT\tTOKENS\tCOGID\n1\tDutch\thand\th ɑ n t\t1\n2\tGerman\thand\th a n t\t1\n",
     "annotated.tsv": "ID\tDOCULECT\tCONCEPT\tTOKENS\tCOGID\n1\tDutch\tarm\tɑ r m\t1\n2\tGerman\tarm\ta r m\t1\n",
     "test.pharaoh": "0-0 1-1 3-2\n0-0 2-1 3-2 4-3\n",
-    **dict.fromkeys(["test.dict", "words.dict", "old.dict", "new.dict"], "READ  R EH D\nCHAOS  K EY AA S\n"),
+    **dict.fromkeys(["test.dict", "words.dict", "old.dict", "new.dict"], "READ  R EH D\nCHAOS  S AY K IY\n"),
 }
 """What the commands find where they run."""
 

@@ -43,10 +43,10 @@ FILES = {
     "british.tsv": "id\tword\n1\tcolour\n2\tlabour\n",
     "labelled.tsv": "colour\tcolor\t1\nlabour\tlabor\t1\ncolour\tlabor\t0\nlabour\tcolor\t0\n",
     "pairs.tsv": "colour\tcolor\nhonour\thonor\n",
-    "test.dict": "READ  R EH D\nCHAOS  K EY AA S\n",
+    "test.dict": "READ  R EH D\nCHAOS  S AY K IY\n",
     "test.tsv": "honour\thonor\t1\nhonour\tcolor\t0\n",
     "words.tsv": "ID\tDOCULECT\tCONCEPT\tTOKENS\n1\tDutch\thand\th ɑ n t\n2\tGerman\thand\th a n t\n",
-    "words.txt": "read\nchaos\n",
+    "words.txt": "read\npsyche\n",
 }
 LONG = (
     "demo",

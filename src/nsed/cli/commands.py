@@ -236,7 +236,7 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
         "nsed align distance pairs.tsv",
     ),
     "explain": (
-        "nsed explain g2p-en --source chaos            # why K EY AA S",
+        "nsed explain g2p-en --source psyche            # why S AY K IY",
         "nsed explain g2p-en --pair read 'R IY D' --format svg --picture lattice -o lattice.svg",
         "nsed explain g2p-en test.dict --html report.html",
     ),
@@ -272,6 +272,7 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
     "data export": ("nsed data export rules parts                  # training.tsv, validation.tsv, test.tsv",),
     "data check": ("nsed data check labelled.tsv test.tsv",),
     "data align": ("nsed data align test.dict test.pharaoh",),
+    "data people": ("nsed data people --count 1000 --links same.tsv -o people.tsv",),
     "data rules": (
         "nsed data rules --count 2000 -o rules.tsv",
         "nsed data rules --matching -o labelled.tsv",
