@@ -19,6 +19,7 @@ DOCUMENTS = (
     "docs/results.md",
     "docs/serve.md",
     "docs/speed.md",
+    "docs/train.md",
 )
 MARKED = re.compile(r"<!-- ?([\w./-]+): ?([\w .,/-]+?)( [%kM])? ?-->([\d.]+)<!-- ?end ?-->")
 END = re.compile(r"<!-- ?end ?-->")
