@@ -8,8 +8,11 @@ import torch
 
 import nsed
 import nsed_lite
+import nsed_lite.symbols
 from golden import answers
+from nsed.models.matcher_mixture import MatcherMixture
 from nsed.models.persistence import shipped_models
+from nsed.text import SymbolSplitter
 
 TOLERANCE = 1e-4
 WORDS = ["gray", "gala", "lay", "ray", "yard", "drag", "a", "", "glad day", "lalalalagary"]
@@ -189,6 +192,7 @@ SHIPPED = {
     "g2p-en": [("flagships", "F L AE G SH IH P S"), ("neural", "N UH R AH L"), ("x", "EH K S")],
     "g2p-en-best": [("flagships", "F L AE G SH IH P S"), ("phlegm", "F L EH M")],
     "g2p-en-stress": [("flagships", "F L AE1 G SH IH2 P S"), ("a", "AH0")],
+    "cognates": [("h a n t", "h æ n d"), ("t͡s oː n ⁵⁵", "t a ŋ"), ("ʙ a", "p a"), ("", "a")],
     "names": [("Moscow", "Москва"), ("München", "Munich"), ("Kairo", "القاهرة"), ("Wien", "Ω"), ("", "x")],
     "translit-ar-en": [("محمد", "mohammed"), ("دمشق", "damascus")],
     "translit-ar-en-best": [("محمد", "mohammed")],
@@ -200,15 +204,20 @@ SLOW = {"g2p-en-best", "translit-ar-en-best"}
 
 @pytest.mark.parametrize("name", [pytest.param(name, marks=[pytest.mark.slow] * (name in SLOW)) for name in SHIPPED])
 def test_shipped_models_answer_as_in_the_package(name):
-    assert SHIPPED.keys() | {"cognates"} == shipped_models().keys()
+    assert SHIPPED.keys() == shipped_models().keys()
     full, lite = nsed.load(name), nsed_lite.load(shipped_models()[name].path)
     same_pairs(full, lite, SHIPPED[name])
-    if name != "names":
+    if name not in ("names", "cognates"):
         same_targets(full, lite, [source for source, _ in SHIPPED[name]])
 
 
-def test_a_mixture_of_matchers_is_refused_with_what_runs_it():
-    with pytest.raises(
-        nsed_lite.ModelFolderError, match=r"matcher-mixture.*nsed-lite runs.*load it with the full package"
-    ):
-        nsed_lite.load(shipped_models()["cognates"].path)
+def test_mixtures_of_matchers_answer_as_in_the_package(tmp_path):
+    members = [nsed.load(answers.FOLDERS / f"matcher-{name}") for name in ("rnn", "unigram")]
+    MatcherMixture(members, [0.7, 0.3]).save(tmp_path)
+    same_pairs(nsed.load(tmp_path), nsed_lite.load(tmp_path), [("AB", "ab"), ("", "c"), ("CAB", "ab")])
+
+
+def test_sound_classes_are_those_of_the_package():
+    for name in ("sound-classes", "dolgopolsky"):
+        for text in ("ˈt͡sʰ oːi ⁵⁵ ʃ !", "", "m a t a ˥˩ ж"):
+            assert nsed_lite.symbols.SPLIT[name](text) == list(SymbolSplitter(name, "none").split(text))

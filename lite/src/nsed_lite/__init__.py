@@ -11,6 +11,7 @@ from pathlib import Path
 from nsed_lite.folder import ModelFolderError, read_folder
 from nsed_lite.lattice import Edit, EditScript
 from nsed_lite.matcher import Matcher
+from nsed_lite.matcher_mixture import MatcherMixture
 from nsed_lite.mixture import Mixture
 from nsed_lite.model import Model, Transduction
 from nsed_lite.packed import reuse_freed_memory
@@ -25,6 +26,7 @@ __all__ = [
     "EditDistance",
     "EditScript",
     "Matcher",
+    "MatcherMixture",
     "Mixture",
     "Model",
     "ModelFolderError",
@@ -36,10 +38,11 @@ __all__ = [
     "reuse_freed_memory",
 ]
 
-AnyModel = Transducer | Mixture | Matcher | OddsMatcher | EditDistance
+AnyModel = Transducer | Mixture | Matcher | MatcherMixture | OddsMatcher | EditDistance
 KINDS: dict[str, type[AnyModel]] = {
     "edit-distance": EditDistance,
     "matcher": Matcher,
+    "matcher-mixture": MatcherMixture,
     "mixture": Mixture,
     "odds": OddsMatcher,
     "transducer": Transducer,

@@ -58,7 +58,7 @@ class Folder(NamedTuple):
         told, start = self.record["members"][number], f"{number}."
         tensors = {name.removeprefix(start): part for name, part in self.weights.tensors.items() if _is(name, start)}
         words = {name.removeprefix(start): part for name, part in self.vocabularies.items() if _is(name, start)}
-        return Folder("transducer", told["config"], words, Weights(tensors), told["record"])
+        return Folder(told.get("kind", "transducer"), told["config"], words, Weights(tensors), told["record"])
 
 
 def _is(name: str, start: str) -> bool:

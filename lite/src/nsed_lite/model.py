@@ -30,12 +30,15 @@ class Criterion(NamedTuple):
 
     def probability(self, scores: np.ndarray) -> np.ndarray:
         """Calibrated probabilities of a match."""
+        return np.asarray(1 / (1 + np.exp(-np.clip(self.log_odds(scores), -700, 700))))
+
+    def log_odds(self, scores: np.ndarray) -> np.ndarray:
+        """Calibrated log-odds of a match."""
         evidence = np.asarray(scores, dtype=float)
         if self.form == "log-odds":  # the score is a log-probability
             below = np.minimum(evidence, CERTAIN)
             evidence = below - np.log(-np.expm1(below))
-        logits = self.slope * np.where(np.isfinite(evidence), evidence, NEG) + self.intercept
-        return np.asarray(1 / (1 + np.exp(-np.clip(logits, -700, 700))))
+        return np.asarray(self.slope * np.where(np.isfinite(evidence), evidence, NEG) + self.intercept)
 
 
 class Model(ABC):

@@ -7,6 +7,7 @@ from itertools import chain, repeat
 from typing import Any, NamedTuple
 
 from nsed_lite.graphemes import split_graphemes
+from nsed_lite.sound_classes import dolgopolsky, sound_classes
 
 PAD, UNKNOWN, START, END = range(4)
 """Numbers of the symbols that every vocabulary begins with: padding, `<unk>`, `<s>` and `</s>`."""
@@ -113,5 +114,7 @@ SPLIT: dict[str, Callable[[str], list[str]]] = {
     "tokens": str.split,
     "letters": lambda text: list(chain.from_iterable(map(split_graphemes, text.split()))),
     "phones": lambda text: list(chain.from_iterable(map(split_phones, text.split()))),
+    "sound-classes": lambda text: list(chain.from_iterable(map(sound_classes, text.split()))),
+    "dolgopolsky": lambda text: list(chain.from_iterable(map(dolgopolsky, text.split()))),
 }
 """Functions that cut a normalised string into symbols, by name."""
