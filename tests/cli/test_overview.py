@@ -64,7 +64,7 @@ def test_shipped_models_answer_without_a_download():
     assert "BSD, Carnegie Mellon University" in run("models", "g2p-en")
     with pytest.raises(ArgumentError, match="NAME: got g2p, expected one of cognates, g2p-en"):
         run("models", "g2p")
-    with pytest.raises(ModelFileError, match=r"no such folder; shipped models: g2p-en, g2p-en-"):
+    with pytest.raises(ModelFileError, match=r"no such folder; shipped models: cognates, g2p-en, g2p-en-"):
         run("transduce", "g2p", "--text", "a")
 
 
