@@ -108,6 +108,15 @@ def light_run_folders() -> Iterator[None]:
         yield
 
 
+@pytest.fixture(autouse=True)
+def registered_here(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An encoder that a document registers is unknown again to the next one."""
+    if request.node.path.suffix == ".md":
+        from nsed.encoders import ENCODERS
+
+        monkeypatch.setattr(ENCODERS, "_entries", dict(ENCODERS._entries))
+
+
 @pytest.fixture(scope="session")
 def data_folder() -> Path:
     """The paper's data sets, where NSED_DATA points; without them the test is skipped."""
