@@ -2,6 +2,7 @@
 
 import os
 import re
+import sys
 from collections.abc import Iterator
 from functools import cache, wraps
 from importlib.util import find_spec
@@ -31,6 +32,7 @@ TUTORIALS = (
 collect_ignore_glob = [str(TUTORIALS), *(str(KERNELS / name / "*") for name in COMPILED if find_spec(name) is None)]
 install_import_hook(CHECKED, "beartype.beartype")
 
+sys.dont_write_bytecode = False  # rewritten assertions are kept: a second run of the tests begins ten seconds earlier
 torch.set_num_threads(1)  # the tests' tensors are small: more threads only wait for each other
 
 
@@ -46,12 +48,15 @@ SLOW_FILES = frozenset(
         "docs/train.md",
         "tests/datasets/test_loading.py",
         "tests/explain/test_rules.py",
+        "tests/export/test_onnx.py",
         "tests/kernels/test_gru.py",
         "tests/kernels/test_match_scores.py",
         "tests/kernels/test_pair_scores.py",
         "tests/kernels/test_table_scores.py",
         "tests/kernels/test_triton.py",
+        "tests/lattice/test_extremes.py",
         "tests/lattice/test_gradients.py",
+        "tests/lite/test_answers.py",
         "tests/reproduce/test_grid.py",
         "tests/reproduce/test_runs.py",
         "tests/test_configs.py",

@@ -6,7 +6,7 @@ import torch
 from nsed.lattice import Operation, Step
 from nsed.lattice.reference import all_paths, alpha, beta, enumerate_all, logaddexp
 from nsed.types import NEG
-from support.lattices import BACKENDS, Case, random_case
+from support.lattices import Case, every_backend, random_case
 
 SIZES = [(0, 0), (0, 3), (3, 0), (1, 1), (2, 3), (3, 2), (4, 4)]
 
@@ -15,20 +15,20 @@ def test_number_of_paths_is_the_delannoy_number():
     assert [len(list(all_paths(n, n))) for n in range(5)] == [1, 3, 13, 63, 321]
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
+@every_backend
 @pytest.mark.parametrize("size", SIZES)
 def test_all_quantities_equal_enumeration(backend, size):
     case = random_case(seed=sum(size), n=size[0], m=size[1])
     check_against_enumeration(case, backend)
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
+@every_backend
 @pytest.mark.parametrize("seed", range(20))
 def test_all_quantities_equal_enumeration_on_more_seeds(backend, seed):
     check_against_enumeration(random_case(seed, batch=5, n=1 + seed % 4, m=1 + seed // 5), backend)
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
+@every_backend
 def test_blocked_arcs_equal_enumeration(backend):
     case = random_case(3)
     generator = torch.Generator().manual_seed(0)

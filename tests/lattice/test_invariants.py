@@ -12,7 +12,7 @@ from nsed.lattice import EditLattice, Operation
 from nsed.lattice.arcs import final_cell, unstacked
 from nsed.lattice.forward_backward import forward_table, ratios_of, sweep
 from nsed.lattice.reference import alpha, beta
-from support.lattices import BACKENDS, padded, random_case, with_rubbish
+from support.lattices import every_backend, padded, random_case, with_rubbish
 
 sizes = st.integers(0, 9)
 shapes = st.fixed_dictionaries({"seed": st.integers(0, 10**6), "batch": st.integers(1, 6), "n": sizes, "m": sizes})
@@ -49,7 +49,7 @@ def test_torch_equals_reference_tables(shape):
             torch.testing.assert_close(table[pair, :rows, :columns], expected, rtol=1e-12, atol=1e-12)
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
+@every_backend
 @settings(max_examples=30, deadline=None)
 @given(shape=shapes)
 def test_beta_at_the_start_is_alpha_at_the_end(backend, shape):
@@ -57,7 +57,7 @@ def test_beta_at_the_start_is_alpha_at_the_end(backend, shape):
     torch.testing.assert_close(lattice.log_beta[:, 0, 0], lattice.log_prob, rtol=1e-12, atol=1e-12)
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
+@every_backend
 @settings(max_examples=30, deadline=None)
 @given(shape=shapes)
 def test_posteriors_are_alpha_arc_beta_over_alpha(backend, shape):
@@ -99,7 +99,7 @@ def cell_by_cell(arcs, semiring):
     return torch.stack([torch.stack([table[i, j] for j in range(columns)], 1) for i in range(rows)], 1)
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
+@every_backend
 @settings(max_examples=30, deadline=None)
 @given(shape=shapes)
 def test_posteriors_equal_the_gradient(backend, shape):
@@ -111,7 +111,7 @@ def test_posteriors_equal_the_gradient(backend, shape):
         torch.testing.assert_close(gradient, posterior.detach(), rtol=1e-12, atol=1e-12)
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
+@every_backend
 @settings(max_examples=30, deadline=None)
 @given(shape=shapes)
 def test_arcs_over_any_diagonal_cut_sum_to_one(backend, shape):
@@ -126,7 +126,7 @@ def test_arcs_over_any_diagonal_cut_sum_to_one(backend, shape):
         torch.testing.assert_close(crossing.sum((1, 2)), inside.double(), rtol=1e-12, atol=1e-12)
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
+@every_backend
 @pytest.mark.parametrize("fill", [0.0, 1e4, -torch.inf, torch.inf, torch.nan])
 @pytest.mark.parametrize("extra", [(1, 0), (0, 3), (7, 5)])
 def test_padding_changes_nothing(backend, fill, extra):
@@ -142,7 +142,7 @@ def test_padding_changes_nothing(backend, fill, extra):
     assert not longer[:, 7:].any()
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
+@every_backend
 def test_order_of_the_batch_changes_nothing(backend):
     case = random_case(21, batch=9)
     order = torch.randperm(9, generator=torch.Generator().manual_seed(4))
@@ -156,7 +156,7 @@ def test_order_of_the_batch_changes_nothing(backend):
         torch.testing.assert_close({**answers(mixed), **tables(mixed)}[name], value[order], rtol=1e-12, atol=1e-12)
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
+@every_backend
 def test_repeated_runs_agree_bit_for_bit(backend):
     case = random_case(2, batch=33, n=9, m=8)
     first, second = case.lattice(backend), case.lattice(backend)
@@ -164,7 +164,7 @@ def test_repeated_runs_agree_bit_for_bit(backend):
         assert torch.equal(value, {**answers(second), **tables(second)}[name]), name
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
+@every_backend
 @settings(max_examples=30, deadline=None)
 @given(shape=shapes)
 def test_best_path_is_no_better_than_all_paths_together(backend, shape):
@@ -172,7 +172,7 @@ def test_best_path_is_no_better_than_all_paths_together(backend, shape):
     assert (lattice.best_path().score <= lattice.log_prob + 1e-12).all()
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
+@every_backend
 @settings(max_examples=30, deadline=None)
 @given(shape=shapes)
 def test_expected_operations_of_a_cell_sum_to_one(backend, shape):

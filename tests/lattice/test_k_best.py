@@ -9,7 +9,7 @@ from nsed.errors import ArgumentError
 from nsed.lattice import EditLattice
 from nsed.lattice.reference import all_paths, path_weight
 from nsed.types import NEG, REACHABLE
-from support.lattices import BACKENDS, random_case
+from support.lattices import every_backend, random_case
 
 
 def listed(grids):
@@ -18,7 +18,7 @@ def listed(grids):
     return sorted((one for one in weighed if one[0] > REACHABLE), reverse=True)
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
+@every_backend
 @pytest.mark.parametrize("seed", range(6))
 def test_k_best_paths_are_the_first_of_all_paths(backend, seed):
     case = random_case(seed, batch=5, n=3, m=1 + seed % 4)

@@ -8,10 +8,10 @@ import torch
 from nsed.errors import ArgumentError
 from nsed.lattice import EditLattice, Operation
 from nsed.lattice.reference import all_paths, path_weight
-from support.lattices import BACKENDS, random_case
+from support.lattices import every_backend, random_case
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
+@every_backend
 def test_samples_follow_the_posterior_over_paths(backend):
     """A chi-square test over the 25 derivations of 2 x 3 symbols; the seed is fixed, the bound is the 0.1 % point."""
     case, draws = random_case(0, batch=4, n=2, m=3), 4000

@@ -3,6 +3,7 @@
 import dataclasses
 from typing import Any
 
+import pytest
 import torch
 from torch import Tensor
 
@@ -11,6 +12,10 @@ from nsed.lattice import Arcs, EditLattice
 from nsed.lattice.reference import Grids
 
 BACKENDS = tuple(filter(switch.installed, switch.BACKENDS))
+SLOW = ("reference",)
+every_backend = pytest.mark.parametrize(
+    "backend", [pytest.param(name, marks=[pytest.mark.slow] * (name in SLOW)) for name in BACKENDS]
+)
 
 
 @dataclasses.dataclass(frozen=True)
