@@ -55,7 +55,7 @@ from nsed.types import PerPair
 CALIBRATED_FROM, FOLDS, FEWER_FOLDS = 100, 5, 3
 """Validation pairs of each label from which on threshold and calibration are tuned on these too; folds of
 cross-validation where there are fewer pairs, and where there are enough."""
-MOST_CROSS_VALIDATED, FOLD_STEPS = 60_000, 500
+MOST_CROSS_VALIDATED, FOLD_STEPS = 20_000, 200
 """Training pairs that are cross-validated, and updates of a fold's model, at most."""
 MOST_JUDGED = 10_000
 """Pairs that weights are chosen by, at most."""
@@ -443,6 +443,7 @@ def tuned_criterion(task: OddsTask) -> Criterion:
     These are all pairs, or some of many, each scored by a model that has not seen it (cross-validation): a validation
     part may have few of what pairs share, say concepts, and be easier or harder than others. Validation pairs, where
     they are not few, are scored by the model itself, and count no more than others: as large a share of them is taken.
+    Scores of the other models are put on its scale by them.
     """
     if not has_enough(task.validation):
         pairs = task.training.joined(task.validation)
@@ -452,15 +453,39 @@ def tuned_criterion(task: OddsTask) -> Criterion:
         np.sort(random.permutation(len(pairs))[: math.ceil(share * len(pairs))])
         for pairs in (task.training, task.validation)
     )
-    scores = cross_validated_scores(task, task.training, FEWER_FOLDS, rows), task.validation_scores()[apart]
-    labels = task.training.labels[rows], task.validation.labels[apart]
+    known = ScoredPairs(task.validation.chosen(apart), task.validation_scores()[apart])
+    scores = known.scores, cross_validated_scores(task, task.training, FEWER_FOLDS, rows, known)
+    labels = known.pairs.labels, task.training.labels[rows]
     return Criterion.tuned(np.concatenate(scores), np.concatenate(labels), form=FORM)
 
 
+class ScoredPairs(NamedTuple):
+    """Pairs that no fold has, and the scores that the model itself gives them."""
+
+    pairs: EncodedPairs
+    scores: np.ndarray
+
+    def on_scale(self, scores: np.ndarray, network: OddsNetwork, device: torch.device) -> np.ndarray:
+        """Scores of another network, with the mean and the spread that the model itself has of these pairs.
+
+        Models of folds differ in both: other concepts have other shares of matches.
+        """
+        found = pair_odds(network, DistinctPairs.of(self.pairs), device).scores
+        spread = self.scores.std() / found.std() if found.std() else 1.0
+        return np.asarray((scores - found.mean()) * spread + self.scores.mean())
+
+
 def cross_validated_scores(
-    task: OddsTask, pairs: EncodedPairs, count: int, rows: np.ndarray | None = None
+    task: OddsTask,
+    pairs: EncodedPairs,
+    count: int,
+    rows: np.ndarray | None = None,
+    known: ScoredPairs | None = None,
 ) -> np.ndarray:
-    """Scores of pairs, or of some rows, each by a model trained on those outside its fold, see `folds_of`."""
+    """Scores of pairs, or of some rows, each by a model trained on those outside its fold, see `folds_of`.
+
+    With pairs of known scores, all are on the scale of these.
+    """
     train = task.config.train
     config = replace(task.config, train=replace(train, steps=min(train.steps, FOLD_STEPS)))
     folds = folds_of(pairs, count, shared=bool(config.shared_alphabet), seed=train.seed)
@@ -473,7 +498,8 @@ def cross_validated_scores(
             continue
         network = task.begun(seen).to(task.device)
         Trainer(OddsTask(network, config, seen, apart, task.device, begun=task.begun), config.train).run()
-        scores[folds == fold] = pair_odds(network.eval(), DistinctPairs.of(apart), task.device).scores
+        found = pair_odds(network.eval(), DistinctPairs.of(apart), task.device).scores
+        scores[folds == fold] = found if known is None else known.on_scale(found, network, task.device)
     return scores
 
 
