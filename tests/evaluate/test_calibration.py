@@ -10,6 +10,7 @@ from sklearn.metrics import brier_score_loss
 from nsed.errors import ArgumentError
 from nsed.evaluate import brier_score, expected_calibration_error, fit_calibration, reliability_bins
 from nsed.evaluate.calibration import Calibration
+from nsed.models.pair_model import Criterion
 
 METRICS = [brier_score, expected_calibration_error, reliability_bins]
 
@@ -111,6 +112,37 @@ def test_a_log_probability_of_zero_is_not_capped_by_calibration():
     errors = [expected_calibration_error(one.probability(scores), labels) for one in (capped, free)]
     assert errors[1] < errors[0]
     assert (free.probability(np.array([-np.inf, -1e30])) < 1e-300).all()
+
+
+def test_beta_calibration_is_that_of_its_definition_and_straight_without_a_bend():
+    scores, bent = np.linspace(-30, 30, 61), Calibration(2.0, 0.5, "beta", 0.25)
+    with np.errstate(over="ignore"):
+        log_p, log_not = -np.logaddexp(0, -scores), -np.logaddexp(0, scores)
+    constant = 0.5 - 2.0 * 0.25 * 2 * np.log(2)
+    expected = 1.5 * log_p - 2.5 * log_not + constant
+    assert 2.0 * bent.evidence(scores) + 0.5 == pytest.approx(expected)
+    assert bent.steepness(scores) * scores == pytest.approx(bent.evidence(scores))
+    assert (Calibration(2.0, 0.5, "beta").evidence(scores) == scores).all()
+    assert bent.probability(np.array([-np.inf, 1e6])).tolist() == pytest.approx([0.0, 1.0])
+
+
+def test_a_share_of_matches_that_look_like_none_bends_the_calibration_and_keeps_its_promise():
+    generator = np.random.default_rng(0)
+    scores = generator.normal(-2, 3, 20_000)
+    labels = generator.random(20_000) < 0.05 + 0.95 / (1 + np.exp(-scores))
+    straight, bent = (fit_calibration(scores[:10_000], labels[:10_000], form=form) for form in ("score", "beta"))
+    errors = [expected_calibration_error(one.probability(scores[10_000:]), labels[10_000:]) for one in (straight, bent)]
+    assert bent.bend > 0.2
+    assert errors[1] < 0.02 < errors[0]
+    assert (np.diff(bent.probability(np.sort(scores))) >= 0).all()
+
+
+def test_few_pairs_bend_nothing_much_and_a_bend_is_kept_in_files():
+    scores, labels = np.array([-3.0, -2.0, -1.0, 1.0, 2.0, 3.0]), np.array([False, False, True, False, True, True])
+    found = fit_calibration(scores, labels, form="beta")
+    assert abs(found.bend) < 0.1
+    assert Criterion.of_record(*Criterion(0.5, found).record()).calibration == found
+    assert Calibration(1.0, 0.0).record == [1.0, 0.0, "score"]
 
 
 def test_bins_count_by_their_pairs():

@@ -179,7 +179,7 @@ def test_what_goes_with_the_graphs_says_how_to_use_them(tmp_path):
     assert told["kind"] == "matcher"
     assert told["source"] == {"symbols": "graphemes", "unicode_form": "NFC", "case": "keep",
                               "vocabulary": list(model.tokenizers.source.vocabulary.names)}  # fmt: skip
-    assert (told["threshold"], tuple(told["calibration"])) == (model.threshold, tuple(model.calibration))
+    assert (told["threshold"], told["calibration"]) == (model.threshold, model.calibration.record)
 
 
 def test_a_mixture_is_exported_member_by_member(tmp_path):

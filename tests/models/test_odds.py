@@ -20,7 +20,7 @@ from nsed.evaluate.calibration import expected_calibration_error
 from nsed.models.edit_distance import LearnableEditDistance
 from nsed.models.odds import OddsConfig, OddsMatcher
 from nsed.networks.odds import PLACES, places_of
-from nsed.text import Tokenizers
+from nsed.text import EncodedPairs, Tokenizers
 from nsed.train.split import folds_of
 from support.commands import run, with_settings
 
@@ -171,7 +171,7 @@ def test_contributions_add_up_to_the_log_odds_with_ambiguity_and_bias_alone(mode
     assert math.fsum(part.value for part in parts) == pytest.approx(explanation.total, abs=1e-9)
     assert {part.name for part in parts if part.edit is None} == {"ambiguity", "threshold"}
     calibration, score = model.calibration, model.score([pair])[0]
-    assert explanation.total == pytest.approx(calibration.slope * score + calibration.intercept)
+    assert explanation.total == pytest.approx(calibration.slope * calibration.evidence(score) + calibration.intercept)
     assert explanation.decision.probability == pytest.approx(model.probability([pair])[0])
     assert explanation.decision.match == model.match([pair])[0]
     assert explanation.to_text()
@@ -216,6 +216,11 @@ def test_coherence_features_and_identity_are_saved_and_their_scores_hang_togethe
     assert made.score(pairs) == pytest.approx(made.score(pairs.targets, pairs.sources), abs=1e-9)
     explanation = made.explain("abcde", "abcdf")
     assert math.fsum(part.value for part in explanation.contributions) == pytest.approx(explanation.total, abs=1e-9)
+    assert made.config.table_scripts is True
+    batch, shown = next(made.lattices(pairs))
+    context, table = (made.network(batch, in_context=one)[0] for one in (True, False))
+    assert not torch.allclose(context.log_prob, table.log_prob)
+    assert torch.equal(shown.log_prob, table.log_prob)
     made.save(tmp_path)
     assert (nsed.load(tmp_path).score(pairs) == made.score(pairs)).all()
 
@@ -239,6 +244,18 @@ def test_folds_share_no_string_and_have_both_labels():
     assert {(fold, label) for fold, label in zip(folds.tolist(), labels, strict=True)} == {
         (fold, label) for fold in range(5) for label in (False, True)
     }
+
+
+def test_folds_keep_concepts_together_that_single_words_connect():
+    words = [f"{concept}{number}" for concept in range(9) for number in range(8)]
+    rows = [(one, other) for one in words for other in words if one[:-1] == other[:-1] and one < other]
+    rows += [(f"{concept}0", f"{concept + 1}0") for concept in range(8)]
+    pairs = nsed.Pairs(*zip(*rows, strict=True), [number % 2 == 0 for number in range(len(rows))])
+    tokenizers = Tokenizers.learned(OddsConfig(), pairs).shared()
+    encoded = EncodedPairs(*tokenizers.encode(pairs), labels=np.array(pairs.labels))
+    folds = folds_of(encoded, 3, shared=True, seed=0)[:-8]
+    assert len({(one[:-1], fold) for (one, _), fold in zip(rows[:-8], folds.tolist(), strict=True)}) == 9
+    assert set(folds.tolist()) == {0, 1, 2}
 
 
 def test_segments_of_several_phones_are_read_as_phones_with_the_reason():

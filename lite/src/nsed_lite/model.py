@@ -21,12 +21,13 @@ CERTAIN = -1e-6
 
 
 class Criterion(NamedTuple):
-    """Decision criterion: pairs with at least the threshold as score match; Platt scaling gives probabilities."""
+    """Decision criterion: pairs with at least the threshold as score match; calibration gives probabilities."""
 
     threshold: float
     slope: float
     intercept: float
     form: str = "score"
+    bend: float = 0.0
 
     def probability(self, scores: np.ndarray) -> np.ndarray:
         """Calibrated probabilities of a match."""
@@ -38,6 +39,9 @@ class Criterion(NamedTuple):
         if self.form == "log-odds":  # the score is a log-probability
             below = np.minimum(evidence, CERTAIN)
             evidence = below - np.log(-np.expm1(below))
+        elif self.bend:  # beta calibration: another slope above a score of 0 than below
+            size = np.where(np.isfinite(evidence), np.abs(evidence), 0.0)
+            evidence = evidence + self.bend * (size + 2 * np.log1p(np.exp(-size)) - 2 * np.log(2))
         return np.asarray(self.slope * np.where(np.isfinite(evidence), evidence, NEG) + self.intercept)
 
 

@@ -101,6 +101,7 @@ class OddsMatcher(Model):
         self.source, self.target = tokenizers(config, folder.vocabularies)
         self.languages = tuple(folder.vocabularies.get("languages", ()))
         self.symmetric = config.get("shared_alphabet") is True
+        self.table_scripts = config.get("table_scripts") is True
         self.kinship, self.scale = weights("kinship"), np.exp(float(weights("scale")))
         self.table, self.bias = self._odds(weights), float(weights("bias")) + float(weights("start_bias"))
         self.place = _parts(weights, "place", ("factor", "gap", "substitute")) if "place.factor" in weights else None
@@ -173,9 +174,12 @@ class OddsMatcher(Model):
         (source, n), (target, m) = _padded(sources), _padded(targets)
         odds = (self.table if tables is None else tables).of(source, target)
         arcs = (odds if self.place is None else self._placed(odds, n, m)).arcs()
-        lattice = Lattice(arcs if self.coherence is None else self._coherent(arcs, n, m), n, m)
+        lattice = scored = Lattice(arcs, n, m)
+        if self.coherence is not None:
+            scored = Lattice(self._coherent(arcs, n, m), n, m)
+            lattice = lattice if self.table_scripts else scored
         same = np.array([a == b for a, b in zip(sources, targets, strict=True)])
-        return lattice, self.scale * lattice.log_prob + self._biases(n, m, same, languages)
+        return lattice, self.scale * scored.log_prob + self._biases(n, m, same, languages)
 
     def _placed(self, odds: Operations, n: np.ndarray, m: np.ndarray) -> Operations:
         """Log-odds by the places of symbols: a factor on each, and what is added to gaps and to substitutions."""

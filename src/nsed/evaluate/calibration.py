@@ -1,4 +1,4 @@
-"""Calibration (Platt scaling): from scores to probabilities that keep their promise, and whether they do."""
+"""Calibration (Platt scaling, beta calibration): from scores to probabilities that keep their promise, or not."""
 
 from typing import Literal, NamedTuple
 
@@ -7,15 +7,20 @@ import numpy as np
 from nsed.errors import ArgumentError
 from nsed.evaluate.matching import both_kinds, labelled
 
-Form = Literal["score", "log-odds"]
-"""What Platt scaling is linear in: the score, or, of a score that is a log-probability, its log-odds. A log-probability
-is at most 0, so that the first would cap what is certain to match at the probability of the intercept."""
+Form = Literal["score", "log-odds", "beta"]
+"""What calibrated log-odds are linear in. Platt scaling: the score, or, of a score that is a log-probability, its
+log-odds; a log-probability is at most 0, so that the first would cap what is certain to match at the probability of the
+intercept. Beta calibration, of a score that is log-odds: the score, bent where it is 0."""
+MOST_BENT = 0.9
+"""Bend at most: slopes below and above 0 are never further apart than one to nineteen."""
+RIDGE, STRAIGHT = 1e-3, 10.0
+"""Ridge of a line, for separable data, and that of a bend, of which few pairs say little."""
 CERTAIN = -1e-6
 """Highest log-probability that is told apart from certainty, about what single precision can."""
 
 
 class Calibration(NamedTuple):
-    """Platt scaling: `probability = 1 / (1 + exp(-(slope * evidence + intercept)))`, of the evidence of `form`.
+    """Calibration: `probability = 1 / (1 + exp(-(slope * evidence + intercept)))`, of the evidence of `form`.
 
     >>> Calibration(1.0, 0.0, "log-odds").probability(np.log([0.25, 0.9]))
     array([0.25, 0.9 ])
@@ -24,10 +29,25 @@ class Calibration(NamedTuple):
     slope: float
     intercept: float
     form: Form = "score"
+    bend: float = 0.0
+    """Bend of beta calibration: the slope is `1 + bend` times as steep far above 0, and `1 - bend` times far below."""
 
     def evidence(self, scores: np.ndarray | float) -> np.ndarray:
-        """Evidence that the log-odds are linear in: the scores, or their log-odds."""
-        return log_odds(scores) if self.form == "log-odds" else np.asarray(scores, dtype=float)
+        """Evidence that the log-odds are linear in: the scores, their log-odds, or the scores bent at 0."""
+        if self.form == "log-odds":
+            return log_odds(scores)
+        scores = np.asarray(scores, dtype=float)
+        return scores + self.bend * np.where(np.isfinite(scores), rounded_size(scores), 0.0) if self.bend else scores
+
+    def steepness(self, scores: np.ndarray) -> np.ndarray:
+        """Evidence in proportion to each score: what of an additive score's parts makes parts of the evidence."""
+        away = np.where(scores == 0, 1.0, scores)
+        return np.asarray(1 + self.bend * np.where(scores == 0, 0.0, rounded_size(away) / away))
+
+    @property
+    def record(self) -> list[float | str]:
+        """Plain values, for a file: the bend only where there may be one, so that older versions read the others."""
+        return list(self) if self.form == "beta" else list(self[:3])
 
     def probability(self, scores: np.ndarray) -> np.ndarray:
         """Calibrated probabilities of a match; a score of minus infinity is a probability of 0.
@@ -52,29 +72,57 @@ def log_odds(log_probabilities: np.ndarray | float) -> np.ndarray:
     return np.asarray(below - np.log(-np.expm1(below)))
 
 
-def fit_calibration(scores: np.ndarray, labels: np.ndarray, *, form: Form = "score") -> Calibration:
-    """Fit Platt scaling: maximum likelihood on held-out scores, with Platt's smoothed targets, by Newton's method.
+def rounded_size(scores: np.ndarray) -> np.ndarray:
+    """Absolute value but rounded off at 0, `log(1 + exp(x)) + log(1 + exp(-x)) - 2 log 2`.
 
-    The slope is never negative: a higher score is never less probable.
+    With it, beta calibration is linear: `a log p - b log(1 - p) + c`, of `p = 1 / (1 + exp(-x))`, is a line in x and
+    this (Kull, Silva Filho and Flach, 2017).
+
+    >>> rounded_size(np.array([-100.0, 0.0, 100.0]))
+    array([98.61..., 0.        , 98.61...])
+    """
+    size = np.abs(scores)
+    return np.asarray(size + 2 * np.log1p(np.exp(-size)) - 2 * np.log(2))
+
+
+def fit_calibration(scores: np.ndarray, labels: np.ndarray, *, form: Form = "score") -> Calibration:
+    """Fit a calibration: maximum likelihood on held-out scores, with Platt's smoothed targets, by Newton's method.
+
+    The slope is never negative: a higher score is never less probable. Of few scores, beta calibration is nearly
+    straight, which is Platt scaling.
     """
     labels, scores = np.asarray(labels, dtype=bool), Calibration(1.0, 0.0, form).evidence(scores)
     positives, negatives = both_kinds(labels)
     targets = np.where(labels, (positives + 1) / (positives + 2), 1 / (negatives + 2))
     finite = scores[np.isfinite(scores)]
     clipped = np.where(np.isfinite(scores), scores, finite.min() - 1)
-    centre, scale = clipped.mean(), clipped.std() or 1.0
-    weights = logistic_regression(np.stack([(clipped - centre) / scale, np.ones_like(clipped)], axis=1), targets)
+    bend = _bend(clipped, targets) if form == "beta" else 0.0
+    slope, intercept = _line(clipped + bend * rounded_size(clipped) if bend else clipped, targets)
+    return Calibration(slope, intercept, form, bend)
+
+
+def _line(evidence: np.ndarray, targets: np.ndarray) -> tuple[float, float]:
+    """Slope, at least 0, and intercept of log-odds."""
+    centre, scale = evidence.mean(), evidence.std() or 1.0
+    weights = logistic_regression(np.stack([(evidence - centre) / scale, np.ones_like(evidence)], axis=1), targets)
     slope = max(float(weights[0] / scale), 0.0)
-    return Calibration(slope, float(weights[1] - slope * centre), form)
+    return slope, float(weights[1] - slope * centre)
 
 
-def logistic_regression(features: np.ndarray, targets: np.ndarray) -> np.ndarray:
+def _bend(scores: np.ndarray, targets: np.ndarray) -> float:
+    """Bend of log-odds at a score of 0."""
+    features = np.stack([scores, rounded_size(scores), np.ones_like(scores)], axis=1)
+    slope, bent, _ = logistic_regression(features, targets, ridge=np.array([RIDGE, STRAIGHT, RIDGE])).tolist()
+    return float(np.clip(bent / slope, -MOST_BENT, MOST_BENT)) if slope > 0 else 0.0
+
+
+def logistic_regression(features: np.ndarray, targets: np.ndarray, *, ridge: np.ndarray | float = RIDGE) -> np.ndarray:
     """Logistic regression by Newton's method: a weight for each column, with a little ridge for separable data."""
-    weights, ridge = np.zeros(features.shape[1]), 1e-3
+    weights, ridge = np.zeros(features.shape[1]), np.broadcast_to(ridge, features.shape[1:])
     for _ in range(100):
         predicted = 1 / (1 + np.exp(-np.clip(features @ weights, -700, 700)))
         gradient = features.T @ (predicted - targets) + ridge * weights
-        curvature = features.T @ (features * (predicted * (1 - predicted))[:, None]) + ridge * np.eye(len(weights))
+        curvature = features.T @ (features * (predicted * (1 - predicted))[:, None]) + np.diag(ridge)
         step = np.linalg.solve(curvature, gradient)
         weights = weights - step * min(1.0, 5.0 / max(float(np.abs(step).max()), 1e-12))
         if np.abs(step).max() < 1e-9:

@@ -66,6 +66,6 @@ def about(model: Any) -> dict[str, Any]:
     if model.languages is not None:
         told["languages"] = list(model.languages.names)
     if isinstance(model, DecidingModel):
-        return told | {"threshold": model.threshold, "calibration": list(model.calibration)}
+        return told | {"threshold": model.threshold, "calibration": model.calibration.record}
     search = ("normalisation", "direction", "beam", "length_penalty", "longest_output")
     return told | {name: getattr(model.config, name) for name in search}

@@ -25,7 +25,7 @@ from nsed.errors import ArgumentError
 from nsed.evaluate.calibration import fit_calibration
 from nsed.jobs.word_clusters import PROBABLE, LevenshteinControl, by_concept, cluster_compared, compared_pairs
 from nsed.models.edit_distance import quiet_about_symbols
-from nsed.models.odds import SCORE, OddsMatcher
+from nsed.models.odds import FORM, OddsMatcher
 from nsed.models.pair_model import Criterion
 from nsed.text import Pairs
 
@@ -66,7 +66,7 @@ def learn_without_gold(
         scores = [model.score(_pairs(words, rows)) for rows in (within, across)]
         probable = posterior(*scores)
         on_round(number, model)
-    model.criterion = Criterion.tuned(scores[0], random.random(len(probable)) < probable, form=SCORE)
+    model.criterion = Criterion.tuned(scores[0], random.random(len(probable)) < probable, form=FORM)
     return model
 
 

@@ -198,7 +198,7 @@ class Matcher(PairModel, LatticeModel):
 
     def _decision(self, score: float) -> Decision:
         threshold, calibration = self.criterion
-        slope, offset, _ = calibration
+        slope, offset = calibration.slope, calibration.intercept
         return Decision.of(score, threshold=threshold, slope=slope, offset=offset, evidence=calibration.evidence)
 
 

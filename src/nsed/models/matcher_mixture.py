@@ -149,7 +149,7 @@ class MatcherMixture(DecidingModel):
             {"kind": one.kind, "config": asdict(one.config), "record": dict(part.record)}
             for one, part in zip(self.members, parts, strict=True)
         ]
-        decided = {"threshold": self.threshold, "calibration": list(self.calibration), WEIGHTS: self.weights.tolist()}
+        decided = {"threshold": self.threshold, "calibration": self.calibration.record, WEIGHTS: self.weights.tolist()}
         return Contents(
             {f"{k}.{name}": value for k, part in enumerate(parts) for name, value in part.vocabularies.items()},
             {f"{k}.{name}": value for k, part in enumerate(parts) for name, value in part.tensors.items()},

@@ -73,8 +73,9 @@ COHERENCE_SIZE, COHERENT_FROM = 16, 50_000
 """Size of the network of coherence, and pairs from which on there is one."""
 COHERENT_STEPS, COHERENT_VALIDATIONS = 500, 10
 """Updates at most with coherence, which is learned slowly, and validations in these."""
-SCORE: Form = "score"
-"""Form of calibrations: scores are log-odds already."""
+FORM: Form = "beta"
+"""Form of calibrations: scores are log-odds already, but those far below 0 exaggerate, as some of what belongs together
+does not look it."""
 
 
 @dataclass(frozen=True)
@@ -117,6 +118,9 @@ class OddsConfig(LabelledConfig):
     coherence: Literal[False, True, "auto"] = "auto"
     """Coherence: the log-odds of an operation depend on those in the cells around it, by a small convolution, so that
     gaps come in runs; auto: where there are many pairs."""
+    table_scripts: Literal[False, True, "auto"] = "auto"
+    """Edit scripts by the table: which operations explain a pair is what their own log-odds say; coherence, as how much
+    it adds, is in the offset; auto: true in training, false in models that were made before there was a choice."""
     prior: float = bounded(10.0, low=0, most=1e9)
     """Prior of EM: so many operations on each symbol, mostly with itself or its kin, are counted in advance; more where
     the same strings come in many pairs, which say less than as many strings would."""
@@ -250,9 +254,10 @@ class OddsMatcher(PairModel, LatticeModel):
         raise NotExplainableError("log-odds have no probabilities of their own: give pairs to count operations in")
 
     def lattices(self, pairs: Pairs) -> Iterator[tuple[PairBatch, EditLattice]]:
-        """See `LatticeModel.lattices`."""
+        """See `LatticeModel.lattices`: with `table_scripts` those of the table, without coherence."""
         read, odds = self._read(pairs)
-        for batch, lattice, _ in odds_lattices(self.network, read.expanded(), self.device, odds):
+        in_context = self.config.table_scripts is not True
+        for batch, lattice, _ in odds_lattices(self.network, read.expanded(), self.device, odds, in_context=in_context):
             yield batch, lattice
 
     def summarize_all(self, pairs: PairsLike, *, on_batch: OnBatch = ignore) -> list[ExplanationSummary]:
@@ -266,20 +271,35 @@ class OddsMatcher(PairModel, LatticeModel):
 
     def _log_probs(self, pairs: Pairs) -> np.ndarray:
         """Log-probabilities of the lattices: what the operations explain, before scale and bias."""
-        return self._odds(pairs).log_probs
+        return self._explained_odds(pairs).log_probs
+
+    def _explained_odds(self, pairs: Pairs) -> PairOdds:
+        """Log-odds of pairs in the parts of `lattices`: where these are the table's, coherence is in the bias."""
+        found = self._odds(pairs)
+        if self.network.coherence is None or self.config.table_scripts is not True:
+            return found
+        read, odds = self._read(pairs)
+        table = pair_odds(self.network, read, self.device, odds, in_context=False)
+        return table._replace(biases=found.scores - table.scale * table.log_probs)
 
     def _decisions(self, pairs: Pairs) -> list[Decision]:
-        """Decisions in terms of each pair's log-probability: what is no operation's, the bias, is its offset."""
-        (threshold, calibration), evidence = self.criterion, self._odds(pairs)
-        slope = calibration.slope * evidence.scale
+        """Decisions in terms of each pair's log-probability: what is no operation's, the bias, is its offset.
+
+        Where the calibration is bent, a pair's slope is that of the line from a score of 0 to its own.
+        """
+        (threshold, calibration), evidence = self.criterion, self._explained_odds(pairs)
+        steepness = calibration.slope * calibration.steepness(evidence.scores)
+        needed = calibration.slope * float(calibration.evidence(threshold)) + calibration.intercept
         return [
             Decision.of(
                 float(log_prob),
                 threshold=(threshold - float(bias)) / evidence.scale,
-                slope=slope,
-                offset=calibration.slope * float(bias) + calibration.intercept,
-            )._replace(match=bool(score >= threshold))
-            for log_prob, bias, score in zip(evidence.log_probs, evidence.biases, evidence.scores, strict=True)
+                slope=float(slope) * evidence.scale,
+                offset=float(slope * bias) + calibration.intercept,
+            )._replace(match=bool(score >= threshold), needed=needed)
+            for log_prob, bias, score, slope in zip(
+                evidence.log_probs, evidence.biases, evidence.scores, steepness, strict=True
+            )
         ]
 
     def _odds(self, pairs: Pairs, *, on_batch: OnBatch = ignore) -> PairOdds:
@@ -403,6 +423,7 @@ def decided(config: OddsConfig, pairs: Pairs) -> OddsConfig:
         shared_alphabet=shared,
         languages=languages,
         features=config.features == "auto" or config.features,
+        table_scripts=config.table_scripts == "auto" or config.table_scripts,
         identity=shared if config.identity == "auto" else config.identity,
         coherence=len(pairs) >= COHERENT_FROM if config.coherence == "auto" else config.coherence,
         train=train,
@@ -421,30 +442,64 @@ def tuned_criterion(task: OddsTask) -> Criterion:
 
     These are all pairs, or some of many, each scored by a model that has not seen it (cross-validation): a validation
     part may have few of what pairs share, say concepts, and be easier or harder than others. Validation pairs, where
-    they are not few, are scored by the model itself.
+    they are not few, are scored by the model itself, and count no more than others: as large a share of them is taken.
+    Scores of the other models are put on its scale by them.
     """
     if not has_enough(task.validation):
         pairs = task.training.joined(task.validation)
-        return Criterion.tuned(cross_validated_scores(task, pairs, FOLDS), pairs.labels, form=SCORE)
-    rows = np.random.default_rng(task.config.train.seed).permutation(len(task.training))[:MOST_CROSS_VALIDATED]
-    some = task.training.chosen(np.sort(rows))
-    scores = [task.validation_scores(), cross_validated_scores(task, some, FEWER_FOLDS)]
-    return Criterion.tuned(np.concatenate(scores), np.concatenate([task.validation.labels, some.labels]), form=SCORE)
+        return Criterion.tuned(cross_validated_scores(task, pairs, FOLDS), pairs.labels, form=FORM)
+    random, share = np.random.default_rng(task.config.train.seed), min(1.0, MOST_CROSS_VALIDATED / len(task.training))
+    rows, apart = (
+        np.sort(random.permutation(len(pairs))[: math.ceil(share * len(pairs))])
+        for pairs in (task.training, task.validation)
+    )
+    known = ScoredPairs(task.validation.chosen(apart), task.validation_scores()[apart])
+    scores = known.scores, cross_validated_scores(task, task.training, FEWER_FOLDS, rows, known)
+    labels = known.pairs.labels, task.training.labels[rows]
+    return Criterion.tuned(np.concatenate(scores), np.concatenate(labels), form=FORM)
 
 
-def cross_validated_scores(task: OddsTask, pairs: EncodedPairs, count: int) -> np.ndarray:
-    """Scores of all pairs, each by a model that was trained without its fold, see `folds_of`."""
+class ScoredPairs(NamedTuple):
+    """Pairs that no fold has, and the scores that the model itself gives them."""
+
+    pairs: EncodedPairs
+    scores: np.ndarray
+
+    def on_scale(self, scores: np.ndarray, network: OddsNetwork, device: torch.device) -> np.ndarray:
+        """Scores of another network, with the mean and the spread that the model itself has of these pairs.
+
+        Models of folds differ in both: other concepts have other shares of matches.
+        """
+        found = pair_odds(network, DistinctPairs.of(self.pairs), device).scores
+        spread = self.scores.std() / found.std() if found.std() else 1.0
+        return np.asarray((scores - found.mean()) * spread + self.scores.mean())
+
+
+def cross_validated_scores(
+    task: OddsTask,
+    pairs: EncodedPairs,
+    count: int,
+    rows: np.ndarray | None = None,
+    known: ScoredPairs | None = None,
+) -> np.ndarray:
+    """Scores of pairs, or of some rows, each by a model trained on those outside its fold, see `folds_of`.
+
+    With pairs of known scores, all are on the scale of these.
+    """
     train = task.config.train
     config = replace(task.config, train=replace(train, steps=min(train.steps, FOLD_STEPS)))
-    scores = np.empty(len(pairs))
     folds = folds_of(pairs, count, shared=bool(config.shared_alphabet), seed=train.seed)
+    if rows is not None:
+        pairs, folds = pairs.chosen(rows), folds[rows]
+    scores = np.empty(len(pairs))
     for fold in range(count):
         seen, apart = (pairs.chosen(np.flatnonzero((folds == fold) == side)) for side in (False, True))
         if not len(apart):
             continue
         network = task.begun(seen).to(task.device)
         Trainer(OddsTask(network, config, seen, apart, task.device, begun=task.begun), config.train).run()
-        scores[folds == fold] = pair_odds(network.eval(), DistinctPairs.of(apart), task.device).scores
+        found = pair_odds(network.eval(), DistinctPairs.of(apart), task.device).scores
+        scores[folds == fold] = found if known is None else known.on_scale(found, network, task.device)
     return scores
 
 

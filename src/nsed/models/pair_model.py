@@ -55,20 +55,23 @@ class Criterion(NamedTuple):
         return cls(tuned_threshold(scores, labels), calibration)
 
     @classmethod
-    def of_record(cls, threshold: object, slope: object, intercept: object, form: object = "score") -> "Criterion":
+    def of_record(
+        cls, threshold: object, slope: object, intercept: object, form: object = "score", bend: object = 0.0
+    ) -> "Criterion":
         """Criterion as `record` wrote it; as version 0.1 wrote it, without the form of the calibration, too.
 
         Raises `ArgumentError` for what is no number, or no form; a threshold may be infinite.
         """
         if form not in get_args(Form):
             advice = "A newer nsed may know it: upgrade."
-            raise ArgumentError("calibration", got=shown(form), expected="score or log-odds", advice=advice)
-        calibration = Calibration(_number("slope", slope), _number("intercept", intercept), cast("Form", form))
+            raise ArgumentError("calibration", got=shown(form), expected="score, log-odds or beta", advice=advice)
+        numbers = _number("slope", slope), _number("intercept", intercept)
+        calibration = Calibration(*numbers, cast("Form", form), _number("bend", bend))
         return cls(_number("threshold", threshold, infinite=True), calibration)
 
     def record(self) -> list[float | str]:
         """Plain values, for a file."""
-        return [self.threshold, *self.calibration]
+        return [self.threshold, *self.calibration.record]
 
     @property
     def probability(self) -> float:
@@ -221,7 +224,7 @@ class PairModel(NetworkModel, DecidingModel):
     def contents(self, *, half: bool = False) -> Contents:
         """See `Model.contents`."""
         made = super().contents(half=half)
-        decision = {"threshold": self.threshold, "calibration": list(self.calibration)}
+        decision = {"threshold": self.threshold, "calibration": self.calibration.record}
         return made._replace(record={**made.record, **decision})
 
     @classmethod

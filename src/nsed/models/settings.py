@@ -24,6 +24,7 @@ FREE = frozenset(
         "em",
         "next_symbol",
         "distortion",
+        "table_scripts",
         "reduction",
         "non_match",
         "match",

@@ -221,13 +221,18 @@ class OddsNetwork(nn.Module):
                 substitute = torch.where(new & (kinship == number), found.mean(), substitute)
         return Odds(odds.delete[rows], odds.insert[columns], substitute, odds.bias)
 
-    def forward(self, batch: PairBatch, odds: Odds | None = None) -> tuple[EditLattice, PerPair]:
+    def forward(
+        self, batch: PairBatch, odds: Odds | None = None, *, in_context: bool = True
+    ) -> tuple[EditLattice, PerPair]:
         """Lattices of pairs and the bias of each; its log-odds are `scale.exp() * log_prob + bias`.
 
-        The log-odds of operations are the network's, unless others are given.
+        The log-odds of operations are the network's, unless others are given; not in context, without coherence.
         """
         odds = self.odds() if odds is None else odds
-        lattice = EditLattice(*self._arcs(odds, batch), *batch.lengths, validate=False)
+        arcs = self._arcs(odds, batch)
+        if self.coherence is not None and in_context:
+            arcs = self.coherence(batch, arcs)
+        lattice = EditLattice(*arcs, *batch.lengths, validate=False)
         return lattice, self.biases(odds, batch.lengths, batch.languages, _identical(batch))
 
     def biases(
@@ -289,8 +294,7 @@ class OddsNetwork(nn.Module):
             delete, insert, substitute = self.place(batch, delete, insert, substitute)
         padded = functional.pad(substitute, (1, 0, 1, 0))
         delete, insert = functional.pad(delete, (1, 0))[:, :, None], functional.pad(insert, (1, 0))[:, None]
-        arcs = Arcs(delete.expand_as(padded), insert.expand_as(padded), padded)
-        return arcs if self.coherence is None else self.coherence(batch, arcs)
+        return Arcs(delete.expand_as(padded), insert.expand_as(padded), padded)
 
     def _of_lengths(self, lengths: tuple[Lengths, Lengths], like: Tensor) -> PerPair:
         n, m = (length.to(like) for length in lengths)

@@ -30,16 +30,21 @@ class PairOdds(NamedTuple):
 
 
 def odds_lattices(
-    network: OddsNetwork, pairs: EncodedPairs, device: torch.device, odds: Odds | None = None
+    network: OddsNetwork,
+    pairs: EncodedPairs,
+    device: torch.device,
+    odds: Odds | None = None,
+    *,
+    in_context: bool = True,
 ) -> Iterator[tuple[PairBatch, EditLattice, PerPair]]:
-    """Lattices of all pairs, in batches, with the bias of each pair."""
+    """Lattices of all pairs, in batches, with the bias of each pair; not in context, without coherence."""
     if odds is None:
         with torch.no_grad():
             odds = network.odds()
     for batch in pairs.batches():
         here = batch.to(device)
         with torch.no_grad():
-            lattice, bias = network(here, odds)
+            lattice, bias = network(here, odds, in_context=in_context)
         yield here, lattice, bias
 
 
@@ -49,10 +54,14 @@ def pair_odds(
     device: torch.device,
     odds: Odds | None = None,
     *,
+    in_context: bool = True,
     on_batch: OnBatch = ignore,
 ) -> PairOdds:
-    """Log-odds of each pair, in order: by the kernel of tables, or by lattices where the network is no table."""
-    if network.no_table():
+    """Log-odds of each pair, in order: by the kernel of tables, or by lattices where the network is no table.
+
+    Not in context, without coherence, it always is one.
+    """
+    if in_context and network.no_table():
         return _lattice_odds(network, pairs.expanded(), device, odds, on_batch=on_batch)
     with torch.no_grad():
         odds = network.odds() if odds is None else odds

@@ -11,6 +11,8 @@ from nsed.errors import ArgumentError
 from nsed.text import EncodedPairs, Pairs
 
 HELD_OUT_SHARE, MOST_HELD_OUT = 20, 2000
+PROPAGATIONS = 10
+"""Rounds of label propagation at most."""
 
 
 def split(pairs: Pairs, validation: Pairs | None, *, seed: int) -> tuple[Pairs, Pairs]:
@@ -120,15 +122,8 @@ def both_labels(pairs: Pairs, name: str) -> Pairs:
 
 
 def folds_of(pairs: EncodedPairs, count: int, *, shared: bool, seed: int) -> np.ndarray:
-    """Number of each pair's fold: groups of pairs at random, or single pairs where a fold would lack a label.
-
-    Pairs that share a string, or that other pairs connect, are in one group (all pairs within a concept, say); where
-    that makes of most pairs one group, pairs of the same source are.
-    """
-    random, (one, other) = np.random.default_rng(seed), string_numbers(pairs, shared=shared)
-    groups = np.unique(connected(one, other), return_inverse=True)[1]
-    if len(pairs) and np.bincount(groups).max() > len(pairs) / count:
-        groups = np.unique(one, return_inverse=True)[1]
+    """Number of each pair's fold: groups of pairs at random, see `groups_of`; single ones where a label is missing."""
+    random, groups = np.random.default_rng(seed), groups_of(pairs, len(pairs) / count, shared=shared)
     sizes, folds = np.zeros(count), np.empty(groups.max(initial=-1) + 1, dtype=np.int64)
     members = np.bincount(groups)
     for group in random.permutation(len(folds)).tolist():
@@ -137,6 +132,20 @@ def folds_of(pairs: EncodedPairs, count: int, *, shared: bool, seed: int) -> np.
     found: np.ndarray = folds[groups]
     by_fold = [np.bincount(found[pairs.labels == label], minlength=count) for label in (False, True)]
     return found if np.min(by_fold) else _stratified(pairs.labels, count, random)
+
+
+def groups_of(pairs: EncodedPairs, most: float, *, shared: bool) -> np.ndarray:
+    """Number of each pair's group: pairs that share a string, or that other pairs connect (a concept's, say).
+
+    Where that makes a group of more than `most` pairs, since some strings stand in several concepts, groups are those
+    that are connected more closely; where these are too large as well, the pairs of one source.
+    """
+    one, other = string_numbers(pairs, shared=shared)
+    for found in (connected(one, other), communities(one, other)[one], one):
+        groups: np.ndarray = np.unique(found, return_inverse=True)[1]
+        if not len(groups) or np.bincount(groups).max() <= most:
+            break
+    return groups
 
 
 def _stratified(labels: np.ndarray, count: int, random: np.random.Generator) -> np.ndarray:
@@ -178,3 +187,23 @@ def connected(one: np.ndarray, other: np.ndarray) -> np.ndarray:
         np.minimum.at(labels, one, low)
         np.minimum.at(labels, other, low)
         labels = labels[labels]
+
+
+def communities(one: np.ndarray, other: np.ndarray) -> np.ndarray:
+    """Community of each node of a graph, by label propagation: that of most of its neighbours, with itself.
+
+    >>> triangles = np.array([[0, 1], [0, 2], [1, 2], [2, 3], [3, 4], [3, 5], [4, 5]])
+    >>> communities(*triangles.T).tolist()
+    [0, 0, 0, 3, 3, 3]
+    """
+    count = int(max(one.max(initial=-1), other.max(initial=-1))) + 1
+    labels = nodes = np.arange(count)
+    ends, neighbours = np.concatenate([one, other, nodes]), np.concatenate([other, one, nodes])
+    for _ in range(PROPAGATIONS):
+        votes, counts = np.unique(ends * count + labels[neighbours], return_counts=True)
+        order = np.lexsort((votes, -counts, votes // count))
+        first = np.unique((votes // count)[order], return_index=True)[1]
+        before, labels = labels, (votes % count)[order][first]
+        if (labels == before).all():
+            break
+    return labels
