@@ -67,7 +67,7 @@ class Room(NamedTuple):
 ROOMS = {
     "lattice": Room("src/nsed/lattice/*.py", ("tests/lattice", "tests/kernels/test_lattice.py", "src/nsed/lattice")),
     "evaluate": Room("src/nsed/evaluate/*.py", ("tests/evaluate", "src/nsed/evaluate")),
-    "networks": Room("src/nsed/networks/*.py", ("tests/networks", "tests/models", "src/nsed/networks")),
+    "networks": Room("src/nsed/networks/*.py", ("tests/networks", "tests/models", "tests/golden", "src/nsed/networks")),
 }
 
 
@@ -253,33 +253,48 @@ def sample(room: Room, count: int, seed: int) -> list[Mutant]:
 
 
 class Baseline:
-    """How long each test takes, by its place, and which tests run each line."""
+    """How long each test takes, and which tests run each line; what fixtures run counts for all tests of their file."""
 
     def __init__(self, items: list[pytest.Item], files: list[Path]) -> None:
-        """Run all tests, each with fixtures and caches of its own."""
         self.items, self.seconds = items, []
-        lines = coverage.Coverage(data_file=None, include=list(map(str, files)), config_file=False)
-        with lines.collect():
-            for place, item in enumerate(items):
-                lines.switch_context(str(place))
-                self.seconds.append(self._timed(item))
-        data = lines.get_data()
-        self.contexts = {str(path): data.contexts_by_lineno(str(path)) for path in files}
+        self.lines = coverage.Coverage(data_file=None, include=list(map(str, files)), config_file=False)
+        items[0].config.pluginmanager.register(self, "baseline")
+        with self.lines.collect():
+            for item, then in zip_longest(items, items[1:]):
+                self.seconds.append(self._timed(item, then))
+        items[0].config.pluginmanager.unregister(self)
+        self.longest = defaultdict(float)
+        for item, seconds in zip(items, self.seconds, strict=True):
+            self.longest[item.path] = max(self.longest[item.path], seconds)
 
-    def _timed(self, item: pytest.Item) -> float:
+    def _timed(self, item: pytest.Item, then: pytest.Item | None) -> float:
         begun = time.monotonic()
         _forget()
-        if not passes(item):
+        if not passes(item, then):
             raise SystemExit(f"fails without a mutant: {item.nodeid}")
         return time.monotonic() - begun
 
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_setup(self, item: pytest.Item) -> None:
+        """Note the lines of fixtures for the file."""
+        self.lines.switch_context(str(item.path))
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_call(self, item: pytest.Item) -> None:
+        """Note the lines of a test for the test."""
+        self.lines.switch_context(item.nodeid)
+
     def tests_of(self, mutant: Mutant) -> list[tuple[pytest.Item, float]]:
-        """Tests that run the changed statement, quickest first, and their seconds."""
-        contexts = self.contexts[str(ROOT / mutant.file)]
-        places = {int(place) for line in mutant.lines() for place in contexts.get(line, []) if place}
-        ranked = sorted(places, key=self.seconds.__getitem__)
-        until = np.cumsum([self.seconds[place] for place in ranked]) <= PATIENCE
-        return [(self.items[place], self.seconds[place]) for place in compress(ranked, until)]
+        """Tests that run the changed statement, file by file, the quickest first, with a limit of seconds for each."""
+        by_line = self.lines.get_data().contexts_by_lineno(str(ROOT / mutant.file))
+        contexts = {context for line in mutant.lines() for context in by_line.get(line, [])}
+        chosen = [
+            (self.longest[item.path], str(item.path), seconds, place)
+            for place, (item, seconds) in enumerate(zip(self.items, self.seconds, strict=True))
+            if contexts & {item.nodeid, str(item.path)}
+        ]
+        until = np.cumsum([seconds for *_, seconds, _ in sorted(chosen)]) <= PATIENCE
+        return [(self.items[place], 10 + 5 * most) for most, *_, place in compress(sorted(chosen), until)]
 
 
 def passes(item: pytest.Item, then: pytest.Item | None = None) -> bool:
@@ -309,8 +324,8 @@ def _survives(mutant: Mutant, tests: list[tuple[pytest.Item, float]]) -> bool:
         os.dup2(nothing, stream)
     mutant.apply()
     following = [item for item, _ in tests[1:]]
-    for (item, seconds), then in zip_longest(tests, following):
-        signal.setitimer(signal.ITIMER_REAL, 5 + 5 * seconds)  # whose signal ends the process
+    for (item, limit), then in zip_longest(tests, following):
+        signal.setitimer(signal.ITIMER_REAL, limit)  # whose signal ends the process
         if not passes(item, then):
             return False
     return True
@@ -338,6 +353,7 @@ class Runner:
         print(f"{len(session.items)} tests, {sum(baseline.seconds):.0f} s", file=sys.stderr)
         _functions()
         gc.freeze()
+        self.control(baseline)
         for number, mutant in enumerate(self.mutants, 1):
             begun, tests = time.monotonic(), baseline.tests_of(mutant)
             outcome = outcome_of(mutant, tests)
@@ -345,6 +361,13 @@ class Runner:
             taken = f"{len(tests)} tests, {time.monotonic() - begun:.1f} s"
             print(f"{number}/{len(self.mutants)} {outcome} {mutant.file}:{mutant.line} ({taken})", file=sys.stderr)
         return True
+
+    def control(self, baseline: Baseline) -> None:
+        """Try no change at all, of the function that most tests run: if it dies, it is not of a mutation."""
+        tests, mutant = max(((baseline.tests_of(one), one) for one in self.mutants), key=lambda pair: len(pair[0]))
+        unchanged = mutant._replace(code=(ROOT / mutant.file).read_text(encoding="utf-8"))
+        if outcome_of(unchanged, tests) != SURVIVED:
+            raise SystemExit(f"{mutant.file}: {mutant.function} does not survive unchanged")
 
 
 class Record:
