@@ -21,6 +21,7 @@ import gc
 import hashlib
 import importlib
 import json
+import math
 import os
 import resource
 import signal
@@ -51,6 +52,11 @@ RESULTS = ROOT / "results" / "mutation.json"
 EQUIVALENTS = ROOT / "results" / "mutation-equivalents.json"
 KILLED, SURVIVED, TIMED_OUT = "killed", "survived", "timed out"
 OPTIONS = "-n 0 -s -q -p no:cacheprovider -W ignore::pytest.PytestAssertRewriteWarning"
+HYPOTHESIS: dict[str, Any] = {
+    "derandomize": True,
+    "deadline": None,
+    "suppress_health_check": list(hypothesis.HealthCheck),
+}
 PATIENCE = 30.0
 """Seconds of tests that are tried on a mutant, the quickest first; whoever outlives these has survived."""
 MEMORY = 16 * 2**30
@@ -244,12 +250,11 @@ def _difference(text: str, code: str) -> tuple[int, str, str]:
 
 
 def sample(room: Room, count: int, seed: int) -> list[Mutant]:
-    """A seeded sample of a room's mutants, which stays much the same when other lines of the room change."""
+    """A seeded sample of a room's mutants in random order, which other changes of the room leave much the same."""
     every = [one for path in sorted(ROOT.glob(room.sources)) for one in changes_of(path)]
     every.sort(key=lambda one: _hash(seed, one.name))
-    mutants = islice(filter(None, map(mutant_of, every)), count)
     print(f"{count} of {len(every)} mutants of {room.sources}", file=sys.stderr)
-    return sorted(mutants, key=lambda one: (one.file, one.line))
+    return list(islice(filter(None, map(mutant_of, every)), count))
 
 
 class Baseline:
@@ -265,13 +270,15 @@ class Baseline:
         items[0].config.pluginmanager.unregister(self)
         self.longest = defaultdict(float)
         for item, seconds in zip(items, self.seconds, strict=True):
-            self.longest[item.path] = max(self.longest[item.path], seconds)
+            if seconds < math.inf:
+                self.longest[item.path] = max(self.longest[item.path], seconds)
 
     def _timed(self, item: pytest.Item, then: pytest.Item | None) -> float:
         begun = time.monotonic()
         _forget()
         if not passes(item, then):
-            raise SystemExit(f"fails without a mutant: {item.nodeid}")
+            print(f"left out, fails without a mutant: {item.nodeid}", file=sys.stderr)
+            return math.inf
         return time.monotonic() - begun
 
     @pytest.hookimpl(tryfirst=True)
@@ -291,7 +298,7 @@ class Baseline:
         chosen = [
             (self.longest[item.path], str(item.path), seconds, place)
             for place, (item, seconds) in enumerate(zip(self.items, self.seconds, strict=True))
-            if contexts & {item.nodeid, str(item.path)}
+            if seconds < math.inf and contexts & {item.nodeid, str(item.path)}
         ]
         until = np.cumsum([seconds for *_, seconds, _ in sorted(chosen)]) <= PATIENCE
         return [(self.items[place], 10 + 5 * most) for most, *_, place in compress(sorted(chosen), until)]
@@ -340,7 +347,7 @@ class Runner:
     def pytest_configure(self) -> None:
         """Let hypothesis find what it finds, the same each time, without simplifying and remembering it."""
         phases = (hypothesis.Phase.explicit, hypothesis.Phase.generate)
-        hypothesis.settings.register_profile("mutation", database=None, phases=phases, derandomize=True)
+        hypothesis.settings.register_profile("mutation", database=None, phases=phases, **HYPOTHESIS)
         hypothesis.settings.load_profile("mutation")
 
     @pytest.hookimpl(tryfirst=True)
@@ -350,7 +357,7 @@ class Runner:
         for path in files:
             importlib.import_module(_module(path.relative_to(ROOT).as_posix()))
         baseline = Baseline(session.items, files)
-        print(f"{len(session.items)} tests, {sum(baseline.seconds):.0f} s", file=sys.stderr)
+        print(f"{len(session.items)} tests, {sum(filter(math.isfinite, baseline.seconds)):.0f} s", file=sys.stderr)
         _functions()
         gc.freeze()
         self.control(baseline)
@@ -416,7 +423,7 @@ class Record:
             "first_score": self.first_score,
             "score": round(killed / max(tried, 1), 4),
             "score_without_equivalent": round(killed / max(tried - len(same), 1), 4),
-            "survivors": [self.survivor(name, equivalent) for name in names.get(SURVIVED, [])],
+            "survivors": sorted((self.survivor(name, equivalent) for name in names.get(SURVIVED, [])), key=_place),
             "outcomes": {how: " ".join(some) for how, some in names.items()},
         }
 
@@ -425,6 +432,10 @@ class Record:
         one = self.mutants[name]
         told = {"name": name, "file": one.file, "line": one.line, "before": one.before, "after": one.after}
         return told | ({"equivalent": equivalent[name]} if name in equivalent else {})
+
+
+def _place(survivor: dict[str, Any]) -> tuple[str, int, str]:
+    return survivor["file"], survivor["line"], survivor["after"]
 
 
 def _read(path: Path) -> dict[str, Any]:
