@@ -10,7 +10,8 @@ Left out are what mutmut leaves out (annotations, docstrings, decorators, calls 
 modules and classes) and, by a rule of our own, string literals within a `raise` statement: the words of error messages.
 
 Outcomes are kept in `results/mutation.json`: a run goes on where the last one stopped, and with `--again` tries those
-that survived once more. Survivors that no test can kill stand in `results/mutation-equivalents.json`, with the reason.
+that survived once more. Why survivors cannot be killed stands in `results/mutation-explanations.json`, by their names:
+`equivalent: ...` where the program is the same, anything else (say, `only on a GPU: ...`) where the tests cannot tell.
 """
 
 import argparse
@@ -49,7 +50,7 @@ from mutmut.mutation.pragma_handling import IgnoredCode
 
 ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "results" / "mutation.json"
-EQUIVALENTS = ROOT / "results" / "mutation-equivalents.json"
+EXPLANATIONS = ROOT / "results" / "mutation-explanations.json"
 KILLED, SURVIVED, TIMED_OUT = "killed", "survived", "timed out"
 OPTIONS = "-n 0 -s -q -p no:cacheprovider -W ignore::pytest.PytestAssertRewriteWarning"
 HYPOTHESIS: dict[str, Any] = {
@@ -393,8 +394,8 @@ class Record:
 
     def left(self, again: bool) -> list[Mutant]:
         """Mutants to try: those without an outcome, or those that survived."""
-        equivalent = _read(EQUIVALENTS)
-        tried = [name for name, how in self.outcomes.items() if not again or how != SURVIVED or name in equivalent]
+        explained = _read(EXPLANATIONS)
+        tried = [name for name, how in self.outcomes.items() if not again or how != SURVIVED or name in explained]
         return [one for name, one in self.mutants.items() if name not in tried]
 
     def add(self, mutant: Mutant, outcome: str) -> None:
@@ -409,9 +410,9 @@ class Record:
 
     def summary(self) -> dict[str, Any]:
         """Counts, scores (`first_score` is that of the tests before `--again`), survivors, and all names by outcome."""
-        equivalent, counts = _read(EQUIVALENTS), Counter(self.outcomes.values())
+        explained, counts = _read(EXPLANATIONS), Counter(self.outcomes.values())
         names = {how: [name for name in self.mutants if self.outcomes.get(name) == how] for how in counts}
-        same = [name for name in names.get(SURVIVED, []) if name in equivalent]
+        same = [name for name in names.get(SURVIVED, []) if explained.get(name, "").startswith("equivalent")]
         killed, tried = counts[KILLED] + counts[TIMED_OUT], len(self.outcomes)
         return {
             "seed": self.seed,
@@ -423,15 +424,15 @@ class Record:
             "first_score": self.first_score,
             "score": round(killed / max(tried, 1), 4),
             "score_without_equivalent": round(killed / max(tried - len(same), 1), 4),
-            "survivors": sorted((self.survivor(name, equivalent) for name in names.get(SURVIVED, [])), key=_place),
+            "survivors": sorted((self.survivor(name, explained) for name in names.get(SURVIVED, [])), key=_place),
             "outcomes": {how: " ".join(some) for how, some in names.items()},
         }
 
-    def survivor(self, name: str, equivalent: dict[str, str]) -> dict[str, Any]:
+    def survivor(self, name: str, explained: dict[str, str]) -> dict[str, Any]:
         """A survivor, as one reads it."""
         one = self.mutants[name]
         told = {"name": name, "file": one.file, "line": one.line, "before": one.before, "after": one.after}
-        return told | ({"equivalent": equivalent[name]} if name in equivalent else {})
+        return told | ({"explanation": explained[name]} if name in explained else {})
 
 
 def _place(survivor: dict[str, Any]) -> tuple[str, int, str]:

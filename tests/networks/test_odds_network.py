@@ -18,10 +18,12 @@ from nsed.networks.odds import (
     PLACES,
     Odds,
     OddsNetwork,
+    odds_of,
     places_of,
 )
+from nsed.networks.operation_table import OperationTable
 from nsed.text.batch import EncodedPairs, EncodedStrings
-from nsed.types import UNKNOWN
+from nsed.types import NEG, UNKNOWN
 
 WORDS = [([4, 5, 6, 4, 5, 6], [4, 6]), ([], [5]), ([5], []), ([6, 5], [6, 5]), ([4, 5, 5], [4, 5, 6])]
 EVERYTHING = {"place": True, "length": True, "languages": 6, "identity": True}
@@ -67,6 +69,21 @@ def test_log_odds_are_where_they_began_plus_what_is_learned_of_operations_gaps_k
     assert float(odds.bias) == pytest.approx(float(made.start_bias + made.bias), abs=1e-6)
     assert {part.dtype for part in odds} == {torch.float64}
     assert {part.dtype for part in made.train().odds()} == {torch.float32}
+
+
+def test_an_operation_without_probability_is_impossible_and_a_symbol_without_one_is_nothing():
+    table = OperationTable(*(torch.zeros(size, dtype=torch.float64) for size in ((6,), (6,), (6, 6), ())))
+    table.substitute[[4, 4, 5], [4, 5, 5]] = 1.0
+    table.delete[4] = table.insert[[4, 5]] = 1.0
+    table.end.fill_(1.0)
+    odds = odds_of(table.normalised())
+    assert odds.delete.tolist()[4:] == [pytest.approx(math.log(1 / 3 * (1 - 2 / 7))), NEG]
+    assert odds.substitute[5, 4] == NEG
+    assert (odds.substitute[[4, 4, 5], [4, 5, 5]] > -2).all()
+    assert not odds.delete[:4].any()
+    assert not odds.substitute[:4].any()
+    assert not odds.substitute[:, :4].any()
+    assert float(odds.bias) == pytest.approx(math.log((1 - 2 / 7) * (1 - 1 / 7) * 7))
 
 
 def test_log_odds_of_one_alphabet_are_the_means_of_both_ways():
