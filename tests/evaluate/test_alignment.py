@@ -50,6 +50,12 @@ def test_malformed_lines_have_a_place(tmp_path, wrong):
     assert repr(wrong) in str(caught.value)
 
 
+def test_of_a_long_malformed_line_the_beginning_is_shown(tmp_path):
+    (tmp_path / "links.txt").write_text("x" * 500)
+    with pytest.raises(DataError, match=f"found '{'x' * 60}'$"):
+        read_pharaoh(tmp_path / "links.txt")
+
+
 def test_a_missing_file_is_named(tmp_path):
     with pytest.raises(DataError, match=r"none\.txt: cannot be read: No such file"):
         read_pharaoh(tmp_path / "none.txt")

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from nsed.errors import ArgumentError
 from nsed.evaluate import best_threshold, fit_calibration, matching_score, transduction_score
+from nsed.evaluate.matching import best_f1, threshold_at_precision, threshold_curve
 
 
 def plain_f1(scores, labels, threshold):
@@ -25,6 +26,34 @@ def test_best_threshold_is_the_best_of_all(pairs):
     every = [*scores, scores.max() + 1]
     assert found.f1 == pytest.approx(max(plain_f1(scores, labels, t) for t in every), abs=1e-9)
     assert found.f1 == pytest.approx(plain_f1(scores, labels, found.threshold), abs=1e-9)
+
+
+def test_thresholds_by_precision_and_by_f1_are_those_of_the_plain_definition():
+    random = np.random.default_rng(0)
+    labels = random.random(60) < 0.4
+    scores = np.round(random.normal(size=60) + labels, 1)
+    curve = threshold_curve(scores, labels)
+    assert [point.threshold for point in curve] == sorted(set(scores.tolist()), reverse=True)
+    for point in curve:
+        assert point.f1 == pytest.approx(plain_f1(scores, labels, point.threshold))
+    assert best_f1(curve).f1 == pytest.approx(best_threshold(scores, labels).f1)
+    enough = [t for t in set(scores.tolist()) if labels[scores >= t].mean() >= 0.75]
+    assert threshold_at_precision(curve, 0.75).threshold == min(enough)
+
+
+@pytest.mark.parametrize(
+    ("precision", "message"),
+    [
+        (0.0, r"precision: got 0\.0, expected a share above 0, at most 1"),
+        (1.5, r"precision: got 1\.5, expected a share above 0, at most 1"),
+        (0.9, r"precision: got 0\.9, expected at most 0\.5000, the highest precision of any threshold"),
+    ],
+)
+def test_a_precision_that_no_threshold_has_is_refused(precision, message):
+    curve = threshold_curve(np.array([0.9, 0.5]), np.array([False, True]))
+    assert threshold_at_precision(curve, 0.5).threshold == 0.5
+    with pytest.raises(ArgumentError, match=message):
+        threshold_at_precision(curve, precision)
 
 
 def test_minus_infinity_is_a_score():

@@ -16,7 +16,7 @@ WRONG = {
     "half": (
         DTypeError,
         dict(delete=TABLE.half()),
-        "delete: got torch.float16, expected torch.float32 or torch.float64",
+        r"delete: got torch.float16, expected torch.float32 or torch.float64\. Cast it first\.",
     ),
     "mixed dtypes": (
         DTypeError,

@@ -9,9 +9,10 @@ from rapidfuzz.distance import Levenshtein
 from nsed.kernels.dispatch import LATTICE
 from nsed.kernels.semiring import LOG, MAX, incoming
 from nsed.lattice import EditLattice, Operation
-from nsed.lattice.arcs import final_cell, unstacked
+from nsed.lattice.arcs import final_cell, turned, unstacked
 from nsed.lattice.forward_backward import forward_table, ratios_of, sweep
 from nsed.lattice.reference import alpha, beta
+from nsed.types import NEG
 from support.lattices import every_backend, padded, random_case, with_rubbish
 
 sizes = st.integers(0, 9)
@@ -84,6 +85,24 @@ def test_hand_written_gradient_is_the_gradient_of_the_plain_recursion(semiring):
         torch.testing.assert_close(by_sweep, by_autograd, rtol=1e-10, atol=1e-12)
 
 
+@every_backend
+def test_second_derivatives_are_those_of_the_plain_recursion(backend):
+    case, full = random_case(6, batch=4, n=2, m=2), torch.tensor([2] * 4)
+    lattice = case.replace(source_lengths=full, target_lengths=full).lattice()  # the witness knows no padding
+    arcs = lattice.arcs.map(lambda table: table.clone().requires_grad_())
+    generator = torch.Generator().manual_seed(1)
+    injection, direction = torch.randn(2, *arcs.delete.shape, dtype=torch.float64, generator=generator)
+    ours = forward_table(stacked(arcs), backend=LATTICE.named(backend), semiring=LOG).movedim(-1, 0)
+    plain = cell_by_cell(arcs, LOG)
+    real, seconds = plain > -1e20, []
+    for table in (ours, plain):
+        firsts = torch.autograd.grad((table * injection)[real].sum(), arcs, create_graph=True)
+        seconds.append(torch.autograd.grad(sum((first * direction).sum() for first in firsts), arcs))
+    for by_sweep, by_autograd in zip(*seconds, strict=True):
+        torch.testing.assert_close(by_sweep, by_autograd, rtol=1e-10, atol=1e-12)
+    assert any(second.any() for second in seconds[0])
+
+
 def cell_by_cell(arcs, semiring):
     rows, columns = arcs.delete.shape[1:]
     table = {(0, 0): torch.zeros(len(arcs.delete), dtype=arcs.delete.dtype)}
@@ -154,6 +173,47 @@ def test_order_of_the_batch_changes_nothing(backend):
     straight, mixed = case.lattice(backend), shuffled.lattice(backend)
     for name, value in {**answers(straight), **tables(straight)}.items():
         torch.testing.assert_close({**answers(mixed), **tables(mixed)}[name], value[order], rtol=1e-12, atol=1e-12)
+
+
+@every_backend
+def test_no_derivation_reaches_the_padding(backend):
+    case = padded(random_case(9, n=3, m=2), 2, 1, fill=0.0)
+    lattice = case.lattice(backend)
+    rows, columns = torch.arange(6)[:, None], torch.arange(4)
+    outside = (rows > case.source_lengths[:, None, None]) | (columns > case.target_lengths[:, None, None])
+    for table in (lattice.log_alpha, lattice.log_beta):
+        assert (table[outside] == NEG).all()
+        assert (table[~outside] > NEG).all()
+
+
+def test_the_lattice_of_reversed_strings_has_alpha_for_beta():
+    case = random_case(12, batch=9, n=4, m=3)
+    lengths = case.source_lengths, case.target_lengths
+    here, there = case.lattice(), EditLattice(*turned(case.arcs, *lengths), *lengths)
+    torch.testing.assert_close(there.log_prob, here.log_prob)
+    for pair, (n, m) in enumerate(zip(*(side.tolist() for side in lengths), strict=True)):
+        own = there.log_alpha[pair, : n + 1, : m + 1]
+        torch.testing.assert_close(own.flip(0, 1), here.log_beta[pair, : n + 1, : m + 1])
+    for one, other in zip(there.posteriors, here.posteriors, strict=True):
+        torch.testing.assert_close(one.sum((1, 2)), other.sum((1, 2)))
+
+
+@every_backend
+def test_what_is_made_is_made_where_the_weights_are(backend):
+    """Elsewhere is, for once, a device whose tensors have no values: none of them fits the weights."""
+    case = random_case(4)
+    lengths = case.source_lengths, case.target_lengths
+
+    def found():
+        lattice = EditLattice(*turned(case.arcs, *lengths), *lengths, backend=backend)
+        sampled = lattice.sample_paths(2, generator=torch.Generator().manual_seed(0))
+        return {**answers(lattice), **tables(lattice), "occupied": lattice.occupancy, "sampled": sampled.operations}
+
+    expected = found()
+    with torch.device("meta"):
+        there = found()
+    for name, value in expected.items():
+        assert torch.equal(there[name], value), name
 
 
 @every_backend

@@ -66,6 +66,15 @@ def test_long_strings_with_many_equals_take_no_time():
     assert lattice.best_paths(5).score.tolist() == [[0.0] * 5]
 
 
+@pytest.mark.parametrize(("n", "m"), [(3, 2), (0, 0)])
+def test_paths_have_a_small_integer_for_every_step_there_can_be(n, m):
+    lattice = random_case(2, batch=4, n=n, m=m).lattice()
+    one, more, drawn = lattice.best_path(), lattice.best_paths(3), lattice.sample_paths(3)
+    assert (one.operations.shape, more.operations.shape, drawn.operations.shape) == ((4, n + m), *[(4, 3, n + m)] * 2)
+    assert {found.operations.dtype for found in (one, more, drawn)} == {torch.int8}
+    assert {found.score.dtype for found in (one, more, drawn)} == {torch.float64}
+
+
 def test_asking_for_no_path_says_so():
     with pytest.raises(ArgumentError, match="k: got 0, expected a whole number of paths, at least 1"):
         random_case(1).lattice().best_paths(0)

@@ -36,9 +36,10 @@ def test_scores_are_the_weights_of_the_paths():
             assert float(sampled.score[pair, draw]) == pytest.approx(weight, abs=1e-12)
 
 
-def test_the_number_zero_from_the_generator_draws_no_impossible_arc(monkeypatch):
-    monkeypatch.setattr(torch, "rand", lambda shape, **_: torch.zeros(shape))
-    zeros = torch.zeros(1, 1, 3)
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_the_number_zero_from_the_generator_draws_no_impossible_arc(monkeypatch, dtype):
+    monkeypatch.setattr(torch, "rand", lambda shape, dtype=None, **_: torch.zeros(shape, dtype=dtype))
+    zeros = torch.zeros(1, 1, 3, dtype=dtype)
     sampled = EditLattice(zeros, zeros, zeros, torch.tensor([0]), torch.tensor([2])).sample_paths(1)
     assert [step.operation for step in sampled.steps(0, 0)] == [Operation.INSERT] * 2
 

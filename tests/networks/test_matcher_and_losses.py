@@ -142,6 +142,32 @@ def test_expected_operations_are_a_target_and_get_no_gradient():
         torch.testing.assert_close(one, -expected.detach() * cells / count)
 
 
+def test_what_is_made_is_made_where_the_network_is(monkeypatch):
+    """Elsewhere is, for once, a device whose tensors have no values: none of them fits the network's."""
+    source, target = sides()
+    network = matcher(interaction=2)
+    distribution = torch.randn(6, 5, 8, dtype=torch.float64).log_softmax(-1)
+
+    def found():
+        scores = network(source, target)
+        lattice = lattice_of(scores, source.lengths, target.lengths)
+        cells = real_cells(source.lengths, target.lengths, scores.non_match)
+        return (
+            em_loss(scores.arcs, lattice, cells, weighting="posterior"),
+            non_match_loss(scores.non_match, cells),
+            match_loss(lattice.log_prob, source.lengths > 2),
+            next_symbol_nll(distribution, target.symbols, target.lengths),
+            distortion_loss(lattice, source.lengths, target.lengths, cells, diagonal="scaled", reduction="printed"),
+        )
+
+    expected = found()
+    monkeypatch.setattr(torch, "as_tensor", lambda tensor: tensor)  # only says what it is, but would move it
+    with torch.device("meta"):
+        there = found()
+    for one, other in zip(there, expected, strict=True):
+        torch.testing.assert_close(one, other)
+
+
 def test_non_match_loss_averages_over_real_cells():
     source, target = sides()
     scores = matcher().requires_grad_(False)(source, target)

@@ -155,6 +155,30 @@ def test_batch_size_and_padding_change_no_output(kind, normalisation, how, penal
     assert decode(1, 0, count=12) == whole[:12]
 
 
+@pytest.mark.parametrize("normalisation", [Outgoing(), Incoming()])
+@pytest.mark.parametrize("kind", ["rnn", ATTENDING])
+def test_what_is_made_is_made_where_the_network_is(kind, normalisation, monkeypatch):
+    """Elsewhere is, for once, a device whose tensors have no values: none of them fits the network's."""
+    made, (symbols, lengths) = network(kind, attention=True, seed=5), batch_of([[4, 5, 6], [], [5]])
+    decoder, (target, written) = LatticeDecoder(made, normalisation), batch_of([[5, 4], [4], []])
+
+    def found():
+        encoded = made.encode(symbols, lengths)
+        arcs, end = normalisation.normalise(made(encoded, target, written), target, (lengths, written))
+        lattice = EditLattice(*arcs, lengths, written)
+        drawn = draw(decoder, encoded, longest=6, generator=torch.Generator().manual_seed(0))
+        searched = beam_search(decoder, encoded, beam=3, nbest=2, longest=6, length_penalty=0.5)
+        distribution = next_symbol_distribution(made(encoded, target, written), lattice.log_alpha, lengths)
+        return [lattice.log_prob + end, distribution, *greedy_search(decoder, encoded, longest=6), *drawn, *searched]
+
+    expected = found()
+    monkeypatch.setattr(torch, "as_tensor", lambda tensor: tensor)  # only says what it is, but would move it
+    with torch.device("meta"):
+        there = found()
+    for one, other in zip(there, expected, strict=True):
+        torch.testing.assert_close(one, other)
+
+
 def test_length_penalty_prefers_longer_targets():
     made = network(seed=3)
     symbols, lengths = batch_of([[4, 5, 6]])

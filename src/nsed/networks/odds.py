@@ -14,7 +14,7 @@ from nsed.networks.coherence import Coherence
 from nsed.networks.kinship import KINSHIP, Kinship
 from nsed.networks.operation_table import OperationTable
 from nsed.text import EncodedStrings, PairBatch
-from nsed.types import UNKNOWN, Lengths, PerPair
+from nsed.types import NEG, UNKNOWN, Lengths, PerPair
 
 PLACES = ("initial", "second", "medial", "last but one", "last")
 """Classes of places in a string; of a place that is several, the one nearer to an end, and of these the first."""
@@ -71,8 +71,8 @@ def odds_of(table: OperationTable) -> Odds:
     """Log-odds of operations, by the table against by chance, in closed form.
 
     With them, log_prob plus bias is log p(s, t) / (p(s) p(t)), the score of an edit distance with `relative: true`: the
-    margins are products over symbols, and the arcs divide by the factor of each symbol that they consume. Symbols
-    without probability, the special ones but `<unk>`, have 0.
+    margins are products over symbols, and the arcs divide by the factor of each symbol that they consume. Operations
+    without probability have NEG; but those on symbols that have none at all, the special ones but `<unk>`, have 0.
     """
     no_insert, no_delete = 1 - table.insert.sum(), 1 - table.delete.sum()
     source = ((table.delete + table.substitute.sum(1)) / no_insert).log()
@@ -80,7 +80,7 @@ def odds_of(table: OperationTable) -> Odds:
     delete, insert = table.delete.log() - source, table.insert.log() - target
     substitute = table.substitute.log() - source[:, None] - target
     bias = no_insert.log() + no_delete.log() - table.end.log()
-    return Odds(*(part.nan_to_num(0.0, 0.0, 0.0) for part in (delete, insert, substitute, bias)))
+    return Odds(*(part.nan_to_num(0.0, 0.0, NEG) for part in (delete, insert, substitute, bias)))
 
 
 class PlaceFactors(nn.Module):
