@@ -76,7 +76,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--seconds", type=float, default=3600, help="time of each target at most (default: 3600)")
     parser.add_argument("--limit", type=float, default=5, help="seconds of one execution at most (default: 5)")
     parser.add_argument("--longest", type=int, help="bytes of an input at most (default: the target's own number)")
-    parser.add_argument("--engine", choices=("atheris", "plain"), help="by coverage (default, if installed), or blindly")
+    parser.add_argument("--engine", choices=("atheris", "plain"), help="by coverage (default), or blindly")
     parser.add_argument("--seed", type=int, default=0, help="of the random numbers (default: 0)")
     parser.add_argument("--input", type=Path, help="execute a target once, with this input, and show what it raises")
     parser.add_argument("--record", action="store_true", help="add the counts to results/fuzzing.json")
@@ -97,8 +97,17 @@ def _run(target: Target, given: argparse.Namespace, engine: str) -> Outcome:
     folder.mkdir(parents=True, exist_ok=True)
     with TemporaryDirectory(dir=SHARED_MEMORY if SHARED_MEMORY.is_dir() else None) as name:
         scratch = Path(name)
-        command = [sys.executable, "-m", "fuzz.worker", target.name, str(folder), "--scratch", name, "--runs", str(runs)]
-        command += ["--seconds", str(given.seconds), "--limit", str(given.limit), "--engine", engine]
+        command = [sys.executable, "-m", "fuzz.worker", target.name, str(folder), "--scratch", name]
+        command += [
+            "--runs",
+            str(runs),
+            "--seconds",
+            str(given.seconds),
+            "--limit",
+            str(given.limit),
+            "--engine",
+            engine,
+        ]
         path = os.pathsep.join(filter(None, [os.environ.get("PYTHONPATH"), str(LITE)]))
         environment = {**os.environ, "PYTHONPATH": path, "OMP_NUM_THREADS": "1", "NUMBA_NUM_THREADS": "1"}
         command += ["--longest", str(given.longest or target.longest)]

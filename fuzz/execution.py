@@ -13,7 +13,7 @@ from types import FrameType
 from nsed.errors import NsedError
 from nsed_lite import ModelFolderError
 
-ROOT = str(Path(__file__).parents[1])
+OURS = tuple(str(Path(__file__).parents[1] / part) for part in ("src", "lite", "fuzz", "tests"))
 SECONDS, BYTES = 5.0, 2**30
 """Limits of an execution: time, and memory beyond what the prepared target has already."""
 LONGEST_MESSAGE, MOST_LINES = 2000, 60
@@ -52,7 +52,8 @@ class Execution:
             self._folder.mkdir(parents=True, exist_ok=True)
             path = self._folder / sha1(content, usedforsecurity=False).hexdigest()[:12]
             path.write_bytes(content)
-            path.with_suffix(".txt").write_text("".join(traceback.format_exception(fault)), encoding="utf-8", errors="backslashreplace")
+            told = "".join(traceback.format_exception(fault))
+            path.with_suffix(".txt").write_text(told, encoding="utf-8", errors="backslashreplace")
             self.finds[name] = path
 
 
@@ -75,7 +76,7 @@ def check_message(error: Exception) -> None:
 def fault_name(fault: BaseException) -> str:
     """Type of an exception and the last place in the project where it was: by this faults are told apart."""
     frames = traceback.extract_tb(fault.__traceback__)
-    own = [one for one in frames if one.filename.startswith(ROOT) and one.name != "ring" and "site-packages" not in one.filename]
+    own = [one for one in frames if one.filename.startswith(OURS) and one.name != "ring"]
     place = f"{Path(own[-1].filename).name}:{own[-1].lineno}" if own else "elsewhere"
     return f"{type(fault).__name__} in {place}"
 

@@ -38,19 +38,19 @@ class Target(NamedTuple):
         return [path.read_bytes() for path in sorted((CORPUS / self.name).iterdir())]
 
 
-COLUMN_NAMES = (b"source", b"target", b"label", b"\t", b",", b'"', b"source_language\t", b"answer", b"(2)", b";;;", b" #")
+COLUMN_NAMES = (b"source", b"target", b"label", b"\t", b",", b'"', b"source_language", b"answer", b"(2)", b";;;", b" #")
 HEADERS = (b"DOCULECT", b"CONCEPT", b"TOKENS", b"IPA", b"COGID", b"ID", b"<tre>", b"</tre>", b"@", b"#", b"\t")
 YAML = (
     b"!!int", b"!!float", b"!!bool", b"!!timestamp", b"!!binary", b"!!set", b"!!omap", b"!!pairs", b"!!map", b"!!null",
-    b"&a", b"*a", b"<<: ", b"? ", b": ", b"- ", b"--- ", b"...", b"|", b">", b"%YAML", b"encoder: ", b"train: ", b"dim: ",
-    b"model: ", b".inf", b".nan", b"1e-3", b"0x", b"0b", b"0o", b"1:30", b"2001-12-14t21:59:43.10-05:00",
+    b"&a", b"*a", b"<<: ", b"? ", b": ", b"- ", b"--- ", b"...", b"|", b">", b"%YAML", b"encoder: ", b"train: ",
+    b"dim: ", b"model: ", b".inf", b".nan", b"1e-3", b"0x", b"0b", b"0o", b"1:30", b"2001-12-14t21:59:43.10-05:00",
 )  # fmt: skip
 JSON = (
     b'"model"', b'"source"', b'"target"', b'"sources"', b'"pairs"', b'"nbest"', b'"beam"', b'"scripts"', b'"pictures"',
     b'"html"', b'"by"', b'"top"', b'"exact"', b'"matcher"', b'"distance"', b'"lattice"', b'"waterfall"', b"NaN", b"[",
     b"{", b"}", b"]", b":", b",", b"1e400", b"-0.0", b'"\\ud83d"', b'"\\u0000"', b"/", b"%00", b"%ff",
 )  # fmt: skip
-CLDF = (b"--8<--", b'"url"', b'"dc:conformsTo"', b'"tables"', b'"columns"', b'"propertyUrl"', b'"separator"', b'"dialect"')
+CLDF = (b"--8<--", b'"url"', b'"dc:conformsTo"', b'"tables"', b'"columns"', b'"propertyUrl"', b'"separator"')
 
 TARGETS = {
     one.name: one

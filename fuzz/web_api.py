@@ -71,12 +71,14 @@ def _scope(method: str, path: str, headers: list[tuple[bytes, bytes]]) -> dict[s
 
 
 async def _ask(app: Any, scope: dict[str, Any], body: bytes) -> None:
-    """Ask, and check the answer: no failure of the server, JSON as the standard has it, an error that says something."""
+    """Ask, and check the answer: no failure of the server, JSON as the standard has it, errors that say something."""
     sent: list[dict[str, Any]] = []
     parts = [body[: len(body) // 2], body[len(body) // 2 :]]
 
     async def receive() -> dict[str, Any]:
-        return {"type": "http.request", "body": parts.pop(0), "more_body": bool(parts)} if parts else {"type": "http.disconnect"}
+        if not parts:
+            return {"type": "http.disconnect"}
+        return {"type": "http.request", "body": parts.pop(0), "more_body": bool(parts)}
 
     async def send(message: dict[str, Any]) -> None:
         sent.append(message)

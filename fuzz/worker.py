@@ -72,7 +72,8 @@ def _reporting(execution: Any, given: argparse.Namespace) -> Callable[[bytes], N
 
     def report() -> None:
         line = {"executions": execution.count, "seconds": time.monotonic() - begun, "peak": status("VmHWM")}
-        sys.stdout.write(json.dumps({**line, "finds": {name: str(path) for name, path in execution.finds.items()}}) + "\n")
+        finds = {name: str(path) for name, path in execution.finds.items()}
+        sys.stdout.write(json.dumps({**line, "finds": finds}) + "\n")
         sys.stdout.flush()
 
     def run(content: bytes) -> None:

@@ -194,7 +194,7 @@ def test_merges_of_merges_take_neither_time_nor_memory(tmp_path):
 
 def test_thousands_of_faults_are_counted_and_the_first_ones_listed(tmp_path):
     with pytest.raises(ConfigError, match=r"9000 faults\n(  - .*\n){50}  \.\.\. and 8950 more$") as raised:
-        from_mapping(Small, {number: 1 for number in range(9000)})
+        from_mapping(Small, dict.fromkeys(range(9000), 1))
     assert len(raised.value.faults) == 9000
     (tmp_path / "c.yaml").write_text(f"a: *{'b' * 9000}")
     with pytest.raises(ConfigError, match="not readable as YAML: found undefined alias") as raised:

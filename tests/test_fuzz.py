@@ -8,12 +8,12 @@ from pathlib import Path
 from random import Random
 
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
-
 from fuzz.execution import Execution, answer
 from fuzz.mutations import inputs, mutated
 from fuzz.targets import CORPUS, TARGETS
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
 from nsed.errors import DataError
 
 ROOT = Path(__file__).parents[1]

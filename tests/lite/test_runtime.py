@@ -78,7 +78,7 @@ def altered(tmp_path, change, name="transducer-exact"):
         (lambda told: told.update(config=[]), "incomplete or altered .config is no dict"),
         (lambda told: told.update(weights="x" * 5000), "weights cannot be read .File name too long.: copy"),
         (lambda told: told["vocabularies"].update(target=[1]), "vocabulary target is no list of strings, each of them"),
-        (lambda told: told["vocabularies"]["target"].append("new"), "operations of . target symbols, expected ., those"),
+        (lambda told: told["vocabularies"]["target"].append("new"), "operations of . target symbols, expected .,"),
     ],
 )  # fmt: skip
 def test_folders_that_cannot_be_run_say_why_and_what_to_do(change, message, tmp_path):
@@ -124,7 +124,7 @@ def other_header(change):
     [
         (lambda content: content[:-1], "has not the size that its header tells"),
         (lambda content: content[:-2] + b"\xff\x7f", "has NaN or infinite values"),
-        (other_header(lambda told: told.update(shape=[2], data_offsets=[0, 8])), "do not fit together: operands could not"),
+        (other_header(lambda told: told.update(shape=[2], data_offsets=[0, 8])), "do not fit together: operands"),
         (other_header(lambda told: told.update(dtype="I8")), "numbers of type I8, expected one of F16"),
         (other_header(lambda told: told.update(data_offsets=[-8, 0])), "'projection.linear.bias' lies outside of the"),
         (lambda content: b"\xff" * 8 + content[8:], "incomplete or altered"),
@@ -143,21 +143,21 @@ def test_pipes_and_files_without_end_are_refused_without_being_read(name, tmp_pa
     folder = altered(tmp_path, lambda told: None)
     path = next(folder.glob(f"{name}*"))
     os.truncate(path, 10**11)
-    with pytest.raises(nsed_lite.ModelFolderError, match="truncated|has not the size that its header tells"):
+    with pytest.raises(nsed_lite.ModelFolderError, match=r"truncated|has not the size that its header tells"):
         nsed_lite.load(folder)
     path.unlink()
     os.mkfifo(path)
-    with pytest.raises(nsed_lite.ModelFolderError, match="cannot be read .no regular file"):
+    with pytest.raises(nsed_lite.ModelFolderError, match=r"cannot be read .no regular file"):
         nsed_lite.load(folder)
 
 
 def test_a_criterion_that_is_none_and_weights_too_large_are_refused(tmp_path):
     folder = altered(tmp_path, lambda told: told["record"].update(threshold="high"), "matcher-unigram")
-    with pytest.raises(nsed_lite.ModelFolderError, match="threshold and calibration: got 'high', .* expected numbers"):
+    with pytest.raises(nsed_lite.ModelFolderError, match=r"calibration: got 'high', .* expected numbers"):
         nsed_lite.load(folder)
     huge = altered(tmp_path / "huge", lambda told: None, "matcher-unigram")
-    with_weights(huge, lambda content: content[: 8 + int.from_bytes(content[:8], "little")].ljust(len(content), b"\x7e"))
-    with pytest.raises(nsed_lite.ModelFolderError, match="not a number .NaN.: its weights are damaged, or too large"):
+    with_weights(huge, lambda all_: all_[: 8 + int.from_bytes(all_[:8], "little")].ljust(len(all_), b"\x7e"))
+    with pytest.raises(nsed_lite.ModelFolderError, match=r"not a number .NaN.: its weights are damaged, or too large"):
         nsed_lite.load(huge)
 
 

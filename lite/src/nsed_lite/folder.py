@@ -23,7 +23,8 @@ class ModelFolderError(ValueError):
     """A model folder cannot be read, or holds what this runtime cannot run; the message says what to do."""
 
     def __init__(self, path: str | Path, message: str) -> None:
-        super().__init__(f"{path}: {message if len(message) <= LONGEST_MESSAGE else message[:LONGEST_MESSAGE] + ' ...'}")
+        shown = message if len(message) <= LONGEST_MESSAGE else f"{message[:LONGEST_MESSAGE]} ..."
+        super().__init__(f"{path}: {shown}")
 
 
 class Weights:

@@ -35,7 +35,8 @@ class Criterion(NamedTuple):
         """Criterion of a saved model. Raises `ValueError` for what is no number, or no form."""
         numbers = [float(one) for one in (threshold, slope, intercept) if type(one) in (int, float)]  # type: ignore[arg-type]
         if len(numbers) < 3 or not np.isfinite(numbers[1:]).all() or np.isnan(numbers[0]):
-            raise ValueError(f"threshold and calibration: got {threshold!r}, {slope!r}, {intercept!r}, expected numbers")
+            got = f"{threshold!r}, {slope!r}, {intercept!r}"
+            raise ValueError(f"threshold and calibration: got {got}, expected numbers")
         if form not in ("score", "log-odds"):
             raise ValueError(f"calibration: got the form {form!r}, expected score or log-odds")
         return cls(*numbers, str(form))

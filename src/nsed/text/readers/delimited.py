@@ -370,7 +370,8 @@ def _no_label(layout: Layout, row: Row, place: int) -> DataError:
     advice = "if the third column holds no labels, name the columns"
     if row is layout.first and looks_like_header(row.cells, ()):
         advice = f"the row looks like a header: name its columns, --columns {abbreviate(','.join(row.cells[:3]))}"
-    return DataError(layout.path, f"label {abbreviate(repr(row.cells[place]))} is none of {LABELS}; {advice}", line=row.line)
+    label = abbreviate(repr(row.cells[place]))
+    return DataError(layout.path, f"label {label} is none of {LABELS}; {advice}", line=row.line)
 
 
 def named_columns(
