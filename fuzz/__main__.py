@@ -118,8 +118,7 @@ def _run(target: Target, given: argparse.Namespace, engine: str) -> Outcome:
             outcome, silent = _watched(worker, target, SILENCE + given.limit)
         if worker.returncode or silent:
             what = "hangs" if silent else f"ended with status {worker.returncode}"
-            path = _saved_crash(scratch, folder / "finds", what)
-            outcome.finds[f"the process {what}"] = str(path)
+            outcome.finds[f"the process {what}"] = str(_saved_crash(scratch, folder / "finds", what))
         return outcome
 
 

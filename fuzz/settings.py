@@ -16,7 +16,7 @@ Kinds = list[type[Config]]
 
 
 def _configs() -> Kinds:
-    config_module.field_help = cache(config_module.field_help)  # it parses source code
+    config_module.field_help = cache(config_module.field_help)  # type: ignore[assignment]  # it parses source code
     found = {config for kind in MODEL_KINDS for config in model_class(kind).configs.values()}
     return sorted(found, key=lambda config: config.__name__)
 

@@ -50,7 +50,8 @@ def main() -> None:
     run = _reporting(execution, given)
     if atheris:
         _fuzz_guided(atheris, run, target, given)
-    for content in inputs(target.seeds(), target.words, Random(given.seed), longest=given.longest):
+    kept = [path.read_bytes() for path in sorted((given.folder / "corpus").glob("*"))]  # what reached new code before
+    for content in inputs([*target.seeds(), *kept], target.words, Random(given.seed), longest=given.longest):
         run(content)
 
 

@@ -9,7 +9,6 @@ import inspect
 import math
 import textwrap
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import cache
 from pathlib import Path
 from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
@@ -60,10 +59,14 @@ def from_mapping(config: type[T], values: Mapping[Any, Any], *, where: str = "co
     return config(**{name: _made(value, hints[name]) for name, value in values.items()})
 
 
-@cache
+_TYPE_HINTS: dict[type[Config], dict[str, Any]] = {}
+
+
 def _type_hints(config: type[Config]) -> dict[str, Any]:
-    """Types of the fields of a configuration."""
-    return get_type_hints(config)
+    """Types of the fields of a configuration, found out once."""
+    if config not in _TYPE_HINTS:
+        _TYPE_HINTS[config] = get_type_hints(config)
+    return _TYPE_HINTS[config]
 
 
 def merged(values: Mapping[Any, Any], overrides: Mapping[str, Any]) -> dict[Any, Any]:

@@ -39,7 +39,7 @@ class Criterion(NamedTuple):
             raise ValueError(f"threshold and calibration: got {got}, expected numbers")
         if form not in ("score", "log-odds"):
             raise ValueError(f"calibration: got the form {form!r}, expected score or log-odds")
-        return cls(*numbers, str(form))
+        return cls(numbers[0], numbers[1], numbers[2], str(form))
 
     def probability(self, scores: np.ndarray) -> np.ndarray:
         """Calibrated probabilities of a match."""
@@ -65,8 +65,8 @@ class Model(ABC):
 
     def check(self) -> None:
         """Score one pair, of the last symbol of each vocabulary. Raises `ValueError`, or so, where parts do not fit."""
-        last = [[[SPECIALS + len(side.vocabulary) - 1]] if side.vocabulary else [[]] for side in self.sides]
-        self._scores(last[0], last[1], self._some_language())
+        source, target = ([SPECIALS + len(side.vocabulary) - 1] if side.vocabulary else [] for side in self.sides)
+        self._scores([source], [target], self._some_language())
 
     def _some_language(self) -> Any:
         """Languages of one pair, for a model that does not answer without."""
