@@ -50,6 +50,7 @@ JSON = (
     b'"html"', b'"by"', b'"top"', b'"exact"', b'"matcher"', b'"distance"', b'"lattice"', b'"waterfall"', b"NaN", b"[",
     b"{", b"}", b"]", b":", b",", b"1e400", b"-0.0", b'"\\ud83d"', b'"\\u0000"', b"/", b"%00", b"%ff",
 )  # fmt: skip
+STORED = (b'"edits"', b'"kind"', b'"by"', b'"segments"', b'"ngrams"', b'"exact"', b"NaN", b"-1", b"null", b"[]")
 CLDF = (b"--8<--", b'"url"', b'"dc:conformsTo"', b'"tables"', b'"columns"', b'"propertyUrl"', b'"separator"')
 
 TARGETS = {
@@ -63,6 +64,9 @@ TARGETS = {
         Target("lite_folders", "fuzz.model_folders:lite_folders", "the same with nsed-lite", 20_000, 128),
         Target("web_api", "fuzz.web_api:web_api", "requests to the JSON API and the pages", words=JSON),
         Target("symbols", "fuzz.symbols:symbols", "strings to symbols and back, tokenizers", longest=128),
+        Target(
+            "stored_files", "fuzz.stored_files:stored_files", "indexes, scripts and explanations", 20_000, words=STORED
+        ),
         Target("columnar", "fuzz.readers:columnar", "Parquet and Arrow files", longest=128),
         Target("cldf", "fuzz.readers:cldf", "CLDF word lists, metadata included", 20_000, 4096, CLDF),
     )
