@@ -124,22 +124,23 @@ def _run(target: Target, given: argparse.Namespace, engine: str) -> Outcome:
 
 def _watched(worker: subprocess.Popen[bytes], target: Target, patience: float) -> tuple[Outcome, bool]:
     """Last word of a worker, and whether it had to be ended because it said nothing for too long."""
-    outcome, heard, silent = Outcome(0, 0.0, 0, {}), [time.monotonic()], [False]
+    outcome, heard, silent = Outcome(0, 0.0, 0, {}), float("inf"), False
 
     def watch() -> None:
+        nonlocal silent
         while worker.poll() is None:
             time.sleep(1)
-            if time.monotonic() - heard[0] > patience and outcome.executions:
-                silent[0] = True
+            if time.monotonic() - heard > patience:
+                silent = True
                 worker.kill()
 
     threading.Thread(target=watch, daemon=True).start()
     for outcome in _words(worker):
-        heard[0] = time.monotonic()
+        heard = time.monotonic()
         if sys.stderr.isatty():
             _show(target, outcome, end="")
     worker.wait()
-    return outcome, silent[0]
+    return outcome, silent
 
 
 def _words(worker: subprocess.Popen[bytes]) -> Iterator[Outcome]:

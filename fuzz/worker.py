@@ -1,7 +1,7 @@
 """The process that executes one target, so that a crash ends nothing else: `python -m fuzz` starts it.
 
-Every second it writes a line of JSON: executions, seconds, faults, memory. The input that is being executed lies in a
-mapped file, where it is found after a crash.
+When it is ready, and then every second, it writes a line of JSON: executions, seconds, faults, memory. The input that
+is being executed lies in a mapped file, where it is found after a crash.
 """
 
 import argparse
@@ -89,6 +89,7 @@ def _reporting(execution: Any, given: argparse.Namespace) -> Callable[[bytes], N
         if over:
             os._exit(0)  # libFuzzer has no other end that says nothing
 
+    report()
     return run
 
 

@@ -18,7 +18,7 @@ from nsed.errors import DataError
 
 ROOT = Path(__file__).parents[1]
 pytestmark = pytest.mark.filterwarnings("ignore")  # what odd input makes the package warn of is not asked here
-SLOW = {"model_folders", "web_api"}
+SLOW = {"model_folders", "stored_files", "web_api"}
 """Targets that compile at first use."""
 NAMES = [pytest.param(name, marks=pytest.mark.slow) if name in SLOW else name for name in TARGETS]
 
