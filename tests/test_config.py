@@ -202,6 +202,11 @@ def test_thousands_of_faults_are_counted_and_the_first_ones_listed(tmp_path):
     assert len(str(raised.value)) < 1500
 
 
+def test_keys_that_cannot_be_printed_are_quoted():
+    with pytest.raises(ConfigError, match=r"- 'st\\x1b\[31m\\udca1': no such key"):
+        from_mapping(Small, parse_overrides(["st\x1b[31m\udca1=1"]))
+
+
 def test_faults_do_not_repeat_a_hundred_thousand_characters():
     with pytest.raises(ConfigError, match=r"mode: got 'xxx.* \.\.\. \(100,002 characters\), expected one of") as raised:
         from_mapping(Small, {"mode": "x" * 100_000, "y" * 100_000: 1})

@@ -62,7 +62,7 @@ def test_whatever_comes_is_answered_or_refused_with_a_reason(name, prepared):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["columnar", "model_folders", "lite_folders"])
+@pytest.mark.parametrize("name", ["columnar", "model_folders"])
 def test_a_thousand_damaged_files_neither_crash_nor_raise_anything_else_nor_take_a_gigabyte(name):
     command = [sys.executable, "-m", "fuzz", name, "--runs", "1000", "--engine", "plain", "--limit", "20"]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=600)

@@ -231,7 +231,7 @@ def _override(text: str) -> Any:
 
 
 def _unknown(name: object, known: list[str]) -> str:
-    given = shortened(name) if isinstance(name, str) else shown(name)
+    given = shortened(name) if isinstance(name, str) and name.isprintable() else shown(name)
     close = process.extractOne(given, known, score_cutoff=60)
     return f"{given}: no such key" + (f"; did you mean {close[0]!r}?" if close else f"; known: {', '.join(known)}")
 
