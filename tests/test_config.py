@@ -168,6 +168,45 @@ def test_yaml_that_contains_itself_or_has_no_end_is_a_fault(tmp_path, text, mess
         read_yaml(tmp_path / "c.yaml")
 
 
+TAGGED = ['!!int ""', '!!float ""', "!!bool maybe", "!!timestamp now"]
+
+
+@pytest.mark.parametrize("value", TAGGED)
+def test_tags_that_do_not_fit_their_values_are_faults_and_no_crash(tmp_path, value):
+    (tmp_path / "c.yaml").write_text(f"beam: {value}\n")
+    with pytest.raises(ConfigError, match="not readable as YAML"):
+        read_yaml(tmp_path / "c.yaml")
+    assert parse_overrides([f"beam={value}"]) == {"beam": value}
+
+
+MERGES = ["a0: &a0 {k: 1}", *(f"a{n + 1}: &a{n + 1} {{<<: [{', '.join([f'*a{n}'] * 9)}]}}" for n in range(12))]
+
+
+def test_merges_of_merges_take_neither_time_nor_memory(tmp_path):
+    (tmp_path / "c.yaml").write_text("\n".join(MERGES))
+    with pytest.raises(ConfigError, match=r"not readable as YAML: merges \(<<\) of more than 10,000 values"):
+        read_yaml(tmp_path / "c.yaml")
+    (tmp_path / "c.yaml").write_text("inner: &a {steps: 5}\nother: {<<: *a, rate: 0.5}\n")
+    assert read_yaml(tmp_path / "c.yaml")["other"] == {"steps": 5, "rate": 0.5}
+    text = f"beam={{{', '.join(MERGES)}}}"
+    assert parse_overrides([text]) == {"beam": text.removeprefix("beam=")}
+
+
+def test_thousands_of_faults_are_counted_and_the_first_ones_listed(tmp_path):
+    with pytest.raises(ConfigError, match=r"9000 faults\n(  - .*\n){50}  \.\.\. and 8950 more$") as raised:
+        from_mapping(Small, dict.fromkeys(range(9000), 1))
+    assert len(raised.value.faults) == 9000
+    (tmp_path / "c.yaml").write_text(f"a: *{'b' * 9000}")
+    with pytest.raises(ConfigError, match="not readable as YAML: found undefined alias") as raised:
+        read_yaml(tmp_path / "c.yaml")
+    assert len(str(raised.value)) < 1500
+
+
+def test_keys_that_cannot_be_printed_are_quoted():
+    with pytest.raises(ConfigError, match=r"- 'st\\x1b\[31m\\udca1': no such key"):
+        from_mapping(Small, parse_overrides(["st\x1b[31m\udca1=1"]))
+
+
 def test_faults_do_not_repeat_a_hundred_thousand_characters():
     with pytest.raises(ConfigError, match=r"mode: got 'xxx.* \.\.\. \(100,002 characters\), expected one of") as raised:
         from_mapping(Small, {"mode": "x" * 100_000, "y" * 100_000: 1})

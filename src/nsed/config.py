@@ -55,8 +55,18 @@ def from_mapping(config: type[T], values: Mapping[Any, Any], *, where: str = "co
     faults = _mapping_faults(config, values)
     if faults:
         raise ConfigError(where, faults)
-    hints = get_type_hints(config)
+    hints = _type_hints(config)
     return config(**{name: _made(value, hints[name]) for name, value in values.items()})
+
+
+_TYPE_HINTS: dict[type[Config], dict[str, Any]] = {}
+
+
+def _type_hints(config: type[Config]) -> dict[str, Any]:
+    """Types of the fields of a configuration, found out once."""
+    if config not in _TYPE_HINTS:
+        _TYPE_HINTS[config] = get_type_hints(config)
+    return _TYPE_HINTS[config]
 
 
 def merged(values: Mapping[Any, Any], overrides: Mapping[str, Any]) -> dict[Any, Any]:
@@ -89,17 +99,36 @@ def flat(values: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any
 LARGEST_FILE, MOST_VALUES, DEEPEST = 2**18, 10_000, 20
 """Limits of YAML: characters of a file, values in it, those that aliases repeat included, and values inside values."""
 
-UNREADABLE = (yaml.YAMLError, ValueError, OverflowError, RecursionError)
-"""What PyYAML raises for text that is no YAML: a date such as 2001-13-45, or thousands of brackets, too."""
+UNREADABLE = (yaml.YAMLError, ValueError, OverflowError, RecursionError, AttributeError, LookupError)
+"""What PyYAML raises for text that is no YAML: a date such as 2001-13-45, thousands of brackets, `!!int ""` too."""
+
+
+class _Loader(yaml.SafeLoader):
+    """PyYAML's safe loader, whose merges (`<<`) of merges cannot grow beyond the number of values allowed."""
+
+    merged_values = 0
+
+    def flatten_mapping(self, node: yaml.MappingNode) -> None:
+        """Merge, see PyYAML; each merged mapping first, so that its size is known."""
+        for key, value in node.value:
+            if key.tag == "tag:yaml.org,2002:merge":
+                parts = value.value if isinstance(value, yaml.SequenceNode) else [value]
+                for part in parts:
+                    if isinstance(part, yaml.MappingNode):
+                        self.flatten_mapping(part)
+                        self.merged_values += len(part.value)
+                    if self.merged_values > MOST_VALUES:
+                        raise yaml.YAMLError(f"merges (<<) of more than {MOST_VALUES:,} values")
+        super().flatten_mapping(node)
 
 
 def read_yaml(path: str | Path) -> dict[Any, Any]:
     """The values of a YAML file, as `from_mapping` takes them."""
     text = _read_text(path)
     try:
-        values = yaml.safe_load(text) or {}
+        values = yaml.load(text, _Loader) or {}
     except UNREADABLE as error:
-        raise ConfigError(str(path), [f"not readable as YAML: {error}"]) from None
+        raise ConfigError(str(path), [f"not readable as YAML: {shortened(str(error), 1000)}"]) from None
     _check_size(values, str(path))
     if not isinstance(values, dict):
         raise ConfigError(str(path), [f"got {shown(values)}, expected lines `key: value`"])
@@ -189,7 +218,7 @@ def field_help(config: type[Config]) -> dict[str, str]:
 def _override(text: str) -> Any:
     """The value of a text that is YAML; the text itself, if it is none."""
     try:
-        value = yaml.safe_load(text)
+        value = yaml.load(text, _Loader)
     except UNREADABLE:
         return text
     _check_size(value, "--set")
@@ -202,14 +231,14 @@ def _override(text: str) -> Any:
 
 
 def _unknown(name: object, known: list[str]) -> str:
-    given = shortened(name) if isinstance(name, str) else shown(name)
+    given = shortened(name) if isinstance(name, str) and name.isprintable() else shown(name)
     close = process.extractOne(given, known, score_cutoff=60)
     return f"{given}: no such key" + (f"; did you mean {close[0]!r}?" if close else f"; known: {', '.join(known)}")
 
 
 def _mapping_faults(config: type[Config], values: Mapping[Any, Any]) -> list[str]:
     """Everything wrong with plain values, inner configurations included."""
-    hints = get_type_hints(config)
+    hints = _type_hints(config)
     faults = [_unknown(name, list(hints)) for name in values if name not in hints]
     plain = {}
     for name, value in values.items():
@@ -232,7 +261,7 @@ def _is_config(hint: Any) -> bool:
 
 def _faults(config: type[Config], values: Mapping[str, Any]) -> list[str]:
     """What is wrong with values of known fields."""
-    hints, fields = get_type_hints(config), {field.name: field for field in dataclasses.fields(config)}
+    hints, fields = _type_hints(config), {field.name: field for field in dataclasses.fields(config)}
     faults = []
     for name, value in values.items():
         metadata = fields[name].metadata

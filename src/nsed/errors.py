@@ -24,8 +24,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-QUOTED = 300
-"""Most characters that a message quotes of what it got."""
+QUOTED, FAULTS = 300, 50
+"""Most characters that a message quotes of what it got, and most faults that it lists."""
 
 
 def abbreviate(text: object, most: int = QUOTED) -> str:
@@ -94,7 +94,9 @@ class ConfigError(NsedError, ValueError):
     def __init__(self, where: str, faults: Sequence[str]) -> None:
         self.faults = tuple(faults)
         count = "1 fault" if len(faults) == 1 else f"{len(faults)} faults"
-        super().__init__("\n".join([f"{where}: {count}", *(f"  - {fault}" for fault in faults)]))
+        lines = [f"  - {fault}" for fault in faults[:FAULTS]]
+        lines += [f"  ... and {len(faults) - FAULTS} more"] if len(faults) > FAULTS else []
+        super().__init__("\n".join([f"{where}: {count}", *lines]))
 
 
 class DataError(NsedError, ValueError):

@@ -199,6 +199,29 @@ def test_no_cldf_at_all(cldf, tmp_path, monkeypatch):
         read_cldf(cldf)
 
 
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"[]", "cannot be read as CLDF metadata"),
+        (b"null", "cannot be read as CLDF metadata"),
+        (b"{}", "cannot be read as CLDF metadata"),
+        (b'{"dc:conformsTo": "Wordlist"}', "cannot be read as CLDF metadata"),
+        (b"[" * 100_000, "cannot be read as CLDF metadata"),
+    ],
+)
+def test_json_that_is_no_metadata_is_named(cldf, content, message):
+    (cldf / "Wordlist-metadata.json").write_bytes(content)
+    with pytest.raises(DataError, match=message):
+        read_cldf(cldf)
+
+
+@pytest.mark.parametrize("delimiter", [b'"ab"', b'""', b'"\\n"'])
+def test_a_delimiter_of_no_or_two_characters_is_named(cldf, delimiter):
+    change(cldf / "Wordlist-metadata.json", (b'"tables": [', b'"dialect": {"delimiter": %s}, "tables": [' % delimiter))
+    with pytest.raises(DataError, match=r"has the delimiter .*, expected , or so|cannot be read as CLDF metadata"):
+        read_cldf(cldf)
+
+
 def test_cldf_with_another_delimiter(cldf):
     change(cldf / "Wordlist-metadata.json", (b'"tables": [', b'"dialect": {"delimiter": ";"}, "tables": ['))
     for name in ("forms.csv", "cognates.csv"):

@@ -61,6 +61,12 @@ def test_a_missing_file_is_named(tmp_path):
         read_pharaoh(tmp_path / "none.txt")
 
 
+def test_a_link_of_5000_digits_is_none(tmp_path):
+    (tmp_path / "links.txt").write_text(f"0-0 1-{'9' * 5000}\n")
+    with pytest.raises(DataError, match=r"links\.txt:1: expected links such as 0-0 1-2, found '1-999"):
+        read_pharaoh(tmp_path / "links.txt")
+
+
 def test_links_in_proportion_need_both_strings_and_end_where_these_end():
     assert links_in_proportion(0, 4) == links_in_proportion(4, 0) == frozenset()
     assert links_in_proportion(3, 1) == {(0, 0)}

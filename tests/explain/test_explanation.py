@@ -152,6 +152,15 @@ def test_json_round_trip(explanation):
     assert again.to_html() == explanation.to_html()
 
 
+@pytest.mark.parametrize("damage", [{"log_alpha": [[0.0] * 99]}, {"log_prob": "x"}, {"source": None}, {"scripts": [1]}])
+def test_json_of_something_else_is_no_explanation(explanation, damage):
+    for text in (json.dumps(explanation.to_dict() | damage), "[" * 100_000, "{}", ""):
+        with pytest.raises(
+            ArgumentError, match=r"text: got something else .*, expected what Explanation\.to_json wrote"
+        ):
+            Explanation.from_json(text)
+
+
 def told(script):
     return [parsed_back.Told(edit.kind, drawn(edit.source), drawn(edit.target), edit.probability) for edit in script]
 

@@ -2,9 +2,10 @@
 
 import random
 
+import numpy as np
 import pytest
 
-from nsed.errors import ArgumentError, DataError
+from nsed.errors import ArgumentError, DataError, NsedError
 from nsed.jobs import LookupIndex
 
 
@@ -51,3 +52,35 @@ def test_what_is_not_there_changes_nothing(tmp_path):
         LookupIndex.build(tmp_path / "index", [], [])
     with pytest.raises(DataError, match="no lookup index"):
         LookupIndex(tmp_path / "nothing")
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("lookup.json", b"[]", "lookup.json is incomplete or altered: format, by, model, next, segments"),
+        ("lookup.json", b'{"format": 1, "by": ["ngrams"], "model": 0, "next": 2, "segments": []}', "model, segments"),
+        ("lookup.json", b'{"format": 9, "by": [], "model": false, "next": 2, "segments": {}}', "format 9 is newer"),
+        ("lookup.json", b'{"format": 1, "by": [], "model": false, "next": 2, "segments": {"../a": []}}', "'../a'"),
+        ("lookup.json", b"[" * 100_000, "no lookup index: "),
+        ("segment-000001/candidates.json", b'{"format": 1, "by": "ngrams", "k": 0, "model": false}', "altered: by"),
+        ("segment-000001/candidates.json", b'{"format": 1, "by": ["x"], "k": 2, "model": false}', "by: got x, exp"),
+        ("segment-000001/references.arrow", b"ARROW1", "references.arrow: cannot be read"),
+        ("segment-000001/ids.arrow", b"", "ids.arrow: cannot be read"),
+        ("segment-000001/ngrams-keys.npy", b"\x93NUMPY\x01\x00\x06\x00{'a':(", "no index of n-grams"),
+    ],
+)  # fmt: skip
+def test_a_damaged_index_says_what_is_damaged(name, content, message, tmp_path):
+    LookupIndex.build(tmp_path / "index", ["1", "2"], ["Vienna", "Venice"])
+    (tmp_path / "index" / name).write_bytes(content)
+    with pytest.raises(NsedError, match=message):
+        LookupIndex(tmp_path / "index")
+
+
+def test_arrays_of_n_grams_that_do_not_fit_together_are_damaged(tmp_path):
+    LookupIndex.build(tmp_path / "index", ["1", "2"], ["Vienna", "Venice"])
+    path = tmp_path / "index" / "segment-000001" / "ngrams-offsets.npy"
+    offsets = np.load(path)
+    for wrong in (offsets * 1000, offsets[:-1], offsets[::-1], offsets.astype(float)):
+        np.save(path, wrong)
+        with pytest.raises(DataError, match="the index of n-grams is damaged: make it again"):
+            LookupIndex(tmp_path / "index")

@@ -1,9 +1,11 @@
 """The runtime stands alone: what it imports, what it says of folders that it cannot run, its command, its wheel."""
 
 import json
+import os
 import shutil
 import subprocess
 import sys
+from hashlib import sha256
 from pathlib import Path
 
 import numpy as np
@@ -66,6 +68,17 @@ def altered(tmp_path, change, name="transducer-exact"):
         (lambda told: told["config"]["encoder"].update(kind="unigram"), "tensors belong to no layer known here .*"),
         (lambda told: told["config"]["encoder"].update(kind="lstm"), "'lstm' is not known here, expected unigram"),
         (lambda told: told["config"].update(source_symbols="runes"), "'runes' are not known here, expected one of"),
+        (lambda told: told["config"].update(source_symbols=None), "do not fit together: 'NoneType' object"),
+        (lambda told: told["config"].update(beam=10**9), "beam: got 1000000000, expected a number from 1 to 1,000"),
+        (lambda told: told["config"].update(longest_output="x"), "longest_output: got 'x', expected a number from 1"),
+        (lambda told: told["config"].update(length_penalty=float("nan")), "length_penalty: got nan, expected a number"),
+        (lambda told: told["config"]["encoder"].update(layers=10**9), "layers: got 1000000000, expected at most 256"),
+        (lambda told: told.update(kind=["transducer"]), r"holds a model of kind \['transducer'\]; nsed-lite runs"),
+        (lambda told: told.update(record=0.5), "incomplete or altered .record is no dict"),
+        (lambda told: told.update(config=[]), "incomplete or altered .config is no dict"),
+        (lambda told: told.update(weights="x" * 5000), "weights cannot be read .File name too long.: copy"),
+        (lambda told: told["vocabularies"].update(target=[1]), "vocabulary target is no list of strings, each of them"),
+        (lambda told: told["vocabularies"]["target"].append("new"), "operations of . target symbols, expected .,"),
     ],
 )  # fmt: skip
 def test_folders_that_cannot_be_run_say_why_and_what_to_do(change, message, tmp_path):
@@ -82,6 +95,70 @@ def test_what_is_no_folder_says_so(tmp_path):
     (tmp_path / "model.json").write_text("[]", encoding="utf-8")
     with pytest.raises(nsed_lite.ModelFolderError, match="no model description"):
         nsed_lite.load(tmp_path)
+
+
+def with_weights(folder, change):
+    """Other weights, of which the description knows."""
+    (path,) = folder.glob("*.safetensors")
+    path.write_bytes(change(path.read_bytes()))
+    description = json.loads((folder / "model.json").read_text(encoding="utf-8"))
+    description["sha256"] = sha256(path.read_bytes()).hexdigest()
+    (folder / "model.json").write_text(json.dumps(description), encoding="utf-8")
+
+
+def other_header(change):
+    """Change of the header of a safetensors file."""
+
+    def change_content(content):
+        start = 8 + int.from_bytes(content[:8], "little")
+        header = json.loads(content[8:start])
+        change(header["projection.linear.bias"])
+        text = json.dumps(header).encode()
+        return len(text).to_bytes(8, "little") + text + content[start:]
+
+    return change_content
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda content: content[:-1], "has not the size that its header tells"),
+        (lambda content: content[:-2] + b"\xff\x7f", "has NaN or infinite values"),
+        (other_header(lambda told: told.update(shape=[2], data_offsets=[0, 8])), "do not fit together: operands"),
+        (other_header(lambda told: told.update(dtype="I8")), "numbers of type I8, expected one of F16"),
+        (other_header(lambda told: told.update(data_offsets=[-8, 0])), "'projection.linear.bias' lies outside of the"),
+        (lambda content: b"\xff" * 8 + content[8:], "incomplete or altered"),
+        (lambda content: (2).to_bytes(8, "little") + b"[]", "incomplete or altered"),
+    ],
+)  # fmt: skip
+def test_weights_that_cannot_be_used_are_refused_when_they_are_loaded(change, message, tmp_path):
+    folder = altered(tmp_path, lambda told: None)
+    with_weights(folder, change)
+    with pytest.raises(nsed_lite.ModelFolderError, match=message):
+        nsed_lite.load(folder)
+
+
+@pytest.mark.parametrize("name", ["model.json", "weights"])
+def test_pipes_and_files_without_end_are_refused_without_being_read(name, tmp_path):
+    folder = altered(tmp_path, lambda told: None)
+    path = next(folder.glob(f"{name}*"))
+    os.truncate(path, 10**11)
+    with pytest.raises(nsed_lite.ModelFolderError, match=r"truncated|has not the size that its header tells"):
+        nsed_lite.load(folder)
+    path.unlink()
+    os.mkfifo(path)
+    with pytest.raises(nsed_lite.ModelFolderError, match=r"cannot be read .no regular file"):
+        nsed_lite.load(folder)
+
+
+def test_a_criterion_that_is_none_and_weights_too_large_are_refused(tmp_path):
+    folder = altered(tmp_path, lambda told: told["record"].update(threshold="high"), "matcher-unigram")
+    with pytest.raises(nsed_lite.ModelFolderError, match=r"calibration: got 'high', .* expected numbers"):
+        nsed_lite.load(folder)
+    huge = altered(tmp_path / "huge", lambda told: None, "matcher-unigram")
+    with_weights(huge, lambda all_: all_[: 8 + int.from_bytes(all_[:8], "little")].ljust(len(all_), b"\x7e"))
+    with pytest.raises(nsed_lite.ModelFolderError, match=r"not a number .NaN.: its weights are damaged, or too large"):
+        nsed_lite.load(huge)
 
 
 @pytest.fixture(scope="module")

@@ -96,6 +96,17 @@ def test_line_ends_empty_lines_and_a_byte_order_mark_change_nothing(ends, header
     assert list(batch.numbers) == ([3, 5] if header else [2, 4])
 
 
+@pytest.mark.parametrize("content", [b"A\ta\nB\tb\rC\tc\n", b"A\ta\r\nB\tb\r\r\nC\tc", b"\r\r\nA\ta\n", b"A\nB\rC\n"])
+def test_lone_carriage_returns_end_lines_of_batches_as_they_do_of_whole_files(content, tmp_path):
+    path = tmp_path / "words.txt"
+    path.write_bytes(content)
+    found = [text for batch in source_batches(path, BatchOptions(rows=2)) for text in batch.content.texts]
+    assert found == list(read_sources(path).texts)
+    if b"\t" in content:
+        pairs = [pair for batch in pair_batches(path, BatchOptions(rows=2)) for pair in batch.content]
+        assert pairs == list(nsed.read_pairs(path))
+
+
 @pytest.mark.parametrize("ending", ["tsv", "csv"])
 def test_a_row_of_three_fields_among_rows_of_two_is_named_or_left_out(ending, tmp_path):
     path, comma = tmp_path / f"pairs.{ending}", "\t" if ending == "tsv" else ","
@@ -134,7 +145,9 @@ def test_sources_are_those_of_the_whole_file(content, tmp_path):
 
 
 def test_a_header_alone_and_nothing_at_all_are_errors(tmp_path):
-    for name, content, expected in [("a.tsv", "source\ttarget\n", "a header but no pair"), ("b.tsv", "", "is empty")]:
+    header = "source\ttarget\n"
+    alone = [("a.tsv", header, "a header but no pair"), ("c.tsv", header + "\n" * 9, "a header but no pair")]
+    for name, content, expected in [*alone, ("b.tsv", "", "is empty")]:
         (tmp_path / name).write_text(content)
         with pytest.raises(DataError, match=expected):
             list(pair_batches(tmp_path / name, BatchOptions()))

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from rapidfuzz.distance import Opcodes
 from rich.console import Console
 
+from nsed.errors import ArgumentError
 from nsed.text import Edit, EditScript
 
 letters = st.sampled_from("abcde")
@@ -118,3 +119,18 @@ def test_markup_in_symbols_is_not_obeyed():
     stream = io.StringIO()
     Console(file=stream, width=80).print(EditScript((Edit("delete", "[bold]", "", 0, 0),)))
     assert stream.getvalue() == "-[bold]\n"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("", "[]", "null", "{}", "[" * 100_000, '{"edits": [1], "log_weight": 0, "share": 1}'),
+        '{"edits": [], "log_weight": "x", "share": 1}',
+        '{"edits": [{"kind": "swap", "source": "a", "target": "b", "i": 0, "j": 0}], "log_weight": 0, "share": 1}',
+        '{"edits": [{"kind": "insert", "source": "", "target": 5, "i": 0, "j": 0}], "log_weight": 0, "share": 1}',
+        '{"edits": [{"kind": "insert", "source": "", "target": "b", "i": 0.5, "j": 0}], "log_weight": 0, "share": 1}',
+    ],
+)
+def test_json_of_something_else_is_no_script(text):
+    with pytest.raises(ArgumentError, match=r"text: got something else \(\w+: .*\), expected what EditScript.to_json"):
+        EditScript.from_json(text)

@@ -398,3 +398,18 @@ def test_languages_are_read_without_a_label_by_their_names_and_by_names_given(tm
             path.write_text("\n".join(separator.join(row) for row in [given, *rows]), encoding="utf-8")
         pairs = read_pairs(path, columns=None if given is names else given)
         assert (pairs.labels, pairs.languages) == (None, ["de", "fr"])
+
+
+def test_errors_repeat_neither_thousands_of_column_names_nor_what_a_terminal_would_obey(tmp_path):
+    path = tmp_path / "wide.csv"
+    path.write_text(",".join(f"column{number}" for number in range(5000)) + "\n")
+    with pytest.raises(DataError, match=r"no column named 'a', 'b'; the header has: column0, column1") as raised:
+        read_pairs(path, columns=["a", "b"])
+    assert len(str(raised.value)) < 1000
+    path.write_text('"two\nlines",\x1b[31mred\n')
+    with pytest.raises(DataError, match=r"the header has: 'two\\nlines', '\\x1b\[31mred'$"):
+        read_pairs(path, columns=["a", "b"])
+    path.write_text(f"a,b,c\nx,y,{'z' * 100_000}\n")
+    with pytest.raises(DataError, match=r"wide\.csv:2: label 'zzz.* is none of 1, true") as raised:
+        read_pairs(path, columns=["a", "b", "c"])
+    assert len(str(raised.value)) < 1000

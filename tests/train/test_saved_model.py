@@ -15,6 +15,7 @@ import nsed
 from golden.answers import FOLDERS
 from nsed.errors import ModelFileError, NsedError
 from nsed.text import Vocabulary
+from nsed.train import saved_model
 from nsed.train.saved_model import SavedModel, read_model, replace_file, write_model
 from support.commands import run
 
@@ -271,3 +272,12 @@ def test_what_cannot_be_written_leaves_the_file_as_it_was_and_nothing_beside_it(
     with pytest.raises(OSError, match="No space left"):
         replace_file(tmp_path / "file", b"after")
     assert [(path.name, path.read_bytes()) for path in tmp_path.iterdir()] == [("file", b"before")]
+
+
+def test_weights_larger_than_the_addresses_that_there_are_are_damaged_and_no_lack_of_memory(matcher, monkeypatch):
+    def no_room(*_):
+        raise MemoryError
+
+    monkeypatch.setattr(saved_model, "safe_open", no_room)
+    with pytest.raises(ModelFileError, match="is truncated or altered: its hash"):
+        nsed.load(matcher)

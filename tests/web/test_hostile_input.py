@@ -164,6 +164,13 @@ def test_errors_do_not_repeat_200000_characters_of_the_request(client, path, bod
     assert len(response.text) < 2500
 
 
+@pytest.mark.parametrize("kind", ["text/plain", "application/octet-stream", "application/x-www-form-urlencoded", ""])
+def test_a_body_that_is_not_called_json_is_refused_and_no_failure_of_the_server(client, kind):
+    response = client.post("/api/match", content=b'{"model": \xff', headers={"Content-Type": kind})
+    assert response.status_code == 422
+    assert "send Content-Type: application/json" in response.json()["error"]["message"]
+
+
 ASK = b"POST /api/transduce HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nConnection: close\r\n"
 
 

@@ -8,6 +8,8 @@ nsed_lite.folder.ModelFolderError: no/such/folder: no model here: model.json can
 
 from pathlib import Path
 
+import numpy as np
+
 from nsed_lite.folder import ModelFolderError, read_folder
 from nsed_lite.lattice import Edit, EditScript
 from nsed_lite.matcher import Matcher
@@ -57,7 +59,10 @@ def load(path: str | Path) -> AnyModel:
     """
     folder = read_folder(path, KINDS)
     try:
-        return KINDS[folder.kind](folder)
-    except (ArithmeticError, LookupError, TypeError, ValueError) as error:
+        with np.errstate(all="ignore"):  # weights may be too large to compute with: `check` says so
+            model = KINDS[folder.kind](folder)
+            model.check()
+        return model
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
         reason = f"missing {error}" if isinstance(error, KeyError) else str(error)
         raise ModelFolderError(path, f"the parts of the model do not fit together: {reason}") from None

@@ -10,6 +10,7 @@ from nsed_lite.folder import Weights
 from nsed_lite.layers import Attention, Gru, LayerNorm, Linear, Seen, gelu
 from nsed_lite.packed import Packed
 
+MOST_LAYERS = 256
 State = tuple[np.ndarray, ...]
 """What a left-to-right encoder remembers of prefixes, a row each."""
 
@@ -265,6 +266,8 @@ def _paths(weights: Weights, name: str, config: Mapping[str, Any]) -> list[str]:
     if config["kind"] not in ("unigram", "cnn", "rnn", "transformer"):
         raise ValueError(f"the encoder {config['kind']!r} is not known here, expected unigram, cnn, rnn or transformer")
     count = 0 if config["kind"] == "unigram" else config["layers"]
+    if not 0 <= count <= MOST_LAYERS:
+        raise ValueError(f"layers: got {count}, expected at most {MOST_LAYERS}")
     return [f"{name}.encoder.layers.{number}" for number in range(count)]
 
 

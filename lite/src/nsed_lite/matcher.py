@@ -26,7 +26,7 @@ class Matcher(Model):
         name = "source_encoder" if shared else "target_encoder"
         self.target_encoder = SourceEncoder(weights, name, config["encoder"])
         self.features = PairFeatures(weights, config)
-        self.criterion = Criterion(folder.record["threshold"], *folder.record["calibration"])
+        self.criterion = Criterion.of(folder.record["threshold"], *folder.record["calibration"])
         weights.check_all_taken()
 
     def lattices(

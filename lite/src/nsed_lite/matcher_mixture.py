@@ -26,8 +26,15 @@ class MatcherMixture(Model):
         self.members = [KINDS[one["kind"]](folder.member(number)) for number, one in enumerate(told)]  # type: ignore[call-arg]  # each takes a folder
         folder.weights.left.clear()  # those of the members have been checked by each
         self.weights = np.array(folder.record["weights"], dtype=float)
-        self.criterion = Criterion(folder.record["threshold"], *folder.record["calibration"])
+        self.criterion = Criterion.of(folder.record["threshold"], *folder.record["calibration"])
+        if self.weights.shape != (len(self.members),) or not np.isfinite(self.weights).all():
+            raise ValueError(f"weights: got {folder.record['weights']!r}, expected a number for each member")
         self.source, self.target = self.members[0].sides
+
+    def check(self) -> None:
+        """See `Model.check`: each member for itself."""
+        for one in self.members:
+            one.check()
 
     def score(self, pairs: Iterable[Pair], *, languages: Any = None) -> np.ndarray:
         """See `Model.score`."""

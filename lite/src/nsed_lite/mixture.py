@@ -64,8 +64,8 @@ class Mixture(SearchingModel):
     def __init__(self, folder: Folder) -> None:
         config = folder.config
         self.members = [Transducer(folder.member(number)) for number in range(len(folder.record["members"]))]
-        self.beam, self.penalty, self.ranking = config["beam"], config["length_penalty"], config["ranking"]
-        self.longest, self.languages = config["longest_output"], self.members[0].languages
+        self._set_search(config)
+        self.ranking, self.languages = config["ranking"], self.members[0].languages
         self.source, self.target = (_joint([one.sides[side] for one in self.members]) for side in (0, 1))
 
     def for_language(self, language: str) -> "Mixture":

@@ -1,7 +1,7 @@
 """Models as users hold them: all `score` and `align`, some decide (`match`), some write targets (`transduce`)."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,6 +16,8 @@ CELLS, WORDS, PREFIXES = 2**16, 2**10, 2**12
 """What is worked on at once: cells of lattices, words that are transduced, and prefixes of all of them together."""
 MOST_CELLS = 2**22
 """Cells of the lattice of one pair at most: two strings of 2,047 symbols."""
+WIDEST_BEAM, LONGEST_OUTPUT, MOST_PENALTY = 1000, 10_000, 100
+"""Bounds of a model's settings, those that the full package has."""
 CERTAIN = -1e-6
 """Highest log-probability that calibration tells apart from certainty."""
 
@@ -28,6 +30,17 @@ class Criterion(NamedTuple):
     intercept: float
     form: str = "score"
     bend: float = 0.0
+
+    @classmethod
+    def of(cls, threshold: object, slope: object, intercept: object, form: object = "score") -> "Criterion":
+        """Criterion of a saved model. Raises `ValueError` for what is no number, or no form."""
+        numbers = [float(one) for one in (threshold, slope, intercept) if type(one) in (int, float)]  # type: ignore[arg-type]
+        if len(numbers) < 3 or not np.isfinite(numbers[1:]).all() or np.isnan(numbers[0]):
+            got = f"{threshold!r}, {slope!r}, {intercept!r}"
+            raise ValueError(f"threshold and calibration: got {got}, expected numbers")
+        if form not in ("score", "log-odds"):
+            raise ValueError(f"calibration: got the form {form!r}, expected score or log-odds")
+        return cls(numbers[0], numbers[1], numbers[2], str(form))
 
     def probability(self, scores: np.ndarray) -> np.ndarray:
         """Calibrated probabilities of a match."""
@@ -53,6 +66,15 @@ class Model(ABC):
     languages: tuple[str, ...] = ()
     """Languages that the model knows, if it was trained with any."""
     criterion: Criterion | None = None
+
+    def check(self) -> None:
+        """Score one pair, of the last symbol of each vocabulary. Raises `ValueError`, or so, where parts do not fit."""
+        source, target = ([SPECIALS + len(side.vocabulary) - 1] if side.vocabulary else [] for side in self.sides)
+        self._scores([source], [target], self._some_language())
+
+    def _some_language(self) -> Any:
+        """Languages of one pair, for a model that does not answer without."""
+        return None
 
     @abstractmethod
     def lattices(
@@ -111,6 +133,9 @@ class Model(ABC):
         scores = np.empty(len(sources))
         for rows, some in _batches(sources, targets, languages):
             _, scores[rows] = self.lattices(*some, tables)
+        if np.isnan(scores).any():
+            reason = "its weights are damaged, or too large to compute with"
+            raise ValueError(f"a score of the model is not a number (NaN): {reason}; train or copy it again")
         return scores
 
 
@@ -167,6 +192,21 @@ class SearchingModel(Model):
     penalty: float
     backward: bool = False
     """Whether strings are read and written from right to left."""
+
+    def _set_search(self, config: Mapping[str, Any], longest: int | None = None) -> None:
+        """Take over how targets are searched for, from settings. Raises `ValueError` for numbers out of bounds."""
+        for name, most in (("beam", WIDEST_BEAM), ("longest_output", LONGEST_OUTPUT)):
+            if type(config[name]) is not int or not 1 <= config[name] <= most:
+                raise ValueError(f"{name}: got {config[name]!r}, expected a number from 1 to {most:,}")
+        penalty = config["length_penalty"]
+        if type(penalty) not in (int, float) or not 0 <= penalty <= MOST_PENALTY:
+            raise ValueError(f"length_penalty: got {penalty!r}, expected a number from 0 to {MOST_PENALTY}")
+        self.beam, self.penalty = config["beam"], float(penalty)
+        self.longest = min(config["longest_output"], longest or config["longest_output"])
+
+    def _some_language(self) -> Any:
+        """See `Model._some_language`."""
+        return [self.languages[-1]] if self.languages else None
 
     @property
     @abstractmethod

@@ -58,7 +58,7 @@ class EditDistance(Model):
         self.table = self._smoothed(Operations(*table), folder.config["smoothing"])
         self.relative = folder.config.get("relative", False) is True
         criterion = folder.record.get("criterion")
-        self.criterion = Criterion(*criterion) if criterion else None
+        self.criterion = Criterion.of(*criterion) if criterion else None
 
     def _smoothed(self, table: Operations, share: float) -> Operations:
         """Table of which a share is spread evenly over all operations on known symbols and `<unk>`."""
@@ -110,7 +110,7 @@ class OddsMatcher(Model):
         self.vectors = weights("languages.weight").astype(float) if "languages.weight" in weights else None
         names = ("window.weight", "window.bias", "residual.weight", "residual.bias")
         self.coherence = _parts(weights, "coherence", names) if "coherence.window.weight" in weights else None
-        self.criterion = Criterion(folder.record["threshold"], *folder.record["calibration"])
+        self.criterion = Criterion.of(folder.record["threshold"], *folder.record["calibration"])
         weights.check_all_taken()
 
     def _odds(self, weights: Weights) -> Operations:

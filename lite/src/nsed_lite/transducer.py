@@ -15,7 +15,7 @@ from nsed_lite.layers import Seen
 from nsed_lite.model import SearchingModel, languages_of
 from nsed_lite.packed import Packed
 from nsed_lite.search import writable
-from nsed_lite.symbols import END, PAD, START, tokenizers
+from nsed_lite.symbols import END, PAD, SPECIALS, START, tokenizers
 
 
 class Source(NamedTuple):
@@ -146,8 +146,10 @@ class Transducer(SearchingModel):
         self.network = TransducerNetwork(folder.weights, config)
         self.languages = tuple(folder.vocabularies.get("languages", ()))
         self.language = folder.record.get("language")
-        self.beam, self.penalty = config["beam"], config["length_penalty"]
-        self.longest = min(config["longest_output"], self.network.longest or config["longest_output"])
+        self._set_search(config, self.network.longest)
+        if self.network.normalisation.symbols != SPECIALS + len(self.target.vocabulary):
+            got, expected = self.network.normalisation.symbols, SPECIALS + len(self.target.vocabulary)
+            raise ValueError(f"operations of {got} target symbols, expected {expected}, those of the vocabulary")
         self.backward = config.get("direction", "forward") == "backward"
         folder.weights.check_all_taken()
 

@@ -8,6 +8,7 @@ import os
 import re
 import shutil
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from importlib import import_module, util
 from importlib.util import find_spec
 from itertools import chain, count
@@ -15,7 +16,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from nsed.datasets.word_list import CLASSES, Word, WordTable, checked_word, segments
-from nsed.errors import ArgumentError, DataError, MissingExtraError, NsedError
+from nsed.errors import ArgumentError, DataError, MissingExtraError, NsedError, abbreviate
 from nsed.text.readers.delimited import COMMA, Row, Separator, csv_rows, named_columns
 from nsed.text.readers.lines import open_text
 
@@ -104,15 +105,26 @@ def _dataset(path: Path) -> Any:
     if util.find_spec("pycldf") is None:
         raise NsedError("the package `pycldf` is not installed: pip install 'neural-string-edit-distance[cognates]'")
     metadata = _metadata(path)
-    try:
+    with _readable(metadata):
         pycldf = import_module("pycldf")
         plain = metadata.name == FORMS_FILE
         dataset = _without_metadata(pycldf, metadata) if plain else pycldf.Dataset.from_metadata(metadata)
-    except (OSError, ValueError, KeyError) as error:  # ValueError: broken JSON, or none of CLDF's modules
-        raise DataError(metadata, f"cannot be read as CLDF metadata: {error}") from None
-    if dataset.module != "Wordlist" or FORMS not in dataset:
-        raise DataError(metadata, f"a CLDF {dataset.module}, expected a Wordlist with a {FORMS}")
+        module = dataset.module
+    if module != "Wordlist" or FORMS not in dataset:
+        raise DataError(metadata, f"a CLDF {abbreviate(module)}, expected a Wordlist with a {FORMS}")
     return dataset
+
+
+@contextmanager
+def _readable(path: Path) -> Iterator[None]:
+    """Errors of `pycldf` and of what it reads metadata with, as `DataError`: for broken JSON, or any other JSON."""
+    try:
+        yield
+    except NsedError:
+        raise
+    except (ArithmeticError, AttributeError, LookupError, OSError, RecursionError, TypeError, ValueError) as error:
+        reason = abbreviate(f"{type(error).__name__}: {error}" if isinstance(error, LookupError | TypeError) else error)
+        raise DataError(path, f"cannot be read as CLDF metadata: {reason}") from None
 
 
 def _without_metadata(pycldf: Any, forms: Path) -> Any:
@@ -201,19 +213,24 @@ def _rows(dataset: Any, table: str, *terms: str) -> Iterator[tuple[Path, Row]]:
 
 
 def _path(dataset: Any, table: str) -> Path:
-    return Path(dataset.directory) / str(dataset[table].url)
+    with _readable(dataset.directory):
+        return Path(dataset.directory) / str(dataset[table].url)
 
 
 def _separator(dataset: Any, table: str) -> Separator:
-    dialect = dataset[table].dialect or dataset.tablegroup.dialect
-    return (
-        COMMA if dialect is None or dialect.delimiter == "," else Separator(dialect.delimiter, repr(dialect.delimiter))
-    )
+    with _readable(dataset.directory):
+        dialect = dataset[table].dialect or dataset.tablegroup.dialect
+        delimiter = "," if dialect is None else dialect.delimiter
+    if not isinstance(delimiter, str) or len(delimiter) != 1 or delimiter in '\r\n"':
+        got = abbreviate(repr(delimiter))
+        raise DataError(dataset.directory, f"the {table} has the delimiter {got}, expected , or so")
+    return COMMA if delimiter == "," else Separator(delimiter, repr(delimiter))
 
 
 def _column(dataset: Any, table: str, term: str) -> CldfColumn | None:
-    column = dataset.get((table, term))
-    return CldfColumn(column.header, column.separator) if column is not None else None
+    with _readable(dataset.directory):
+        column = dataset.get((table, term))
+        return CldfColumn(str(column.header), column.separator) if column is not None else None
 
 
 class CldfForm(NamedTuple):

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from nsed.errors import DataError, abbreviate
 from nsed.text import SymbolSplitter
-from nsed.text.readers.delimited import TAB, Row, has_column, named_columns
+from nsed.text.readers.delimited import TAB, Row, has_column, listed, named_columns
 from nsed.text.readers.lines import open_text
 
 LANGUAGES = ("DOCULECT", "LANGUAGE", "TAXON", "TAXA")
@@ -90,7 +90,7 @@ class WordTable(NamedTuple):
             )
         else:
             cause = "Rename the column that holds it, or add one"
-        raise DataError(self.path, f"{wanted}{abbreviate(', '.join(cells), 120)}. {cause}", line=self.header.line)
+        raise DataError(self.path, f"{wanted}{abbreviate(listed(cells), 120)}. {cause}", line=self.header.line)
 
     def provenance(self) -> Iterator[tuple[str, str]]:
         """Identifier and gloss of each word; empty where the list has no such column, or none beside the concept."""

@@ -20,7 +20,7 @@ from nsed.registry import Registry
 from nsed.text import Links, Pairs, SymbolSplitter
 from nsed.text.readers.lines import open_text
 
-_LINK = re.compile(r"(\d+)-(\d+)", flags=re.ASCII)
+_LINK = re.compile(r"(\d{1,9})-(\d{1,9})", flags=re.ASCII)
 
 
 def read_pharaoh(path: str | Path) -> list[Links]:

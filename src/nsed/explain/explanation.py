@@ -23,7 +23,7 @@ from nsed.lattice import Arcs, EditLattice, Step
 from nsed.lattice.paths import steps_of
 from nsed.registry import Registry
 from nsed.text import Edit, EditScript
-from nsed.text.edit_script import EditKind
+from nsed.text.edit_script import EditKind, parsing
 from nsed.types import REACHABLE
 
 
@@ -122,14 +122,17 @@ class Evidence:
 
 
 def fields_from(read: dict[str, Any]) -> dict[str, Any]:
-    """Evidence fields from what its `to_dict` gave."""
+    """Evidence fields from what its `to_dict` gave. Raises `ValueError` for tables of another shape than the pair's."""
+    tables = {name: np.array(read[name], dtype=float) for name in TABLES}
+    if {table.shape for table in tables.values()} != {(len(read["source"]) + 1, len(read["target"]) + 1)}:
+        raise ValueError("tables that are not of the size of the pair")
     return {
         "source": tuple(read["source"]),
         "target": tuple(read["target"]),
         "scripts": tuple(EditScript.from_dict(script) for script in read["scripts"]),
-        "log_prob": read["log_prob"],
-        "entropy": read["entropy"],
-        **{name: np.array(read[name], dtype=float) for name in TABLES},
+        "log_prob": float(read["log_prob"]),
+        "entropy": float(read["entropy"]),
+        **tables,
         "decision": read_decision(read["decision"]),
         "outputs": tuple(Output(tuple(one["symbols"]), one["log_prob"]) for one in read["outputs"]),
     }
@@ -157,8 +160,9 @@ class Explanation(Evidence):
 
     @classmethod
     def from_json(cls, text: str) -> "Explanation":
-        """Explanation parsed from what `to_json` wrote."""
-        return cls(**fields_from(json.loads(text)))
+        """Explanation parsed from what `to_json` wrote. Raises `ArgumentError` for anything else."""
+        with parsing("Explanation"):
+            return cls(**fields_from(json.loads(text)))
 
     def to_html(self, *, style: bool = True) -> str:
         """HTML fragment that needs nothing else; without `style` the page brings `explain.render.html.STYLE`."""

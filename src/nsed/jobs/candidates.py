@@ -9,13 +9,14 @@ import numpy as np
 import pyarrow as pa
 
 from nsed.capabilities import Capability, can
-from nsed.errors import ArgumentError, DataError
+from nsed.errors import ArgumentError, DataError, abbreviate
 from nsed.evaluate.significance import Interval, wilson_interval
 from nsed.jobs.ngram_index import NgramIndex, Ranked, plain_text
 from nsed.jobs.operation_search import OperationSearch, side_of
 from nsed.models.persistence import load as load_model
 from nsed.progress import OnBatch, ignore
 from nsed.text import Pairs
+from nsed.text.readers.parquet import checked_table, sound
 from nsed.train.saved_model import replace_file
 
 Generator = Literal["ngrams", "operations", "nbest", "exact"]
@@ -163,13 +164,13 @@ class Candidates:
         """Read an index. Raises `DataError` for a folder that has none."""
         path = Path(folder)
         try:
-            settings = json.loads((path / SETTINGS).read_bytes())
-            with pa.memory_map(str(path / TEXTS)) as file:
-                texts = pa.ipc.open_file(file).read_all().column("reference").to_pylist()
-        except (OSError, ValueError, LookupError) as error:
-            raise DataError(path, f"no index of candidates: {error}") from None
+            settings = _checked_settings(json.loads((path / SETTINGS).read_bytes()))
+            texts = read_texts(path / TEXTS, "reference")
+        except (OSError, RecursionError, ValueError) as error:
+            raise DataError(path, f"no index of candidates: {abbreviate(error)}") from None
         model = load_model(path / MODEL) if settings["model"] else None
         made = cls(settings["by"], k=settings["k"], model=model)
+        made.chosen_generators()
         made.references, made.generators_ = texts, settings["by"]
         made._build(NgramIndex.load(path, len(set(texts))) if {"ngrams", "nbest"} & set(settings["by"]) else None)
         return made
@@ -283,3 +284,27 @@ def checked_texts(texts: Iterable[str], name: str) -> list[str]:
     if wrong is not None:
         raise ArgumentError(name, got=f"{listed[wrong]!r} at place {wrong}", expected="strings")
     return listed
+
+
+def read_texts(path: Path, name: str) -> list[str]:
+    """Strings of a column of an Arrow file that this package wrote. Raises `DataError` where it is damaged."""
+    if not path.is_file():
+        raise DataError(path, "cannot be read: No such file")
+    with sound(path), pa.memory_map(str(path)) as file:
+        table = checked_table(pa.ipc.open_file(file).read_all())
+        if table.column_names != [name] or table.schema.types != [pa.string()] or table.column(name).null_count:
+            raise DataError(path, f"expected one column of text, {name!r}: damaged")
+        texts: list[str] = table.column(name).to_pylist()
+        return texts
+
+
+def _checked_settings(settings: Any) -> dict[str, Any]:
+    """The same settings. Raises `ValueError` where they are not what `Candidates` writes."""
+    types = {"format": int, "by": list, "k": int, "model": bool}
+    wrong = [
+        one for one, kind in types.items() if not isinstance(settings, dict) or type(settings.get(one)) is not kind
+    ]
+    if wrong or settings["k"] < 1 or not all(isinstance(one, str) for one in settings["by"]):
+        raise ValueError(f"{SETTINGS} is incomplete or altered: {', '.join(wrong) or 'by, k'}")
+    checked: dict[str, Any] = settings
+    return checked

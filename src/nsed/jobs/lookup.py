@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from nsed.errors import ArgumentError, DataError
-from nsed.jobs.candidates import Candidates, Generator, checked_texts
+from nsed.errors import ArgumentError, DataError, abbreviate
+from nsed.jobs.candidates import Candidates, Generator, checked_texts, read_texts
 from nsed.jobs.records import EqualStrings
 from nsed.models.persistence import load as load_model
 from nsed.train.saved_model import replace_file
@@ -38,8 +38,9 @@ class Segment:
     def __init__(self, path: Path, removed: Iterable[int]) -> None:
         self.path, self.removed = path, set(removed)
         self.candidates = Candidates.load(path)
-        with pa.memory_map(str(path / IDS)) as file:
-            self.ids: list[str] = pa.ipc.open_file(file).read_all().column("id").to_pylist()
+        self.ids = read_texts(path / IDS, "id")
+        if len(self.ids) != len(self.candidates.references):
+            raise DataError(path / IDS, f"{len(self.ids)} ids of {len(self.candidates.references)} strings: damaged")
         self.equal = EqualStrings.of(self.candidates.references)
 
     def rows(self) -> Iterator[tuple[str, str]]:
@@ -78,9 +79,10 @@ class LookupIndex:
     def __init__(self, folder: str | Path) -> None:
         self.folder = Path(folder)
         try:
-            self._state = json.loads((self.folder / DESCRIPTION).read_bytes())
-        except (OSError, ValueError) as error:
-            raise DataError(self.folder, f"no lookup index: {error}. Make one: nsed lookup build") from None
+            self._state = _checked(json.loads((self.folder / DESCRIPTION).read_bytes()))
+        except (OSError, RecursionError, ValueError) as error:
+            reason = abbreviate(error)
+            raise DataError(self.folder, f"no lookup index: {reason}. Make one: nsed lookup build") from None
         self.model = load_model(self.folder / MODEL) if self._state["model"] else None
         self.segments = [Segment(self.folder / name, gone) for name, gone in self._state["segments"].items()]
 
@@ -171,3 +173,18 @@ class LookupIndex:
     def _save(self) -> None:
         self._state["segments"] = {one.path.name: sorted(one.removed) for one in self.segments}
         replace_file(self.folder / DESCRIPTION, json.dumps(self._state).encode())
+
+
+def _checked(state: Any) -> dict[str, Any]:
+    """The same description. Raises `ValueError` where it is not what `LookupIndex` writes."""
+    types = {"format": int, "by": list, "model": bool, "next": int, "segments": dict}
+    wrong = [name for name, kind in types.items() if not isinstance(state, dict) or type(state.get(name)) is not kind]
+    if wrong:
+        raise ValueError(f"{DESCRIPTION} is incomplete or altered: {', '.join(wrong)}")
+    if state["format"] > FORMAT:
+        raise ValueError(f"format {state['format']} is newer than this nsed, which reads up to {FORMAT}: upgrade it")
+    for name, gone in state["segments"].items():
+        if Path(name).name != name or not isinstance(gone, list) or not all(type(row) is int for row in gone):
+            raise ValueError(f"{DESCRIPTION} is altered: the segment {abbreviate(repr(name))}")
+    checked: dict[str, Any] = state
+    return checked

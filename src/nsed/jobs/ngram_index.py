@@ -4,10 +4,12 @@ import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from tokenize import TokenError
 from typing import NamedTuple
 
 import numpy as np
 
+from nsed.errors import DataError, abbreviate
 from nsed.kernels.switch import AUTO, installed, wanted
 
 LONGEST, BITS = 3, 21
@@ -135,8 +137,29 @@ class NgramIndex:
 
     @classmethod
     def load(cls, folder: Path, size: int) -> "NgramIndex":
-        """Index of a folder, mapped into memory: what no query needs is not read."""
-        return cls(size, **{name: np.load(folder / f"ngrams-{name}.npy", mmap_mode="r") for name in ARRAYS})
+        """Index of a folder, mapped into memory: what no query needs is not read.
+
+        Raises `DataError` for damaged arrays; the numbers of rows and weights, by far the largest, are not looked at.
+        """
+        try:
+            arrays = {name: np.load(folder / f"ngrams-{name}.npy", mmap_mode="r") for name in ARRAYS}
+        except (EOFError, OSError, OverflowError, RecursionError, TokenError, TypeError, ValueError) as error:
+            raise DataError(folder, f"no index of n-grams: {abbreviate(error)}") from None
+        made = cls(size, **arrays)
+        if not made._fits():
+            raise DataError(folder, "the index of n-grams is damaged: make it again")
+        return made
+
+    def _fits(self) -> bool:
+        """Whether the arrays are of sizes and types that fit together."""
+        grams, entries = len(np.atleast_1d(self.keys)), len(np.atleast_1d(self.rows))
+        shapes = [(grams,), (grams,), (grams + 1,), (entries,), (entries,)]
+        kinds = ["u", "f", "i", "i", "f"]
+        arrays = (self.keys, self.idf, self.offsets, self.rows, self.weights)
+        if [one.shape for one in arrays] != shapes or [one.dtype.kind for one in arrays] != kinds:
+            return False
+        steps = np.diff(self.offsets)
+        return bool(self.offsets[0] == 0 and self.offsets[-1] == entries and (steps >= 0).all())
 
     def _vectors(self, texts: Sequence[str]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """TF-IDF vectors of queries: where each begins, n-grams, rarest first, weights; unknown ones count, too."""

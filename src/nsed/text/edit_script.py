@@ -2,13 +2,15 @@
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from itertools import groupby
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from rapidfuzz.distance import Levenshtein
 from rich.text import Text
 
+from nsed.errors import ArgumentError, abbreviate
 from nsed.text.visible import in_columns, visible
 
 EditKind = Literal["delete", "insert", "substitute"]
@@ -135,13 +137,15 @@ class EditScript:
 
     @classmethod
     def from_json(cls, text: str) -> "EditScript":
-        """Script parsed from what `to_json` wrote."""
-        return cls.from_dict(json.loads(text))
+        """Script parsed from what `to_json` wrote. Raises `ArgumentError` for anything else."""
+        with parsing("EditScript"):
+            return cls.from_dict(json.loads(text))
 
     @classmethod
     def from_dict(cls, read: Mapping[str, Any]) -> "EditScript":
         """Script from the plain values that `to_dict` gave."""
-        return cls(tuple(Edit(**edit) for edit in read["edits"]), read["log_weight"], read["share"])
+        edits = tuple(_checked(Edit(**edit)) for edit in read["edits"])
+        return cls(edits, float(read["log_weight"]), float(read["share"]))
 
     def to_text(self) -> str:
         """Text in one line: `a` stays, `a→b` is substituted, `-a` deleted, `+b` inserted."""
@@ -161,6 +165,26 @@ class EditScript:
     def __rich__(self) -> Text:
         """Rich text: the same line in colour, for terminals: `rich.print(script)`."""
         return Text(" ").join(Text(str(edit), style=_COLOURS[edit.tag]) for edit in self.edits)
+
+
+@contextmanager
+def parsing(kind: str) -> Iterator[None]:
+    """Errors of JSON that is not what the class of this name writes, as `ArgumentError`."""
+    try:
+        yield
+    except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError) as error:
+        got = f"something else ({type(error).__name__}: {abbreviate(error, 200)})"
+        raise ArgumentError("text", got=got, expected=f"what {kind}.to_json wrote") from None
+
+
+def _checked(edit: Edit) -> Edit:
+    """The same operation. Raises `TypeError` where its fields are of other types."""
+    texts, places, numbers = (edit.source, edit.target), (edit.i, edit.j), (edit.probability, edit.log_weight)
+    if edit.kind not in get_args(EditKind) or not all(isinstance(one, str) for one in texts):
+        raise TypeError("an operation that is no delete, insert or substitute of strings")
+    if not all(type(one) is int for one in places) or not all(type(one) in (int, float) for one in numbers):
+        raise TypeError("an operation whose places or probabilities are no numbers")
+    return edit
 
 
 def plain_script(source: Sequence[str], target: Sequence[str]) -> EditScript:

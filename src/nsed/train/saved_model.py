@@ -144,7 +144,7 @@ def _is_whole(path: Path) -> bool:
         try:
             with safe_open(path, "pt"):
                 return True
-        except (SafetensorError, OSError):
+        except (SafetensorError, OSError, MemoryError):  # MemoryError: larger than the addresses that there are
             return False
 
 

@@ -118,6 +118,8 @@ def _got(value: object) -> str:
     """What was sent, as JSON has it; of lists and objects no more than that they are."""
     if isinstance(value, list | dict):
         return f"a list of {len(value)}" if isinstance(value, list) else "an object"
+    if isinstance(value, bytes):
+        return "a body that is not called JSON (send Content-Type: application/json)"
     return abbreviate(json.dumps(value, ensure_ascii=False), SENT)
 
 

@@ -144,12 +144,17 @@ def tsv_batches(path: Path, options: BatchOptions, start: int, read: TextReader)
 
 
 def _lines(stream: BinaryIO) -> Iterator[bytes]:
-    """Lines of a file; of one with carriage returns alone, as old ones have, all at once."""
+    """Lines of a file, which end as those of text do; of one with carriage returns alone, as old ones have, at once."""
     first = next(stream, b"")
     if b"\r" not in first.rstrip(b"\r\n"):
-        return chain([first] if first else [], stream)
+        return chain.from_iterable(map(_split, chain([first], stream)))
     whole = (first + stream.read()).replace(b"\r\n", b"\n").replace(b"\r", b"\n")
     return iter(whole.splitlines(keepends=True))
+
+
+def _split(line: bytes) -> Sequence[bytes]:
+    """Lines of what ends with a line feed: several, where carriage returns are in it."""
+    return line.splitlines(keepends=True) if b"\r" in line or not line else (line,)
 
 
 def _tables(
@@ -183,7 +188,7 @@ def _blocks(
             rows = [Row(line, text.split(TAB.character)) for line, text in texts if text]
             batch = read.batch(_with_first(layout, rows), rows, skip=options.skip)._replace(rows=len(some))
         yield batch
-        number, nothing = number + len(some), False
+        number, nothing = number + len(some), nothing and not len(batch.numbers) and not batch.rejects
     if nothing:
         raise no_rows(layout, rejected=False)
 

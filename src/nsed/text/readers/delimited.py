@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import pyarrow as pa
 
-from nsed.errors import DataError, HeaderWarning
+from nsed.errors import DataError, HeaderWarning, abbreviate
 from nsed.text.pairs import COLUMNS, LABELLED, LABELS, Pairs, parse_label, present
 from nsed.text.readers.lines import open_text
 
@@ -329,11 +329,16 @@ def _pair_columns(path: Path, first: Row, separator: Separator) -> list[int]:
     return [_place(path, first, [name]) for name in present(_lower(first))]
 
 
+def listed(names: Iterable[str]) -> str:
+    """Names of columns, as errors repeat them: of thousands the first ones, quoted if they have line breaks or so."""
+    return abbreviate(", ".join(name if name.isprintable() else repr(name) for name in names))
+
+
 def _named(path: Path, header: Row, columns: Sequence[str]) -> list[int]:
     """Column roles by the names given, which are those of the header, in upper and lower case."""
     missing = [name for name in columns if name not in header.cells]
     if missing:
-        message = f"no column named {', '.join(map(repr, missing))}; the header has: {', '.join(header.cells)}"
+        message = f"no column named {', '.join(map(repr, missing))}; the header has: {listed(header.cells)}"
         raise DataError(path, message, line=header.line)
     for name in columns:
         if header.cells.count(name) > 1:
@@ -343,7 +348,7 @@ def _named(path: Path, header: Row, columns: Sequence[str]) -> list[int]:
 
 def named_twice(path: Path, name: str, names: Sequence[str], *, line: int | None = None) -> DataError:
     """Error for a column that is wanted, but is there more than once."""
-    message = f"several columns are named {name!r}, expected one; there are: {', '.join(names)}"
+    message = f"several columns are named {abbreviate(repr(name))}, expected one; there are: {listed(names)}"
     return DataError(path, f"{message}. Rename or remove the others", line=line)
 
 
@@ -364,8 +369,9 @@ def _no_label(layout: Layout, row: Row, place: int) -> DataError:
     """Error for a label that is none; in the first row it may be the name of its column."""
     advice = "if the third column holds no labels, name the columns"
     if row is layout.first and looks_like_header(row.cells, ()):
-        advice = f"the row looks like a header: name its columns, --columns {','.join(row.cells[:3])}"
-    return DataError(layout.path, f"label {row.cells[place]!r} is none of {LABELS}; {advice}", line=row.line)
+        advice = f"the row looks like a header: name its columns, --columns {abbreviate(','.join(row.cells[:3]))}"
+    label = abbreviate(repr(row.cells[place]))
+    return DataError(layout.path, f"label {label} is none of {LABELS}; {advice}", line=row.line)
 
 
 def named_columns(
@@ -408,7 +414,7 @@ def _place(path: Path, header: Row, names: Sequence[str]) -> int:
             raise named_twice(path, header.cells[places[0]], header.cells, line=header.line)
         if places:
             return (exact or places)[0]
-    raise DataError(path, f"no column {' or '.join(names)}; there are: {', '.join(header.cells)}", line=header.line)
+    raise DataError(path, f"no column {' or '.join(names)}; there are: {listed(header.cells)}", line=header.line)
 
 
 def _lower(header: Row) -> list[str]:

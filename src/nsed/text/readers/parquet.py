@@ -9,10 +9,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet
 
-from nsed.errors import DataError
+from nsed.errors import DataError, abbreviate
 from nsed.text.columns import rows_named
 from nsed.text.pairs import COLUMNS, LABELLED, LABELS, Pairs, parse_label, present
-from nsed.text.readers.delimited import ReadOptions, Sources, distinct_names, named_twice
+from nsed.text.readers.delimited import ReadOptions, Sources, distinct_names, listed, named_twice
 from nsed.text.texts import Texts
 
 ReadTable = Callable[[Path], pa.Table]
@@ -147,7 +147,7 @@ def sources_of_table(rows: Rows, options: ReadOptions) -> Used[Sources]:
 def _some(path: Path, table: pa.Table) -> pa.Table:
     """The same table. Raises `DataError` where it has no row."""
     if not len(table):
-        raise DataError(path, f"there are columns but no row below them: {', '.join(table.column_names)}")
+        raise DataError(path, f"there are columns but no row below them: {listed(table.column_names)}")
     return table
 
 
@@ -207,7 +207,7 @@ def _check_names(path: Path, names: Sequence[str], wanted: Sequence[str]) -> Non
     """Check that the columns that are wanted are there, once. Raises `DataError`."""
     missing = [name for name in wanted if name not in names]
     if missing:
-        raise DataError(path, f"no column named {', '.join(map(repr, missing))}; the file has: {', '.join(names)}")
+        raise DataError(path, f"no column named {', '.join(map(repr, missing))}; the file has: {listed(names)}")
     for name in wanted:
         if names.count(name) > 1:
             raise named_twice(path, name, names)
@@ -229,7 +229,8 @@ def _unusable(of: Rows, name: str, rows: np.ndarray, *, is_label: bool) -> DataE
     column, numbers = of.table.column(name), rows + of.first + 1
     _, value = next(_rows(column.slice(int(rows[0]), 1)))
     more = f" ({rows_named(numbers)})" if len(rows) > 1 else ""
-    message = f"label {value!r} is none of {LABELS}" if is_label else f"column {name!r}: expected text, found {value!r}"
+    found = abbreviate(repr(value))
+    message = f"label {found} is none of {LABELS}" if is_label else f"column {name!r}: expected text, found {found}"
     return DataError(of.path, message + more, line=int(numbers[0]))
 
 
@@ -246,7 +247,7 @@ def _check_text(path: Path, column: pa.ChunkedArray, name: str) -> None:
     if pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind):
         return
     row, value = next(((row, value) for row, value in _rows(column) if value is not None), (1, None))
-    raise DataError(path, f"column {name!r}: expected text, found {value!r}", line=row)
+    raise DataError(path, f"column {name!r}: expected text, found {abbreviate(repr(value))}", line=row)
 
 
 def _rows(column: pa.ChunkedArray) -> Iterator[tuple[int, object]]:
