@@ -39,7 +39,7 @@ async def _client(address: tuple[str, int], words: "cycle[str]", until: float, l
     while (begin := time.perf_counter()) < until:
         try:
             writer.write(_request(next(words)))
-            status = await _status(reader)
+            status = await read_status(reader)
             if status != 200:
                 load.faults.append(f"status {status}")
         except (OSError, EOFError) as error:
@@ -56,7 +56,7 @@ def _request(word: str) -> bytes:
     return head.encode() + body
 
 
-async def _status(reader: asyncio.StreamReader) -> int:
+async def read_status(reader: asyncio.StreamReader) -> int:
     """The status of an answer that was read to its end."""
     head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
     length = re.search(r"content-length: (\d+)", head, flags=re.IGNORECASE)

@@ -1,11 +1,17 @@
 """What a release consists of beside the code: licences, a bill of materials, a workflow, forms for issues."""
 
+import json
+import re
+import tomllib
 from pathlib import Path
 
 import yaml
 from tools.dependencies import dependencies, sbom
+from typer.testing import CliRunner
 
 import nsed
+from nsed.__main__ import app
+from nsed.web.telemetry import ROUTES
 
 ROOT = Path(__file__).parents[1]
 
@@ -29,6 +35,27 @@ def test_bill_of_materials_has_what_is_installed():
     assert parts["torch"]["purl"].startswith("pkg:pypi/torch@")
     assert parts["pytest"]["scope"] == "optional"
     assert all(part["licenses"] and part["version"] for part in bill["components"])
+
+
+def test_container_file_names_what_there_is():
+    lines = (ROOT / "Containerfile").read_text(encoding="utf-8").replace("\\\n", " ").splitlines()
+    steps = [line.partition(" ")[::2] for line in lines if line and not line.startswith("#")]
+    copied = [one for step, rest in steps if step == "COPY" and "--from" not in rest for one in rest.split()[:-1]]
+    assert [one for one in copied if not (ROOT / one).exists()] == []
+    assert {"pyproject.toml", "README.md", "LICENSE", "src", "constraints.txt"} <= set(copied)
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    (extras,) = [re.search(r"'\.\[(.*?)\]'", rest)[1].split(",") for step, rest in steps if "pip install" in rest]
+    assert set(extras) <= set(project["optional-dependencies"])
+    given = dict(steps)
+    (python,) = [rest.removeprefix("PYTHON=") for step, rest in steps if step == "ARG" and rest.startswith("PYTHON=")]
+    assert f"Programming Language :: Python :: {python}" in project["classifiers"]
+    assert given["USER"].isdigit()
+    assert given["USER"] != "0"
+    assert json.loads(given["ENTRYPOINT"]) == list(project["scripts"])
+    shown = CliRunner().invoke(app, ["serve", "--help"], env={"COLUMNS": "200"}).stdout
+    assert [one for one in json.loads(given["CMD"]) if one.startswith("--") and one not in shown] == []
+    assert "/readyz" in given["HEALTHCHECK"]
+    assert "/readyz" in ROUTES
 
 
 def test_workflow_does_what_the_project_does_itself():

@@ -19,7 +19,7 @@ from nsed.text import Pairs
 from nsed.train.distillation import kept_taught_pairs
 from nsed.train.run_folder import RunFolder
 from nsed.types import END, PAD, START, UNKNOWN
-from nsed.web import service
+from nsed.web import served_models as service
 from nsed.web.served_models import NO_OVERRIDES, ServedModel
 
 PAIRS = list(transduction_pairs(120, seed=3))

@@ -112,7 +112,7 @@ def test_openapi_names_every_address_model_and_limit(client):
     assert asked["model"]["enum"] == ["g2p-en", "translit-ar-en", "rule-matcher", "spelling"]
     assert (asked["sources"]["maxItems"], asked["sources"]["items"]["maxLength"]) == (100, 300)
     verbs = ("transduce", "match", "align", "explain", "rules", "models")
-    assert set(paths) == {*(f"/api/{verb}" for verb in verbs), "/healthz"}
+    assert set(paths) == {*(f"/api/{verb}" for verb in verbs), "/healthz", "/readyz", "/metrics"}
     assert client.get("/docs").status_code == 404  # it would load scripts from elsewhere
 
 

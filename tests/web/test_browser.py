@@ -8,8 +8,10 @@ from pathlib import Path
 import pytest
 
 from nsed.jobs import LabelSession
+from nsed.web.app import make_app
 from nsed.web.label_page import label_app
-from nsed.web.limits import Limits
+from nsed.web.limits import ApiKeys, Limits
+from nsed.web.served_models import ServedModel
 from web.conftest import running
 
 sync_api = pytest.importorskip("playwright.sync_api", reason="the package playwright is not installed")
@@ -236,4 +238,26 @@ def test_questions_are_answered_by_keys_and_buttons(browser, tmp_path):
         assert not page.evaluate("document.documentElement.scrollWidth > innerWidth")
         page.close()
     assert [one.label for one in session.answers] == [True] * 4
+    assert not faults
+
+
+def test_page_asks_for_the_key_and_goes_on_with_it(browser, matcher):
+    app, faults = make_app([ServedModel("rule-matcher", matcher)], keys=ApiKeys(["0123456789-abcdef"])), []
+    with running(app) as address:
+        page = browser.new_page(viewport=PHONE)
+        page.on("pageerror", lambda error: faults.append(str(error)))
+        page.goto(f"{address}/?source=AB&target=b#match")
+        expect(page.get_by_role("status")).to_have_text("This server wants an API key.")
+        key = page.get_by_label("API key")
+        expect(key).to_be_focused()
+        key.fill("no key of this server")
+        page.keyboard.press("Enter")
+        expect(page.get_by_role("status")).to_have_text("This is no key of this server.")
+        key.fill("0123456789-abcdef")
+        page.get_by_role("button", name="Use this key").click()
+        expect(page.locator(".verdict")).to_contain_text("match")
+        expect(key).to_be_hidden()
+        page.reload()  # the tab knows the key
+        expect(page.locator(".verdict")).to_contain_text("match")
+        page.close()
     assert not faults

@@ -46,24 +46,28 @@ def test_it_serves_models_with_rules_and_exceptions(folder):
     assert models["exceptions"] == 2
 
 
-def journey():
-    """The commands of the documentation, for a shell."""
+def journey(title):
+    """The commands of the documentation below a title, for a shell."""
     page = (Path(__file__).parents[2] / "docs/serve.md").read_text(encoding="utf-8")
-    return re.search(r"## A page for colleagues\n.*?```sh\n(.*?)```", page, flags=re.DOTALL)[1]
+    return re.search(rf"# {title}\n.*?```sh\n(.*?)```", page, flags=re.DOTALL)[1]
+
+
+COLLEAGUES = '"name":"spelling"', '"target":"R EH D"', '"text":"h o n o -u r"', '"status":"ok"', '"code":"foreign_host"'
+KEYS = '"code":"no_key"', '"name":"g2p-en"'
 
 
 @pytest.mark.slow
 @pytest.mark.skipif(shutil.which("curl") is None, reason="curl is not installed")
-def test_a_page_for_colleagues_as_the_documentation_says(tmp_path):
+@pytest.mark.parametrize(("title", "told"), [("A page for colleagues", COLLEAGUES), ("An API key", KEYS)])
+def test_journeys_of_the_documentation(tmp_path, title, told):
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
-    commands = journey().replace(":8000/", f":{port}/").replace("nsed serve ", f"nsed serve --port {port} ")
+    commands = journey(title).replace(":8000/", f":{port}/").replace("nsed serve ", f"nsed serve --port {port} ")
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
     shell = ["bash", "-euc", f"trap 'kill $!' ERR\n{commands}\nwait $! || [ $? = {128 + signal.SIGTERM} ]"]
     shown = subprocess.run(
         shell, cwd=tmp_path, env={**os.environ, "PATH": path}, capture_output=True, text=True, timeout=120, check=True
     )
-    told = ['"name":"spelling"', '"target":"R EH D"', '"text":"h o n o -u r"', '"status":"ok"', '"code":"foreign_host"']
     assert [one for one in told if one not in shown.stdout] == []
     assert "Traceback" not in shown.stderr
 

@@ -12,7 +12,7 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore::nsed.errors.CutOutputWarning"),
 ]
 ASKING = [("POST", f"/api/{verb}") for verb in ("transduce", "match", "align", "explain", "rules")]
-LOOKING = [("GET", "/api/models"), ("GET", "/healthz")]
+LOOKING = [("GET", "/api/models"), ("GET", "/healthz"), ("GET", "/readyz"), ("GET", "/metrics")]
 EXAMPLES, EXPECTED = 40, {200, 400, 405, 415, 422}
 CHECKS = [not_a_server_error, content_type_conformance, response_schema_conformance]
 

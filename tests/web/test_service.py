@@ -7,7 +7,7 @@ from nsed.baselines.majority import Majority
 from nsed.errors import NotExplainableError
 from nsed.explain.rules import rules
 from nsed.models.pair_model import Criterion
-from nsed.web import service
+from nsed.web import served_models as service
 from nsed.web.limits import ApiError, Limits
 from nsed.web.schemas import ExplainRequest
 from nsed.web.served_models import NO_OVERRIDES, ServedModel, ServedModels

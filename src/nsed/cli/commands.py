@@ -263,6 +263,8 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
     "serve": (
         "nsed serve                                    # the shipped models, at http://127.0.0.1:8000/",
         "nsed serve g2p-en MODEL --overrides fixes.tsv --host 0.0.0.0 --allow-host words.example.org",
+        "nsed serve g2p-en --api-key-file keys.txt     # who asks sends Authorization: Bearer KEY",
+        "nsed serve g2p-en --workers 2 --log-format json",
     ),
     "data list": (
         "nsed data list",

@@ -13,7 +13,6 @@ from starlette.exceptions import HTTPException
 
 from nsed.errors import ArgumentError, NotExplainableError, NsedError, abbreviate
 from nsed.registry import did_you_mean
-from nsed.web import service
 from nsed.web.limits import ApiError, Limits
 from nsed.web.request_batching import RequestBatcher, Workers
 from nsed.web.schemas import (
@@ -33,12 +32,24 @@ from nsed.web.schemas import (
     TransduceRequest,
     TransduceResponse,
 )
-from nsed.web.served_models import RequestOverrides, ServedModel, ServedModels
+from nsed.web.served_models import (
+    RequestOverrides,
+    ServedModel,
+    ServedModels,
+    Transducing,
+    align,
+    explain,
+    match,
+    rules,
+    transduce,
+)
 
 MESSAGE = 1000
 """Most characters of a message: what it quotes, and what it says of it."""
 SENT = 60
 """Most characters that a message quotes of a value in a request."""
+NOTES = "nsed.notes"
+"""Where the scope of a request says which model is asked about how many strings, for log and metrics."""
 
 
 def answer(error: ApiError) -> JSONResponse:
@@ -139,6 +150,7 @@ def _quotable(text: str) -> str:
 
 FAILURES: dict[int | str, dict[str, Any]] = {
     400: {"model": ErrorBody, "description": "The body is no JSON."},
+    401: {"model": ErrorBody, "description": "The server wants an API key, and this is none of its keys."},
     403: {"model": ErrorBody, "description": "A page of another origin asks."},
     408: {"model": ErrorBody, "description": "The body came too slowly."},
     413: {"model": ErrorBody, "description": "The body is too large."},
@@ -179,40 +191,45 @@ class Api:
         shown = [_card(one) for one in self._served_models]
         return ModelsResponse(models=shown, limits=self._limits.told(), exceptions=len(self._corrections))
 
-    async def transduce(self, asked: TransduceRequest) -> TransduceResponse:
+    async def transduce(self, asked: TransduceRequest, request: Request) -> TransduceResponse:
         """The most probable targets of each source; what the file of exceptions says comes first, and is marked."""
         served = self._served_models.able(asked.model, "transduce")
         self._limits.check_count("sources", asked.sources)
         self._limits.check_texts("sources", asked.sources)
         self._limits.check_width(asked.nbest, asked.beam)
+        _note(request, served, len(asked.sources))
         found = await self._queue(served, asked).answers(asked.sources)
         return TransduceResponse(model=served.name, results=found)
 
-    async def match(self, asked: PairsRequest) -> MatchResponse:
+    async def match(self, asked: PairsRequest, request: Request) -> MatchResponse:
         """Whether the strings of each pair belong together, with calibrated probabilities."""
         served, pairs = self._served_models.able(asked.model, "match"), self._pairs(asked.pairs)
-        found = await self._workers.run(partial(service.match, served, pairs))
+        _note(request, served, len(pairs))
+        found = await self._workers.run(partial(match, served, pairs))
         return MatchResponse(model=served.name, results=found)
 
-    async def align(self, asked: PairsRequest) -> AlignResponse:
+    async def align(self, asked: PairsRequest, request: Request) -> AlignResponse:
         """The most probable edit operations of each pair."""
         served, pairs = self._served_models.able(asked.model, "align"), self._pairs(asked.pairs)
-        found = await self._workers.run(partial(service.align, served, pairs))
+        _note(request, served, len(pairs))
+        found = await self._workers.run(partial(align, served, pairs))
         return AlignResponse(model=served.name, results=found)
 
-    async def explain(self, asked: ExplainRequest) -> ExplainResponse:
+    async def explain(self, asked: ExplainRequest, request: Request) -> ExplainResponse:
         """The best scripts, the tables of the lattice and what each operation adds to the score, drawn on demand."""
         served = self._served_models.able(asked.model, "explain")
         self._limits.check_texts("source", [asked.source])
         self._limits.check_texts("target", [asked.target or ""])
+        _note(request, served, 1)
         known = self._corrections.of(served, [asked.source])
-        return await self._workers.run(partial(service.explain, served, asked, known, self._limits))
+        return await self._workers.run(partial(explain, served, asked, known, self._limits))
 
-    async def rules(self, asked: RulesRequest) -> RulesResponse:
+    async def rules(self, asked: RulesRequest, request: Request) -> RulesResponse:
         """What becomes of which symbol, how often, and where: in the pairs given, or in those the server knows."""
         served = self._served_models.able(asked.model, "rules")
         pairs = None if asked.pairs is None else self._pairs(asked.pairs)
-        return await self._workers.run(partial(service.rules, served, pairs, by=asked.by, top=asked.top))
+        _note(request, served, len(pairs or ()))
+        return await self._workers.run(partial(rules, served, pairs, by=asked.by, top=asked.top))
 
     def _queue(self, served: ServedModel, asked: TransduceRequest) -> RequestBatcher:
         key = served.name, asked.nbest, asked.beam, asked.scripts
@@ -221,10 +238,10 @@ class Api:
             self._queues[key] = RequestBatcher(self._workers, self._transducing(served, asked), beam=beam)
         return self._queues[key]
 
-    def _transducing(self, served: ServedModel, asked: TransduceRequest) -> service.Transducing:
+    def _transducing(self, served: ServedModel, asked: TransduceRequest) -> Transducing:
         def work(sources: Sequence[str]) -> list[Answers]:
             known = self._corrections.of(served, sources)
-            return service.transduce(served, sources, known, nbest=asked.nbest, beam=asked.beam, scripts=asked.scripts)
+            return transduce(served, sources, known, nbest=asked.nbest, beam=asked.beam, scripts=asked.scripts)
 
         return work
 
@@ -234,6 +251,11 @@ class Api:
         pairs = [(pair.source, pair.target) for pair in asked]
         self._limits.check_cells("pairs", pairs)
         return pairs
+
+
+def _note(request: Request, served: ServedModel, strings: int) -> None:
+    """Note for log and metrics, of a request that is worth an answer."""
+    request.scope[NOTES] = {"model": served.name, "strings": strings}
 
 
 def _card(served: ServedModel) -> ModelCard:

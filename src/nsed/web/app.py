@@ -2,12 +2,13 @@
 
 import asyncio
 import re
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Iterator, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from importlib.resources import files
 from typing import Any
 
 from fastapi import APIRouter, FastAPI, Response
+from fastapi.responses import PlainTextResponse
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -15,11 +16,12 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from nsed import __version__
 from nsed.explain.render.html import STYLE
 from nsed.models.transduction import Overrides
-from nsed.web.api import Api, add_handlers, answer
-from nsed.web.limits import AllowedHosts, ApiError, Limits
+from nsed.web.api import FAILURES, Api, add_handlers, answer
+from nsed.web.limits import AllowedHosts, ApiError, ApiKeys, Limits
 from nsed.web.request_batching import Workers
 from nsed.web.schemas import Health
 from nsed.web.served_models import NO_OVERRIDES, RequestOverrides, ServedModel, ServedModels
+from nsed.web.telemetry import Metrics, Telemetry
 
 TYPES = {"html": "text/html", "css": "text/css", "js": "text/javascript", "svg": "image/svg+xml"}
 
@@ -82,6 +84,12 @@ def _limit(part: dict[str, Any], field: str, limits: Limits) -> None:
         part["maximum"] = getattr(limits, field)
 
 
+def _tell_keys(schema: dict[str, Any]) -> None:
+    """Document in the OpenAPI schema that a key is needed."""
+    schema["components"]["securitySchemes"] = {"key": {"type": "http", "scheme": "bearer"}}
+    schema["security"] = [{"key": []}]
+
+
 HEADERS = {
     "Content-Security-Policy": "default-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'; "
     "object-src 'none'",
@@ -91,11 +99,15 @@ HEADERS = {
 }
 
 
-class Protection:
-    """ASGI middleware that checks hosts, limits the request body and adds headers: an application around another."""
+OPEN = ("/", "/healthz", "/readyz")
+"""Paths that need no API key, beside `/static/`: the page, which asks for it, and what orchestrators look at."""
 
-    def __init__(self, app: ASGIApp, limits: Limits, hosts: AllowedHosts) -> None:
-        self._app, self._limits, self._hosts = app, limits, hosts
+
+class Protection:
+    """ASGI middleware that checks hosts and keys, limits the body and adds headers: an application around another."""
+
+    def __init__(self, app: ASGIApp, limits: Limits, hosts: AllowedHosts, keys: ApiKeys | None = None) -> None:
+        self._app, self._limits, self._hosts, self._keys = app, limits, hosts, keys
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """ASGI call, see there."""
@@ -114,6 +126,8 @@ class Protection:
     def _check_head(self, scope: Scope) -> None:
         headers, address = Headers(scope=scope), (scope.get("server") or ("",))[0]
         self._hosts.check(headers.get("host", ""), headers.get("origin"), address=address)
+        if self._keys is not None and scope["path"] not in OPEN and not scope["path"].startswith("/static/"):
+            self._keys.check(headers)
         declared = re.fullmatch(r"\d{1,18}", headers.get("content-length", ""), flags=re.ASCII)
         self._check_size(int(declared[0]) if declared else 0)
 
@@ -172,12 +186,15 @@ def make_app(
     exceptions: Overrides = NO_OVERRIDES,
     *,
     hosts: Iterable[str] = (),
+    keys: ApiKeys | None = None,
+    metrics: Metrics | None = None,
 ) -> FastAPI:
     """ASGI application that serves these models, to those who call this machine localhost or one of the hosts.
 
+    With keys, whoever asks needs one of them. Metrics are those of this application alone, unless they are given.
     Raises `DataError` where the exceptions contradict themselves, and `ArgumentError` where two models have one name.
     """
-    limits, served_models = limits or Limits(), ServedModels(models)
+    limits, served_models, metrics = limits or Limits(), ServedModels(models), metrics or Metrics()
     corrections, workers = RequestOverrides(exceptions, served_models), Workers(limits)
     app = FastAPI(
         title="Neural String Edit Distance",
@@ -185,29 +202,49 @@ def make_app(
         description="Strings into other strings, with the edit operations.",
         docs_url=None,  # these pages load scripts from elsewhere
         redoc_url=None,
-        lifespan=_closing(workers),
+        lifespan=_running(workers, metrics),
     )
     add_handlers(app)
     app.include_router(Api(served_models, limits, corrections, workers).router())
     app.include_router(page_router())
-    app.get("/healthz", tags=["health"])(_health(workers))
+    app.include_router(_probes(served_models, workers, metrics))
     tell_limits(app.openapi(), [one.name for one in served_models], limits)
-    app.add_middleware(Protection, limits=limits, hosts=AllowedHosts(hosts))
+    if keys is not None:
+        _tell_keys(app.openapi())
+    app.add_middleware(Protection, limits=limits, hosts=AllowedHosts(hosts), keys=keys)
+    app.add_middleware(Telemetry, metrics=metrics, waiting=lambda: workers.waiting)
     return app
 
 
-def _closing(workers: Workers) -> Callable[[FastAPI], AbstractAsyncContextManager[None]]:
+def _running(workers: Workers, metrics: Metrics) -> Callable[[FastAPI], AbstractAsyncContextManager[None]]:
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+        metrics.set_ready(True)
         yield
+        metrics.set_ready(False)
         workers.close()
 
     return lifespan
 
 
-def _health(workers: Workers) -> Callable[[], Awaitable[Health]]:
+def _probes(models: ServedModels, workers: Workers, metrics: Metrics) -> APIRouter:
+    """Router of what orchestrators and monitors ask for."""
+    router = APIRouter(tags=["health"])
+
+    @router.get("/healthz")
     async def healthz() -> Health:
-        """Whether the server is there, and how much waits for it."""
+        """Liveness: whether the server is there, and how much waits for it."""
         return Health(version=__version__, waiting=workers.waiting)
 
-    return healthz
+    @router.get("/readyz", responses={503: FAILURES[503]})
+    async def readyz() -> Health:
+        """Readiness: whether a request would be taken; the models are loaded, and not too much waits for them."""
+        workers.check_room()
+        return Health(version=__version__, waiting=workers.waiting)
+
+    @router.get("/metrics", response_class=PlainTextResponse)
+    async def prometheus() -> Response:
+        """Prometheus metrics of all processes of this server."""
+        return Response(metrics.to_text(models), media_type="text/plain; version=0.0.4; charset=utf-8")
+
+    return router

@@ -15,12 +15,15 @@ import typer
 from nsed.cli.arguments import Columns, load_model, split_columns
 from nsed.cli.console import err, out, progress_bar
 from nsed.errors import ArgumentError, CutOutputWarning, DataError, MissingExtraError, UnknownSymbolWarning
-from nsed.web.limits import Limits
+from nsed.web.limits import ApiKeys, Limits, is_address
 
 if TYPE_CHECKING:
+    from fastapi import FastAPI
+
     from nsed.jobs import LabelSession
     from nsed.text import Pairs
     from nsed.web.served_models import ServedModel
+    from nsed.web.telemetry import Metrics
 
 
 ModelsOption = Annotated[
@@ -61,7 +64,29 @@ BodyTimeoutOption = Annotated[
     float,
     typer.Option(min=0.1, help="Seconds in which the body must have come, and in which an answer must be read."),
 ]
+StopTimeoutOption = Annotated[
+    float, typer.Option(min=0, help="Seconds in which requests in flight are answered after SIGTERM or Ctrl-C.")
+]
 ThreadsOption = Annotated[int, typer.Option(min=1, help="Threads that compute; on a CPU more than one rarely helps.")]
+WorkersOption = Annotated[
+    int, typer.Option(min=1, help="Processes, each with the models in memory of its own; limits hold for each.")
+]
+ApiKeyFileOption = Annotated[
+    Path | None,
+    typer.Option(
+        help="File of API keys, one per line, one of which whoever asks must send; without it, the key in the "
+        "environment variable NSED_API_KEY, or none.",
+        show_default=False,
+    ),
+]
+LogFormatOption = Annotated[
+    Literal["text", "json"] | None,
+    typer.Option(
+        help="Log each request on standard error: id, route, status, milliseconds, counts, never strings of users; "
+        "without it, only what goes wrong.",
+        show_default=False,
+    ),
+]
 
 
 def serve(
@@ -77,26 +102,20 @@ def serve(
     max_connections: MaxConnectionsOption = Limits.connections,
     head_timeout: HeadTimeoutOption = Limits.head_timeout,
     body_timeout: BodyTimeoutOption = Limits.body_timeout,
+    stop_timeout: StopTimeoutOption = Limits.stop,
     threads: ThreadsOption = Limits.threads,
+    workers: WorkersOption = 1,
+    api_key_file: ApiKeyFileOption = None,
+    log_format: LogFormatOption = None,
 ) -> None:
     """Serve models: a page to try them, a JSON API below /api, its description at /openapi.json.
 
     The page's Match view needs a matcher, and its Rules view pairs: --rules-data, or those that someone pastes.
+    /healthz and /readyz say how it is, /metrics has figures for Prometheus.
     """
     check_installed()
-    import torch
-
-    from nsed.models.persistence import shipped_models
-    from nsed.models.transduction import Overrides
-    from nsed.web.served_models import NO_OVERRIDES, ServedModel
     from nsed.web.server import run_server
 
-    for category in (UnknownSymbolWarning, CutOutputWarning):
-        warnings.simplefilter("ignore", category)  # who asks is told
-    torch.set_num_threads(1)  # words are short: more threads only wait for each other
-    read = [one for path in models or shipped_models() for one in ServedModel.read(path).by_language()]
-    served = _with_rules(read, rules_data or [])
-    known = NO_OVERRIDES if overrides is None else Overrides.read(overrides)
     limits = Limits(
         items=max_items,
         length=max_length,
@@ -105,15 +124,61 @@ def serve(
         connections=max_connections,
         head_timeout=head_timeout,
         body_timeout=body_timeout,
+        stop=stop_timeout,
     )
+    own_name = [] if host in ("", "localhost") or is_address(host) else [host]
+    make = partial(
+        _application,
+        models=models,
+        limits=limits,
+        overrides=overrides,
+        rules_data=rules_data or [],
+        hosts=[*own_name, *(allow_host or [])],
+        keys=ApiKeys.given(api_key_file),
+    )
+    say = partial(_say, models, log_format)
+    run_server(make, limits, host=host, port=port, workers=workers, log_format=log_format, on_start=say)
+
+
+def _application(
+    metrics: Metrics,
+    *,
+    models: list[str] | None,
+    limits: Limits,
+    overrides: Path | None,
+    rules_data: list[str],
+    hosts: list[str],
+    keys: ApiKeys | None,
+) -> FastAPI:
+    """Application of a process, its models loaded and warm."""
+    import torch
+
+    from nsed.models.persistence import shipped_models
+    from nsed.models.transduction import Overrides
+    from nsed.web.app import make_app
+    from nsed.web.served_models import NO_OVERRIDES, ServedModel
+
+    for category in (UnknownSymbolWarning, CutOutputWarning):
+        warnings.simplefilter("ignore", category)  # who asks is told
+    torch.set_num_threads(1)  # words are short: more threads only wait for each other
+    read = [one for path in models or shipped_models() for one in ServedModel.read(path).by_language()]
+    served = _with_rules(read, rules_data)
+    known = NO_OVERRIDES if overrides is None else Overrides.read(overrides)
+    app = make_app(served, limits, known, hosts=hosts, keys=keys, metrics=metrics)
     for one in served:
         one.warm_up()
-    names = ", ".join(one.name for one in served)
-    run_server(served, limits, known, hosts=allow_host or [], host=host, port=port, on_start=partial(_say, names))
+    return app
 
 
-def _say(names: str, address: str) -> None:
-    err.print(f"serving {names} at {address} (Ctrl-C stops)")
+def _say(models: list[str] | None, log_format: str | None, address: str) -> None:
+    from nsed.models.persistence import shipped_models
+    from nsed.web.telemetry import log
+
+    names = [Path(one).resolve().name for one in models or shipped_models()]
+    if log_format == "json":
+        log("start", address=address, models=names)
+    else:
+        err.print(f"serving {', '.join(names)} at {address} (Ctrl-C stops)")
 
 
 def check_installed() -> None:

@@ -1,9 +1,13 @@
-"""Request limits and timeout: how much one request may ask for, how long it may take, and which hosts it may name."""
+"""Request limits, hosts and API keys: how much a request may ask for, how long it may take, and who may send it."""
 
+import hashlib
+import hmac
+import os
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from ipaddress import ip_address
+from pathlib import Path
 
 from nsed.errors import ArgumentError, NsedError, abbreviate
 
@@ -14,10 +18,16 @@ class ApiError(NsedError):
     """API error: the status of HTTP, a code for programs, a sentence for people, and the field of the request."""
 
     def __init__(
-        self, status: int, code: str, message: str, *, field: str | None = None, retry_after: int | None = None
+        self,
+        status: int,
+        code: str,
+        message: str,
+        *,
+        field: str | None = None,
+        headers: Mapping[str, str] | None = None,
     ) -> None:
         self.status, self.code, self.message, self.field = status, code, message, field
-        self.headers = {} if retry_after is None else {"Retry-After": str(retry_after)}
+        self.headers = dict(headers or {})
         super().__init__(message)
 
 
@@ -54,6 +64,8 @@ class Limits:
     """Header timeout: seconds in which the head of a request must have come."""
     body_timeout: float = 30.0
     """Body timeout: seconds in which the rest of a request must have come, and in which an answer must be read."""
+    stop: float = 30.0
+    """Graceful stop: seconds in which requests in flight are still answered after the server was told to stop."""
     threads: int = 1
     """Worker threads that compute. Python lets one run at a time, so that more rarely help on a CPU."""
 
@@ -98,6 +110,11 @@ class Limits:
         if len(symbols) > self.explained:
             message = f"the string has {len(symbols)} symbols, at most {self.explained} are explained"
             raise ApiError(422, "too_long", message, field=field)
+
+
+def busy(reason: str) -> ApiError:
+    """Backpressure error: what there is too much of; try again soon."""
+    return ApiError(503, "busy", f"{reason}: try again soon", headers={"Retry-After": "2"})
 
 
 LOCAL_HOSTS = ("localhost", "127.0.0.1", "[::1]")
@@ -161,3 +178,59 @@ def _shown(name: str) -> str:
 
 def _remedy(name: str) -> str:
     return f": if it should be, start it with --allow-host {abbreviate(name, 100)}" if name else ""
+
+
+KEY_LENGTH = 16
+"""Fewest characters of an API key, so that none is guessed."""
+
+
+class ApiKeys:
+    """API key check in constant time: `Authorization: Bearer KEY` or `X-Api-Key: KEY`, any key of a list.
+
+    >>> ApiKeys(["correct-horse-battery"]).check({"x-api-key": "correct-horse"})
+    Traceback (most recent call last):
+    nsed.web.limits.ApiError: the API key is none of this server: ...
+    """
+
+    def __init__(self, keys: Iterable[str], *, origin: str = "API key") -> None:
+        given = list(keys)
+        for key in given or [""]:
+            if len(key) < KEY_LENGTH or not re.fullmatch(r"[!-~]+", key):
+                expected = f"at least {KEY_LENGTH} characters of ASCII without spaces"
+                advice = "python -c 'import secrets; print(secrets.token_urlsafe())' makes one."
+                raise ArgumentError(origin, got=f"a key of {len(key)} characters", expected=expected, advice=advice)
+        self._digests = [_digest(key) for key in given]
+
+    @classmethod
+    def given(cls, path: Path | None) -> "ApiKeys | None":
+        """Keys of a file, or the one in the environment variable NSED_API_KEY, or none."""
+        if path is not None:
+            return cls.read(path)
+        key = os.environ.get("NSED_API_KEY")
+        return None if key is None else cls([key], origin="NSED_API_KEY")
+
+    @classmethod
+    def read(cls, path: Path) -> "ApiKeys":
+        """Read keys, one per line, so that an old one is good until all have the new; `#` begins a comment."""
+        try:
+            lines = path.read_text(encoding="utf-8").splitlines()
+        except (OSError, UnicodeDecodeError) as error:
+            got = f"{path}: {getattr(error, 'strerror', None) or 'no UTF-8'}"
+            raise ArgumentError("--api-key-file", got=got, expected="a file with a key per line") from None
+        kept = [line.strip() for line in lines if line.strip() and not line.lstrip().startswith("#")]
+        return cls(kept, origin=f"--api-key-file {path}")
+
+    def check(self, headers: Mapping[str, str]) -> None:
+        """Raise `ApiError` for headers without a key of this server."""
+        scheme, _, bearer = headers.get("authorization", "").partition(" ")
+        given = bearer.strip() if scheme.lower() == "bearer" else headers.get("x-api-key", "")
+        digest = _digest(given)
+        if not sum(hmac.compare_digest(digest, one) for one in self._digests):  # all of them, whichever it is
+            what = "the API key is none of this server" if given else "this server wants an API key"
+            message = f"{what}: send Authorization: Bearer KEY, or X-Api-Key: KEY"
+            raise ApiError(401, "no_key", message, headers={"WWW-Authenticate": 'Bearer realm="nsed"'})
+
+
+def _digest(key: str) -> bytes:
+    """Hash of a key: of one length, so that a comparison tells nothing of the key's."""
+    return hashlib.sha256(key.encode("utf-8", "surrogateescape")).digest()

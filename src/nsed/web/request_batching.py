@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from functools import partial
 from typing import NamedTuple, TypeVar
 
-from nsed.web.limits import ApiError, Limits
+from nsed.web.limits import ApiError, Limits, busy
 from nsed.web.schemas import Answers
 
 T = TypeVar("T")
@@ -39,11 +39,16 @@ class Workers:
             message = f"no answer within {self._limits.timeout:g} seconds: ask for less at once, or later"
             raise ApiError(504, "timeout", message) from None
 
+    def check_room(self) -> None:
+        """Readiness: raise `ApiError` if not even one more may wait."""
+        with self.counted(1):
+            pass
+
     @contextmanager
     def counted(self, items: int) -> Iterator[None]:
         """Backpressure: count these while they wait. Raises `ApiError` if too many do already."""
         if self.waiting + items > self._limits.waiting:
-            raise ApiError(503, "busy", "too much waits for its turn already: try again soon", retry_after=2)
+            raise busy("too much waits for its turn already")
         self.waiting += items
         try:
             yield

@@ -1,14 +1,24 @@
-"""HTTP server (uvicorn) that `nsed serve` starts: how many connections there are, and how slow they may be."""
+"""HTTP server (uvicorn) that `nsed serve` starts: its connections, how slow they may be, and its worker processes."""
 
 import asyncio
 import ctypes
 import gc
+import logging
+import math
+import signal
 import socket
 import sys
-from collections.abc import Callable, Iterable
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from multiprocessing import Pipe, get_context
+from multiprocessing.connection import Connection as PipeEnd
+from multiprocessing.connection import wait
+from multiprocessing.process import BaseProcess
+from typing import Any, NamedTuple
 
 import h11
 import uvicorn
@@ -19,12 +29,10 @@ from uvicorn.server import ServerState
 if sys.platform != "win32":
     import resource
 
-from nsed.errors import ArgumentError
-from nsed.models.transduction import Overrides
+from nsed.errors import ArgumentError, NsedError
 from nsed.web.api import answer
-from nsed.web.app import make_app
-from nsed.web.limits import ApiError, Limits, is_address
-from nsed.web.served_models import ServedModel
+from nsed.web.limits import ApiError, Limits, busy
+from nsed.web.telemetry import ROW, Board, LogFormat, Metrics, log, make_board, record_refusal, set_up_log
 
 BACKLOG = 2048
 """Listen backlog: connections that may wait to be taken, and are then taken at once."""
@@ -34,8 +42,10 @@ HEAD = 2**16
 """Maximum size of a request's head in bytes; pasted pairs stand in the address of the page."""
 LINGER = 1.0
 """Seconds in which a client may go on sending what was refused: cut off at once, it would not see the answer."""
-STOP = 5
-"""Seconds in which running requests may end after the server is stopped."""
+PAUSE = 1.0
+"""Seconds before a worker process that died is started again."""
+KILL = 5.0
+"""Seconds that a worker process has to end after its requests did."""
 TRIM = 5
 """Seconds between two times that free memory is given back to the system."""
 
@@ -46,13 +56,14 @@ class Connection(H11Protocol):
     def __init__(
         self,
         limits: Limits,
+        metrics: Metrics,
         config: uvicorn.Config,
         server_state: ServerState,
         app_state: dict[str, Any],
         _loop: asyncio.AbstractEventLoop | None = None,
     ) -> None:
         super().__init__(config, server_state, app_state, _loop)
-        self._limits, self._refused, self._dropped = limits, False, False
+        self._limits, self._metrics, self._refused, self._dropped = limits, metrics, False, False
         self._awaited: tuple[object, ...] = ()
         self._since = self.loop.time()
         self._deadline: asyncio.TimerHandle | None = None
@@ -154,7 +165,7 @@ class Connection(H11Protocol):
         if useless:
             min(useless, key=lambda one: one._since)._drop()
         else:
-            self._refuse(ApiError(503, "busy", "there are too many connections: try again soon", retry_after=2))
+            self._refuse(busy("there are too many connections"))
 
     def _drop(self) -> None:
         self._dropped = True
@@ -166,6 +177,7 @@ class Connection(H11Protocol):
             self._drop()
             return
         self._refused = True
+        record_refusal(self._metrics, error.status)
         if self.cycle is not None:
             self.cycle.disconnected = True
             self.cycle.message_event.set()
@@ -177,52 +189,199 @@ class Connection(H11Protocol):
         self._deadline = self.loop.call_later(LINGER, self._drop)
 
 
+MakeApp = Callable[[Metrics], ASGIApp]
+"""From the metrics of a process to the application that it serves; with several processes, something to be pickled."""
+OnStart = Callable[[str], None]
+
+
 def run_server(
-    models: Iterable[ServedModel],
+    make: MakeApp,
     limits: Limits,
-    exceptions: Overrides,
     *,
-    hosts: Iterable[str] = (),
     host: str,
     port: int,
-    on_start: Callable[[str], None],
+    workers: int = 1,
+    log_format: LogFormat | None = None,
+    on_start: OnStart,
 ) -> None:
-    """Serve until someone stops it; `on_start` is told the address. Only what goes wrong is logged.
+    """Serve until someone stops it; `on_start` is told the address once requests are answered.
 
-    Raises `ArgumentError` where the port is taken, or not ours to take.
+    SIGTERM, or Ctrl-C, stops it: nothing new is taken, what is in flight is answered. Without a log format only what
+    goes wrong is logged. Raises `ArgumentError` where the port is taken, or not ours to take.
     """
-    own_name = [] if host in ("", "localhost") or is_address(host) else [host]
-    app = make_app(models, limits, exceptions, hosts=[*own_name, *hosts])
-    serve_app(app, limits, host=host, port=port, on_start=on_start)
+    if workers > 1:
+        with _listening(host, port) as listening:
+            _Supervisor(make, limits, listening, workers, log_format).run(partial(on_start, _address(host, listening)))
+        return
+    metrics = Metrics()
+    serve_app(make(metrics), limits, metrics, host=host, port=port, on_start=on_start, log_format=log_format)
 
 
-def serve_app(app: ASGIApp, limits: Limits, *, host: str, port: int, on_start: Callable[[str], None]) -> None:
-    """Serve an application until someone stops it, see `run_server`."""
+def serve_app(
+    app: ASGIApp,
+    limits: Limits,
+    metrics: Metrics | None = None,
+    *,
+    host: str,
+    port: int,
+    on_start: OnStart,
+    log_format: LogFormat | None = None,
+) -> None:
+    """Serve an application in this process until someone stops it, see `run_server`."""
     with _listening(host, port) as listening:
-        name = f"[{host}]" if ":" in host else host
-        on_start(f"http://{name}:{listening.getsockname()[1]}/")
-        server = make_server(app, limits)
-        server.config.callback_notify, server.config.timeout_notify = _give_memory_back, TRIM
-        gc.freeze()  # models stay, so that nobody waits while they are searched for garbage
-        server.run(sockets=[listening])
+        set_up_log(log_format)
+        on_start(_address(host, listening))
+        _serve(make_server(app, limits, metrics), listening)
 
 
-def make_server(app: ASGIApp, limits: Limits, *, port: int = 0) -> uvicorn.Server:
-    """Server of an application, with limits of connections."""
+def _address(host: str, listening: socket.socket) -> str:
+    name = f"[{host}]" if ":" in host else host
+    return f"http://{name}:{listening.getsockname()[1]}/"
+
+
+def _serve(server: uvicorn.Server, listening: socket.socket) -> None:
+    server.config.callback_notify, server.config.timeout_notify = _give_memory_back, TRIM
+    gc.freeze()  # models stay, so that nobody waits while they are searched for garbage
+    server.run(sockets=[listening])
+
+
+def make_server(app: ASGIApp, limits: Limits, metrics: Metrics | None = None, *, port: int = 0) -> uvicorn.Server:
+    """Server of an application, with limits of connections; those that are refused are counted in the metrics."""
     room = max(2, (_open_files() - OTHER_FILES) // 2)  # a half for those that were taken, one for those that come
     limits = replace(limits, connections=min(limits.connections, room))
     config = uvicorn.Config(
         app,
         port=port,
-        http=partial(Connection, limits),  # type: ignore[arg-type]  # what makes connections; a class is one way
+        http=partial(Connection, limits, metrics or Metrics()),  # type: ignore[arg-type]  # what makes connections
         backlog=min(BACKLOG, room),
         h11_max_incomplete_event_size=HEAD,
-        timeout_graceful_shutdown=STOP,
+        timeout_graceful_shutdown=math.ceil(limits.stop),
+        log_config=None,
         log_level="warning",
+        access_log=False,
         server_header=False,
         ws="none",
     )
     return uvicorn.Server(config)
+
+
+class _Worker(NamedTuple):
+    """Worker process, and the pipe that it ends with: closed at this end, it stops."""
+
+    process: BaseProcess
+    pipe: PipeEnd
+
+
+class _Supervisor:
+    """Supervisor of worker processes, which share a socket: starts them, and again those that die; stops them all.
+
+    Each loads the models for itself (spawn, not fork: compiled kernels have threads, which no fork survives).
+    """
+
+    def __init__(
+        self, make: MakeApp, limits: Limits, listening: socket.socket, workers: int, log_format: LogFormat | None
+    ) -> None:
+        self._make, self._limits, self._listening, self._log_format = make, limits, listening, log_format
+        self._board, self._context = make_board(workers), get_context("spawn")
+        self._workers: list[_Worker] = []
+
+    def run(self, on_start: Callable[[], None]) -> None:
+        """Run until a signal comes, with which it then ends. Raises what a worker could not start for."""
+        set_up_log(self._log_format)
+        with _signals() as signalled:
+            try:
+                self._workers += [self._start(slot) for slot in range(len(self._board) // ROW.itemsize)]
+                for worker in self._workers:
+                    _wait_until_ready(worker)
+                on_start()
+                self._watch(signalled)
+            finally:
+                self._stop()
+        signal.raise_signal(signalled.recv())
+
+    def _start(self, slot: int) -> _Worker:
+        ours, theirs = self._context.Pipe()
+        given = self._make, self._limits, self._board, slot, self._listening, self._log_format, theirs
+        process = self._context.Process(target=_work, args=given, name=f"nsed-worker-{slot}")
+        process.start()
+        theirs.close()
+        return _Worker(process, ours)
+
+    def _watch(self, signalled: PipeEnd) -> None:
+        """Start again what dies, until there is a signal."""
+        while not signalled.poll():
+            ended = wait([signalled, *(one.process.sentinel for one in self._workers)])
+            for slot, worker in enumerate(self._workers):
+                if worker.process.sentinel in ended:
+                    log("worker died", level=logging.ERROR, worker=slot, exit_code=worker.process.exitcode)
+                    time.sleep(PAUSE)
+                    worker.pipe.close()
+                    self._workers[slot] = self._start(slot)
+
+    def _stop(self) -> None:
+        """Tell all to stop, wait as long as requests in flight may take, and kill what is left."""
+        until = time.monotonic() + self._limits.stop + KILL
+        for worker in self._workers:
+            worker.pipe.close()
+        for worker in self._workers:
+            worker.process.join(max(0.0, until - time.monotonic()))
+            worker.process.kill()
+            worker.process.join()
+
+
+def _wait_until_ready(worker: _Worker) -> None:
+    try:
+        error = worker.pipe.recv()
+    except EOFError:
+        worker.process.join()
+        message = f"a worker process ended with exit code {worker.process.exitcode} before it was ready"
+        raise NsedError(f"{message}: is there memory for --workers copies of the models?") from None
+    if error is not None:
+        raise error
+
+
+@contextmanager
+def _signals() -> Iterator[PipeEnd]:
+    """Pipe on which the numbers of signals arrive that would end this process."""
+    receiving, sending = Pipe(duplex=False)
+    before = {
+        one: signal.signal(one, lambda number, _: sending.send(number)) for one in (signal.SIGINT, signal.SIGTERM)
+    }
+    try:
+        yield receiving
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _work(
+    make: MakeApp,
+    limits: Limits,
+    board: Board,
+    slot: int,
+    listening: socket.socket,
+    log_format: LogFormat | None,
+    pipe: PipeEnd,
+) -> None:
+    """Worker process: serve until the pipe is closed, which it is too when the supervisor dies."""
+    if sys.platform != "win32":
+        signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])  # Ctrl-C is the supervisor's
+    set_up_log(log_format)
+    try:
+        metrics = Metrics(board, slot)
+        server = make_server(make(metrics), limits, metrics)
+    except NsedError as error:
+        pipe.send(error)
+        return
+    pipe.send(None)
+    threading.Thread(target=_stop_with, args=(pipe, server), daemon=True).start()
+    _serve(server, listening)
+
+
+def _stop_with(pipe: PipeEnd, server: uvicorn.Server) -> None:
+    with suppress(EOFError, OSError):
+        pipe.recv()
+    server.should_exit = True
 
 
 _trim = getattr(ctypes.CDLL(None), "malloc_trim", None) if sys.platform == "linux" else None

@@ -33,9 +33,12 @@ function tell(message, bad = false) {
 }
 
 async function ask(path, body) {
-  const options = body && { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(body) };
+  const key = sessionStorage.getItem("key"), headers = key ? { Authorization: `Bearer ${key}` } : {};
+  const options = body ? { method: "POST", headers: { ...headers, "Content-Type": "application/json" }, body: JSON.stringify(body) } : { headers };
   const response = await fetch(path, options);
   const answer = await response.json().catch(() => ({}));
+  $("#key-form").hidden = response.status !== 401;
+  if (response.status === 401) throw new Error(key ? "This is no key of this server." : "This server wants an API key.");
   if (!response.ok) throw new Error(answer.error?.message ?? `the server answered ${response.status}`);
   return answer;
 }
@@ -264,12 +267,24 @@ document.addEventListener("click", (event) => {
   show();
 });
 window.addEventListener("popstate", () => show());
+$("#key-form").addEventListener("submit", (event) => {
+  event.preventDefault();
+  sessionStorage.setItem("key", new FormData(event.target).get("key").trim()); // until this tab is closed
+  event.target.reset();
+  begin();
+});
 
-try {
-  known = await ask("/api/models");
-  $("#limits").textContent = `At most ${known.limits.items} strings of ${known.limits.length} characters at once.` +
-    (known.exceptions ? ` Exceptions, which come before what models say: ${known.exceptions}.` : "");
-  await show();
-} catch (error) {
-  tell(error.message, true);
+async function begin() {
+  try {
+    known = await ask("/api/models");
+    $("#limits").textContent = `At most ${known.limits.items} strings of ${known.limits.length} characters at once.` +
+      (known.exceptions ? ` Exceptions, which come before what models say: ${known.exceptions}.` : "");
+    await show();
+  } catch (error) {
+    $(".model").hidden = !known.models.length;
+    tell(error.message, true);
+    if (!$("#key-form").hidden) $("#key-form").elements.key.focus();
+  }
 }
+
+await begin();
