@@ -11,6 +11,7 @@ from nsed.errors import ArgumentError, DataError
 from nsed.jobs.ngram_index import NgramIndex
 from nsed.jobs.operation_search import OperationSearch
 from nsed.kernels import use_backend
+from nsed.kernels.numba.candidates import BLOCK
 
 LETTERS = str.maketrans("abcdeghiklmnoprstuvz", "абцдегхиклмнопрстувз")
 
@@ -41,6 +42,17 @@ def test_compiled_ngram_search_is_its_twin(k, budget, monkeypatch):
     fast = index.query(queries, k)
     with use_backend("torch"):
         same(fast, index.query(queries, k))
+
+
+@pytest.mark.parametrize("budget", [2000])
+def test_compiled_ngram_search_is_its_twin_in_several_blocks(budget, monkeypatch):
+    monkeypatch.setattr("nsed.jobs.ngram_index.BUDGET", budget)
+    texts = [f"{first} {second}" for first in words(180, 1) for second in words(180, 2)]
+    index = NgramIndex.of(texts)
+    assert len(texts) > 1.9 * BLOCK
+    fast = index.query(texts[::4000], 9)
+    with use_backend("torch"):
+        same(fast, index.query(texts[::4000], 9))
 
 
 @pytest.mark.slow

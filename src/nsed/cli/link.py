@@ -10,7 +10,7 @@ import typer
 from nsed.cli.arguments import Columns, ModelPath, load_model, split_columns
 from nsed.cli.candidates import By, K
 from nsed.cli.console import err, out, warn
-from nsed.cli.tables import Overwrite, Resume, TableOutput, job_progress
+from nsed.cli.tables import Overwrite, Resume, TableOutput, job_progress, telling_interruption
 from nsed.errors import ArgumentError
 from nsed.progress import reuse_freed_memory
 
@@ -258,7 +258,9 @@ def _run(first: Path, second: Path | None, output: Path, settings: dict[str, Any
 
     reuse_freed_memory()
     job = LinkJob(first, second, output, progress=job_progress("records"), **settings)
-    _show(job.run(), output)
+    with telling_interruption():
+        summary = job.run()
+    _show(summary, output)
     if job.review is not None:
         out.print(f"pairs to review: {job.review_path}", markup=False)
 

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import torch
 
-from nsed.errors import ArgumentError, MissingExtraError
+from nsed.errors import ArgumentError, DataError, MissingExtraError
 from nsed.jobs.candidates import Candidates, Generator, rank_of
 from nsed.jobs.records import ROW, EqualStrings, Records, search_evidence
 
@@ -50,7 +50,8 @@ def equal_keys(columns: str) -> str:
 def write_rule_pairs(left: pa.Table, right: pa.Table | None, rules: Sequence[str], folder: Path) -> Path:
     """Write the pairs of rows that any rule joins, each once, by rows; of one table, those with the lower row first.
 
-    Raises `ArgumentError` for a rule that DuckDB does not understand, `MissingExtraError` without DuckDB.
+    Raises `ArgumentError` for a rule that DuckDB does not understand, `DataError` for a disk that is full,
+    `MissingExtraError` without DuckDB.
     """
     path = folder / RULES
     beside = path.with_name(f"{RULES}.part")
@@ -64,6 +65,8 @@ def write_rule_pairs(left: pa.Table, right: pa.Table | None, rules: Sequence[str
         joins = [f"SELECT a.{ROW} AS l, b.{ROW} AS r FROM a JOIN b ON ({rule}){order}" for rule in rules]
         pairs = f"SELECT DISTINCT l, r FROM ({' UNION ALL '.join(joins)}) ORDER BY l, r"
         connection.execute(f"COPY ({pairs}) TO '{str(beside).replace(chr(39), chr(39) * 2)}' (FORMAT parquet)")
+    except _duckdb().IOException as error:
+        raise DataError(path, f"cannot be written: {str(error).splitlines()[0]}") from None
     except _duckdb().Error as error:
         listed, said = " | ".join(rules), str(error).splitlines()[0]
         raise ArgumentError("--rule", got=f"{listed}: {said}", expected="conditions on columns of a and b") from None

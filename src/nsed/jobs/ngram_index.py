@@ -12,10 +12,10 @@ from nsed.kernels.switch import AUTO, installed, wanted
 
 LONGEST, BITS = 3, 21
 """Longest n-grams, after bigrams, and bits of a code point: a number of 64 bits holds three of them."""
-BUDGET = 2**16
+BUDGET = 2**20
 """Entries of the index that a query looks at, rarest n-grams first: of small indexes all. Then the best rows so far,
 `POOL` times as many as are wanted, are compared by all n-grams."""
-POOL, LEAST_POOL = 32, 512
+POOL, LEAST_POOL = 16, 128
 START, END = "\x02", "\x03"
 """Before and after each string: n-grams know its beginning and its end."""
 
@@ -149,7 +149,7 @@ class NgramIndex:
         weights = _unit(counted.rows, np.sqrt(counted.counts) * idf, len(texts))[known]
         starts = np.r_[0, np.cumsum(np.bincount(counted.rows[known], minlength=len(texts)))]
         grams = places[known]
-        order = np.lexsort((grams, np.diff(self.offsets)[grams], counted.rows[known]))
+        order = np.lexsort((grams, self.offsets[grams + 1] - self.offsets[grams], counted.rows[known]))
         return starts, grams[order], weights[order]
 
     def _best(self, grams: np.ndarray, weights: np.ndarray, k: int, pool: int) -> tuple[np.ndarray, np.ndarray]:
