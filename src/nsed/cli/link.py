@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from nsed.cli.arguments import Columns, ModelPath, load_model, split_columns
-from nsed.cli.candidates import By, K
+from nsed.cli.candidates import Block, By, K, Rule
 from nsed.cli.console import err, out, warn
 from nsed.cli.tables import Overwrite, Resume, TableOutput, job_progress, telling_interruption
 from nsed.errors import ArgumentError
@@ -49,22 +49,6 @@ Numeric = Annotated[
     typer.Option(
         "--numeric",
         help="COLUMN=SCALE: numbers whose difference is evidence too, and the usual one of the same; repeatable.",
-        show_default=False,
-    ),
-]
-Block = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--block",
-        help="Columns, separated by commas: records that agree in all of them are compared; repeatable, in DuckDB.",
-        show_default=False,
-    ),
-]
-Rule = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--rule",
-        help="SQL condition on columns of two records, a and b: such pairs are compared; repeatable, in DuckDB.",
         show_default=False,
     ),
 ]

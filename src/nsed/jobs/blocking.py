@@ -18,6 +18,7 @@ import torch
 from nsed.errors import ArgumentError, DataError, MissingExtraError
 from nsed.jobs.candidates import Candidates, Generator, rank_of
 from nsed.jobs.records import ROW, EqualStrings, Records, search_evidence
+from nsed.jobs.vector_index import Ranked
 
 MOST_PER_RECORD = 10
 """Pairs of a record at most, in multiples of k: equal strings are one candidate, and may be those of many records."""
@@ -87,6 +88,25 @@ def _duckdb() -> Any:
         raise MissingExtraError("duckdb", extra="link") from None
 
 
+def table_candidates(
+    queries: pa.Table, references: pa.Table, column: str, rules: Sequence[str], candidates: Candidates | None = None
+) -> Ranked:
+    """Candidates of the rows of two tables by rules, `a` the query and `b` the reference, with the score 1.
+
+    Those of generators, which know the references' column, come first, with their own scores; none is there twice.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        pairs = RulePairs(write_rule_pairs(queries, references, rules, Path(folder)))
+    ruled = Ranked(pairs.left.astype(np.int64), pairs.right.astype(np.int64), np.ones(len(pairs.left)))
+    if candidates is None:
+        return ruled
+    found = candidates.query(queries.column(column))
+    both = Ranked(*(np.concatenate(columns) for columns in zip(found, ruled, strict=True)))
+    _, first = np.unique(both.queries * max(len(references), 1) + both.references, return_index=True)
+    kept = first[np.lexsort((first, both.queries[first]))]
+    return Ranked(*(column[kept] for column in both))
+
+
 class RulePairs:
     """Pairs of rows that rules have found, by the first of them."""
 
@@ -154,5 +174,5 @@ def generators_of(
     if by is None and rules:
         return [], False
     chosen = Candidates(by, model=model).chosen_generators()
-    joined = columns > 1 and not {"operations", "nbest"} & set(chosen)
+    joined = columns > 1 and not {"operations", "nbest", "vectors"} & set(chosen)
     return (["ngrams"] if by is None and joined else chosen), joined
