@@ -63,10 +63,10 @@ def peak(task: Task, setting: Setting, *, batch: int) -> int:
     config = TrainConfig(device=str(setting.device), batch_pairs=batch, cuda_graph=False)
     trainer = Trainer(task, config)
     _forget_the_most(setting)
-    before = _most(setting)
+    before = most_memory(setting)
     with products_in(config.precision, setting.device):
         trainer.advance()
-    return _most(setting) - before
+    return most_memory(setting) - before
 
 
 def _forget_the_most(setting: Setting) -> None:
@@ -77,7 +77,7 @@ def _forget_the_most(setting: Setting) -> None:
         Path("/proc/self/clear_refs").write_text("5")
 
 
-def _most(setting: Setting) -> int:
+def most_memory(setting: Setting) -> int:
     """Bytes held at the most so far.
 
     Where the kernel says it of this process alone, that is taken: `ru_maxrss` begins with the most of its parent.

@@ -1,7 +1,8 @@
 """Whole files, Parquet to Parquet: pairs per second, CPU time and peak memory of jobs of one and of ten million pairs.
 
-Each job runs in a process of its own, with the table of a learnable edit distance, and once more with a model that
-answers at once: what reading, shards and writing take alone.
+Each job runs in a process of its own, with the table of a learnable edit distance; with a contextual Matcher, an RNN of
+the paper's size with similarity heads; and with a model that answers at once: what reading, shards and writing take
+alone. A contextual model encodes each different string of a batch once, so that speed depends on how often names occur.
 """
 
 import json
@@ -12,22 +13,31 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import torch
 from pyarrow import parquet
 
 import nsed
-from benchmarks.figures import Bar, Figure, Report, at_least, at_most, figure
+from benchmarks.figures import Figure, Report, at_least, at_most, figure
+from benchmarks.memory_probe import most_memory
 from benchmarks.setting import Setting
+from benchmarks.tasks import matcher_config, matcher_task, numbers_of
 from nsed.jobs import TableJob
 from nsed.models.edit_distance import LearnableEditDistance
+from nsed.models.matcher import Matcher
+from nsed.progress import reuse_freed_memory
+from nsed.text import Pairs, Tokenizers
 
 ROOT = Path(__file__).parents[1]
-NAMES, LETTERS, AT_ONCE = 200_000, "abcdefghijklmnopqrstuvwxyz", 2**20
-MEMORY, SPEED = 2048.0, 150_000.0
+LETTERS, AT_ONCE, HEADS = "abcdefghijklmnopqrstuvwxyz", 2**20, 4
+NAMES = {"table": 200_000, "contextual": 20_000, "nothing": 200_000}
+"""Different names among the pairs that a model gets."""
+MEMORY, SPEEDS = 2048.0, {"table": 150_000.0, "contextual": 30_000.0}
 """Bars: MiB of a whole process, and pairs per second on two cores."""
 
 
@@ -36,16 +46,16 @@ def measure(setting: Setting) -> Report:
     few, many = setting.pick(cpu=(10**6, 10**7), cuda=(10**6, 10**7), quick=(2000, 4000))
     figures: dict[str, Figure] = {}
     with tempfile.TemporaryDirectory() as folder:
-        for count in (few, many):
-            write_pairs(Path(folder) / "pairs.parquet", count)
-            for model in ("table", "nothing"):
-                found = _in_a_process(Path(folder), model)
+        for model, names in NAMES.items():
+            for count in (few, many):
+                write_pairs(Path(folder) / "pairs.parquet", count, names=names)
+                found = _in_a_process(Path(folder), model, quick=setting.quick)
                 figures |= _figures(setting, f"{count:,} pairs, {model}", found, model)
     return {"pairs": [few, many], "names": NAMES, "figures": figures}
 
 
 def _figures(setting: Setting, name: str, found: dict[str, float], model: str) -> dict[str, Figure]:
-    speed: Bar | None = setting.bar(cpu=at_least(SPEED)) if model == "table" else None
+    speed = setting.bar(cpu=at_least(SPEEDS[model])) if model in SPEEDS else None
     return {
         f"{name}: wall": figure([found["pairs"] / found["wall"]], "pairs/s", bar=speed),
         f"{name}: CPU": figure([found["pairs"] / found["cpu"]], "pairs/CPU s"),
@@ -53,26 +63,26 @@ def _figures(setting: Setting, name: str, found: dict[str, float], model: str) -
     }
 
 
-def write_pairs(path: Path, count: int, *, seed: int = 0) -> None:
-    """A Parquet file of so many pairs of names, with an id."""
+def write_pairs(path: Path, count: int, *, names: int, seed: int = 0) -> None:
+    """A Parquet file of so many pairs of so many names, with an id."""
     random = np.random.default_rng(seed)
-    names = _names(random)
+    right, mistyped = _names(random, names)
     schema = pa.schema({"id": pa.int64(), "source": pa.string(), "target": pa.string()})
     with parquet.ParquetWriter(path, schema) as file:
         for first in range(0, count, AT_ONCE):
             rows = min(AT_ONCE, count - first)
-            source = random.integers(len(names[0]), size=rows)
-            target = np.where(random.random(rows) < 0.5, source, random.integers(len(names[0]), size=rows))
-            columns = [pa.array(np.arange(first, first + rows)), names[0].take(source), names[1].take(target)]
+            source = random.integers(names, size=rows)
+            target = np.where(random.random(rows) < 0.5, source, random.integers(names, size=rows))
+            columns = [pa.array(np.arange(first, first + rows)), right.take(source), mistyped.take(target)]
             file.write_table(pa.table(columns, names=["id", "source", "target"]))
 
 
-def _names(random: np.random.Generator) -> tuple[pa.Array, pa.Array]:
+def _names(random: np.random.Generator, count: int) -> tuple[pa.Array, pa.Array]:
     """Random names, and the same with one letter that is another."""
-    drawn = random.integers(len(LETTERS), size=(NAMES, 11))
-    lengths = random.integers(4, 12, size=NAMES)
+    drawn = random.integers(len(LETTERS), size=(count, 11))
+    lengths = random.integers(4, 12, size=count)
     wrong = drawn.copy()
-    wrong[np.arange(NAMES), random.integers(lengths)] = random.integers(len(LETTERS), size=NAMES)
+    wrong[np.arange(count), random.integers(lengths)] = random.integers(len(LETTERS), size=count)
     return _spelt(drawn, lengths), _spelt(wrong, lengths)
 
 
@@ -88,20 +98,30 @@ class Nothing:
         return np.zeros(len(pairs))
 
 
-def _table() -> LearnableEditDistance:
-    right, mistyped = _names(np.random.default_rng(0))
-    pairs = list(zip(right.to_pylist()[:2000], mistyped.to_pylist()[:2000], strict=True))
-    return LearnableEditDistance.fit(pairs, iterations=3)
+def _table(_: Setting) -> LearnableEditDistance:
+    right, mistyped = _names(np.random.default_rng(0), 2000)
+    return LearnableEditDistance.fit(list(zip(right.to_pylist(), mistyped.to_pylist(), strict=True)), iterations=3)
 
 
-MODELS: dict[str, Callable[[], Any]] = {"table": _table, "nothing": Nothing}
+def _contextual(setting: Setting) -> Matcher:
+    config = replace(matcher_config(setting, "rnn", symbols="graphemes"), interaction=HEADS)
+    pairs = Pairs([LETTERS], [LETTERS])
+    network = matcher_task(setting, config, numbers_of(pairs, config)).network
+    return Matcher(network.eval(), Tokenizers.learned(config, pairs).shared(), config)
 
 
-def _in_a_process(folder: Path, model: str) -> dict[str, float]:
+MODELS: dict[str, Callable[[Setting], Any]] = {
+    "table": _table,
+    "contextual": _contextual,
+    "nothing": lambda _: Nothing(),
+}
+
+
+def _in_a_process(folder: Path, model: str, *, quick: bool) -> dict[str, float]:
     """Figures of a process of its own: memory that was once used is not always given back."""
     paths = [str(ROOT), str(Path(nsed.__file__).parents[1]), os.environ.get("PYTHONPATH", "")]
     done = subprocess.run(
-        [sys.executable, "-m", "benchmarks.table_job", str(folder), model],
+        [sys.executable, "-m", "benchmarks.table_job", str(folder), model, *(["quick"] if quick else [])],
         env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, paths))},
         stdout=subprocess.PIPE,
         check=True,
@@ -111,15 +131,17 @@ def _in_a_process(folder: Path, model: str) -> dict[str, float]:
     return found
 
 
-def _run(folder: Path, name: str) -> dict[str, float]:
-    model = MODELS[name]()
+def _run(folder: Path, name: str, *, quick: bool) -> dict[str, float]:
+    setting = Setting(torch.device("cpu"), quick)
+    model = MODELS[name](setting)
     model.score([("grey", "gray")])  # kernels are compiled
     before, begun = resource.getrusage(resource.RUSAGE_SELF), time.perf_counter()
     summary = TableJob(folder / "pairs.parquet", folder / "scores.parquet", ids=["id"]).score(model)
     wall, after = time.perf_counter() - begun, resource.getrusage(resource.RUSAGE_SELF)
     cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-    return {"pairs": summary.written, "wall": wall, "cpu": cpu, "peak": after.ru_maxrss / 2**10}
+    return {"pairs": summary.written, "wall": wall, "cpu": cpu, "peak": most_memory(setting) / 2**20}
 
 
 if __name__ == "__main__":
-    print(json.dumps(_run(Path(sys.argv[1]), sys.argv[2])))
+    reuse_freed_memory()  # as the commands do
+    print(json.dumps(_run(Path(sys.argv[1]), sys.argv[2], quick="quick" in sys.argv[3:])))

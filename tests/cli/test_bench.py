@@ -42,12 +42,12 @@ def one_probe_alone(monkeypatch):
         given = {"model": model, "way": way, "kind": kind, "device": "cpu", "quick": True, **sizes}
         return max(memory_probe.probe(**given), memory.PAGE) / 2**20
 
-    def job(folder, model):
-        return table_job._run(folder, model) if next(jobs) else job_alone(folder, model)
+    def job(folder, model, quick):
+        return table_job._run(folder, model, quick=quick) if next(jobs) else job_alone(folder, model, quick=quick)
 
     monkeypatch.setattr(memory, "_peak", peak)
     monkeypatch.setattr(table_job, "_in_a_process", job)
-    monkeypatch.setattr(table_job, "NAMES", 4000)
+    monkeypatch.setattr(table_job, "NAMES", dict.fromkeys(table_job.NAMES, 400))
 
 
 @pytest.mark.usefixtures("one_probe_alone")

@@ -31,6 +31,37 @@ def test_candidates_recall_and_a_saved_index(files):
     assert run("candidates", files / "index", files / "queries.tsv", "--on", "name", "--k", 1) == shown
 
 
+def test_rules_and_blocks_are_candidates_too(files):
+    pytest.importorskip("duckdb")
+    (files / "towns.tsv").write_text("name\tland\nVienna\tAT\nVenice\tIT\nVerona\tIT\n", encoding="utf-8")
+    (files / "asked.tsv").write_text("name\tland\nWien\tAT\nVenezia\tIT\n", encoding="utf-8")
+    (files / "known.tsv").write_text("Wien\tVienna\nVenezia\tVienna\n", encoding="utf-8")
+    given = ["candidates", files / "towns.tsv", files / "asked.tsv", "--on", "name"]
+    measured = CliRunner().invoke(app, [*map(str, given), "--block", "land", "--recall", str(files / "known.tsv")])
+    assert "1 rules, 3 references, 2 matches: recall@2 50.00%" in measured.stderr
+    run(*given, "--block", "land", "-o", files / "found.tsv")
+    rows = [line.split("\t") for line in (files / "found.tsv").read_text(encoding="utf-8").splitlines()[1:]]
+    assert [row[:3] for row in rows] == [
+        ["Wien", "Vienna", "1"],
+        ["Venezia", "Venice", "1"],
+        ["Venezia", "Verona", "2"],
+    ]
+    assert {float(row[3]) for row in rows} == {1.0}
+    both = ["--rule", "a.name[1] = b.name[1]", "--by", "ngrams", "--k", 1, "-o", files / "found.tsv"]
+    run(*given, *both)
+    rows = [line.split("\t") for line in (files / "found.tsv").read_text(encoding="utf-8").splitlines()[1:]]
+    assert [row[:3] for row in rows] == [
+        ["Wien", "Vienna", "1"],
+        ["Venezia", "Venice", "1"],
+        ["Venezia", "Vienna", "2"],
+        ["Venezia", "Verona", "3"],
+    ]
+    with pytest.raises(ArgumentError, match="--save: got --rule or --block too"):
+        run(*given, "--block", "land", "--save", files / "index")
+    with pytest.raises(ArgumentError, match="expected two tables, and --on COLUMN"):
+        run("candidates", files / "towns.tsv", files / "asked.tsv", "--block", "land")
+
+
 def test_errors_say_what_to_do(files):
     with pytest.raises(ArgumentError, match="expected queries, --recall LABELLED or --save FOLDER"):
         run("candidates", files / "cities.tsv")

@@ -5,12 +5,17 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+import torch
 
 import nsed
+from nsed.encoders import EncoderConfig
 from nsed.errors import ArgumentError, DataError
-from nsed.jobs.ngram_index import NgramIndex
 from nsed.jobs.operation_search import OperationSearch
+from nsed.jobs.vector_index import NgramIndex, VectorIndex
 from nsed.kernels import use_backend
+from nsed.kernels.numba.candidates import BLOCK
+from nsed.models.matcher import Matcher, MatcherConfig
+from nsed.text import Pairs, Tokenizers
 
 LETTERS = str.maketrans("abcdeghiklmnoprstuvz", "абцдегхиклмнопрстувз")
 
@@ -35,12 +40,62 @@ def same(one, other):
 
 @pytest.mark.parametrize(("k", "budget"), [(1, 2**16), (7, 2**16), (1000, 2**16), (1, 20), (7, 100)])
 def test_compiled_ngram_search_is_its_twin(k, budget, monkeypatch):
-    monkeypatch.setattr("nsed.jobs.ngram_index.BUDGET", budget)
-    monkeypatch.setattr("nsed.jobs.ngram_index.LEAST_POOL", 40)
+    monkeypatch.setattr("nsed.jobs.vector_index.BUDGET", budget)
+    monkeypatch.setattr("nsed.jobs.vector_index.LEAST_POOL", 40)
     index, queries = NgramIndex.of(words(200)), ["", "zzzqq", *words(40, 3)]
     fast = index.query(queries, k)
     with use_backend("torch"):
         same(fast, index.query(queries, k))
+
+
+@pytest.mark.parametrize("budget", [2000])
+def test_compiled_ngram_search_is_its_twin_in_several_blocks(budget, monkeypatch):
+    monkeypatch.setattr("nsed.jobs.vector_index.BUDGET", budget)
+    texts = [f"{first} {second}" for first in words(180, 1) for second in words(180, 2)]
+    index = NgramIndex.of(texts)
+    assert len(texts) > 1.9 * BLOCK
+    fast = index.query(texts[::4000], 9)
+    with use_backend("torch"):
+        same(fast, index.query(texts[::4000], 9))
+
+
+def test_dense_vectors_are_found_by_cosine_and_by_the_graph_nearly_as_well(tmp_path, monkeypatch):
+    drawn = np.random.default_rng(0).normal(size=(3000, 16)).astype(np.float32)
+    vectors = drawn / np.linalg.norm(drawn, axis=1, keepdims=True)
+    queries = vectors[:40] + 0.01
+    best = np.argsort(-(queries @ vectors.T), axis=1, kind="stable")[:, :5]
+    exact = VectorIndex.of(vectors)
+    found = exact.query(queries, 5)
+    assert found.references.reshape(40, 5).tolist() == best.tolist()
+    np.testing.assert_allclose(found.scores, (queries @ vectors.T)[found.queries, found.references], rtol=1e-5)
+    assert len(exact.query(queries, 5000).references) == 40 * 3000
+    assert len(exact.query(queries[:0], 5).references) == 0
+    pytest.importorskip("usearch")
+    monkeypatch.setattr("nsed.jobs.vector_index.EXACT", 100)
+    graph, again = VectorIndex.of(vectors), VectorIndex.of(vectors)
+    near = graph.query(queries, 5)
+    assert graph.graph is not None
+    assert np.mean([row in own for own, row in zip(np.repeat(best, 5, axis=0), near.references, strict=True)]) > 0.9
+    same(near, again.query(queries, 5))
+    graph.save(tmp_path)
+    same(near, VectorIndex.load(tmp_path).query(queries, 5))
+
+
+def test_vectors_of_an_encoder_find_strings_with_typing_errors_and_are_saved(tmp_path):
+    torch.manual_seed(0)
+    config = MatcherConfig(shared_alphabet=True, encoder=EncoderConfig(kind="unigram", dim=32, layers=1))
+    names = [word for word in dict.fromkeys(words(200, 5)) if len(word.strip()) > 4]
+    tokenizers = Tokenizers.learned(config, Pairs(names, names)).shared()
+    matcher = nsed.Matcher(Matcher._network(config, tokenizers, None).eval(), tokenizers, config)
+    candidates = nsed.Candidates("vectors", k=5, model=matcher).fit(names)
+    queries = [f"{name[:2]}{name[3:]}" for name in names]
+    found = candidates.query(queries)
+    assert (found.queries == found.references).sum() > 0.8 * len(names)
+    turned = candidates.query(queries[::-1])
+    assert np.array_equal(turned.references.reshape(-1, 5)[::-1], found.references.reshape(-1, 5))
+    assert candidates.query([""]).references.shape == (5,)
+    candidates.save(tmp_path / "index")
+    same(found, nsed.Candidates.load(tmp_path / "index").query(queries))
 
 
 @pytest.mark.slow
@@ -128,10 +183,11 @@ def test_nbest_of_a_transducer():
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"by": "sounds"}, "by: got sounds, expected some of ngrams, operations, nbest, exact"),
+        ({"by": "sounds"}, "by: got sounds, expected some of ngrams, operations, nbest, vectors, exact"),
         ({"by": "operations"}, "model: got none"),
         ({"by": "operations", "model": object()}, "expected an edit distance or a matcher in odds form"),
         ({"by": "nbest", "model": object()}, "expected a transducer"),
+        ({"by": "vectors", "model": object()}, "expected a Matcher of one alphabet"),
     ],
 )
 def test_settings_that_do_not_suit_are_refused(settings, message):

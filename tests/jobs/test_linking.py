@@ -1,16 +1,18 @@
 """Linkage: links, assignment, evidence of several columns, duplicates, and a kill between any two shards."""
 
+import errno
 import json
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 import nsed
 from nsed.errors import ArgumentError, DataError
 from nsed.evaluate.matching import threshold_at_precision, threshold_curve
-from nsed.jobs import LinkJob, NumericColumn, TextColumn
+from nsed.jobs import LinkJob, NumericColumn, TextColumn, table_files
 from nsed.jobs.assignment import ScoredPairs, assigned
-from nsed.jobs.blocking import equal_keys
+from nsed.jobs.blocking import equal_keys, write_rule_pairs
 
 NAMES = ["gray", "gala", "lay", "ray", "yard", "drag", "garland", "dally", "radar", "lard"]
 
@@ -81,6 +83,80 @@ def test_killed_job_goes_on_to_the_same_output(tables, model, monkeypatch, done)
     job(tables, model, shard_rows=2, resume=True).run()
     assert (tables / "links.tsv").read_bytes() == expected
     assert (tables / "links.tsv.manifest.json").read_bytes() == manifest
+
+
+def dedupe_or_link(tables, model, second, **settings):
+    right = None if second is None else tables / second
+    on = [TextColumn("name", model)]
+    return LinkJob(tables / "a.tsv", right, tables / "links.tsv", on=on, id="id", shard_rows=2, **settings)
+
+
+@pytest.fixture
+def unfinished(tables, model, monkeypatch):
+    """Two shards of a job are done; a function that makes the same job, with other settings perhaps."""
+
+    def begun(second):
+        scored, count = LinkJob._compared, iter(range(100))
+        stop = lambda self, *given: scored(self, *given) if next(count) < 2 else 1 / 0  # noqa: E731
+        with monkeypatch.context() as patched:
+            patched.setattr(LinkJob, "_compared", stop)
+            with pytest.raises(ZeroDivisionError):
+                dedupe_or_link(tables, model, second).run()
+
+    return begun
+
+
+SECOND_TABLES = pytest.mark.parametrize("second", ["b.tsv", None])
+"""Link, and dedupe."""
+
+
+@SECOND_TABLES
+def test_a_finished_shard_that_vanished_or_changed_is_named(tables, model, unfinished, second):
+    dedupe_or_link(tables, model, second).run()
+    expected = (tables / "links.tsv").read_bytes()
+    unfinished(second)
+    part = tables / "links.tsv.parts" / "part-00001.arrow"
+    content = part.read_bytes()
+    for damage, said in [(part.unlink, "is gone"), (lambda: part.write_bytes(content[:-9]), "bytes, not")]:
+        damage()
+        with pytest.raises(DataError, match=rf"part-00001\.arrow: the finished shard .*{said}"):
+            dedupe_or_link(tables, model, second, resume=True).run()
+    part.write_bytes(content)
+    dedupe_or_link(tables, model, second, resume=True).run()
+    assert (tables / "links.tsv").read_bytes() == expected
+
+
+@SECOND_TABLES
+def test_a_row_with_too_many_fields_is_named_with_its_line(tables, model, second):
+    (tables / "b.tsv").write_text("id\tname\n7\tgrey\n", encoding="utf-8")
+    (tables / "a.tsv").write_text("id\tname\n1\tgray\n2\tgala\tlay\n", encoding="utf-8")
+    with pytest.raises(DataError, match=r"a\.tsv:3: expected 2 columns separated by a tab, found 3"):
+        dedupe_or_link(tables, model, second).run()
+
+
+@SECOND_TABLES
+@pytest.mark.parametrize("fails", ["shard", "links"])
+def test_a_disk_that_fills_up_is_named_and_what_is_finished_is_kept(tables, model, monkeypatch, second, fails):
+    dedupe_or_link(tables, model, second).run()
+    expected = (tables / "links.tsv").read_bytes()
+    (tables / "links.tsv").unlink()
+    writes, full, name = table_files.ArrowWriter.write, OSError(errno.ENOSPC, "No space left"), "part-00003"
+
+    def write(self, table):
+        if fails == "shard" and name in self._stream.name:
+            raise full
+        writes(self, table)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(table_files.ArrowWriter, "write", write)
+        if fails == "links":
+            patched.setattr(LinkJob, "_write", lambda *given: (_ for _ in ()).throw(full))
+        with pytest.raises(DataError, match=r"links\.tsv: cannot be written: No space left on device; .* rows") as told:
+            dedupe_or_link(tables, model, second).run()
+    assert f"{6 if fails == 'shard' else 10} rows are finished and kept in" in str(told.value)
+    assert not (tables / "links.tsv").exists()
+    dedupe_or_link(tables, model, second, resume=True).run()
+    assert (tables / "links.tsv").read_bytes() == expected
 
 
 def test_other_settings_do_not_go_on(tables, model, monkeypatch):
@@ -233,6 +309,13 @@ def test_equal_keys_and_sql_rules_are_united(tables, model):
     assert {(one["id_a"], one["id_b"]) for one in rows(tables / "links.tsv")} == {(f"a{a}", f"b{b}") for a, b in alike}
     with pytest.raises(ArgumentError, match='have a column named "nothing"'):
         job(tables, model, rules=["a.nothing = b.name"], overwrite=True).run()
+
+
+def test_rules_whose_pairs_cannot_be_written_are_no_wrong_rules(tmp_path):
+    pytest.importorskip("duckdb")
+    table = pa.table({"name": ["gray", "grey"]})
+    with pytest.raises(DataError, match=r"rules\.parquet: cannot be written: .*No such file"):
+        write_rule_pairs(table, None, ["a.name < b.name"], tmp_path / "gone")
 
 
 def test_rules_of_one_table_find_each_pair_once(tables, model):

@@ -42,6 +42,7 @@ from nsed.cli.tables import (
     engine_of,
     job_progress,
     report_rejects,
+    telling_interruption,
 )
 from nsed.errors import ArgumentError, DataError
 from nsed.progress import reuse_freed_memory
@@ -155,12 +156,8 @@ def _job(
 
 def _run(job: TableJob, act: Callable[[TableJob], JobSummary], *, unit: str = "pairs") -> None:
     reuse_freed_memory()
-    try:
+    with telling_interruption():
         summary = act(replace(job, progress=job_progress(unit)))
-    except KeyboardInterrupt as interruption:
-        for note in getattr(interruption, "__notes__", ()):
-            err.print(note, markup=False)
-        raise
     report_rejects(summary)
 
 

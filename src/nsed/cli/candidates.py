@@ -13,7 +13,9 @@ from nsed.cli.tables import Header, RowFormatOption, TableOutput
 from nsed.errors import ArgumentError
 
 if TYPE_CHECKING:
-    from nsed.jobs.candidates import Candidates, Recall
+    from collections.abc import Sequence
+
+    from nsed.jobs.candidates import Candidates, Ranked, Recall
     from nsed.jobs.lookup import LookupIndex
 
 Reference = Annotated[
@@ -32,13 +34,14 @@ By = Annotated[
     typer.Option(
         "--by",
         help="Generators, separated by commas: ngrams (one script), operations (a model's table, across scripts), "
-        "nbest (a transducer's targets), exact. By default operations or nbest where the model suits, else ngrams.",
+        "nbest (a transducer's targets), vectors (of a Matcher's or Transducer's encoder), exact. By default "
+        "operations or nbest where the model suits, else ngrams.",
         show_default=False,
     ),
 ]
 ModelOption = Annotated[
     Path | None,
-    typer.Option("--model", help="Folder or name of a model, for operations and nbest.", show_default=False),
+    typer.Option("--model", help="Folder or name of a model, for operations, nbest and vectors.", show_default=False),
 ]
 K = Annotated[int, typer.Option("--k", "-k", min=1, help="Candidates of a query, of each generator.")]
 RecallPath = Annotated[
@@ -53,6 +56,22 @@ Mine = Annotated[
         show_default=False,
     ),
 ]
+Block = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--block",
+        help="Columns, separated by commas: records that agree in all of them are compared; repeatable, in DuckDB.",
+        show_default=False,
+    ),
+]
+Rule = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--rule",
+        help="SQL condition on columns of two records, a and b: such pairs are compared; repeatable, in DuckDB.",
+        show_default=False,
+    ),
+]
 Save = Annotated[Path | None, typer.Option("--save", help="Write the index to this folder, to be used again.")]
 OutputPath = Annotated[Path | None, typer.Option("--output", "-o", help="Write here instead of to standard output.")]
 
@@ -64,6 +83,8 @@ def candidates(
     by: By = None,
     model: ModelOption = None,
     k: K = 20,
+    block: Block = None,
+    rule: Rule = None,
     recall: RecallPath = None,
     columns: Columns = None,
     mine: Mine = None,
@@ -77,20 +98,63 @@ def candidates(
     Writes `query`, `reference`, `rank` and `score`: `nsed candidates cities.tsv names.tsv --on name -o pairs.parquet`.
     Across two scripts, by the operations that a model has learned: `--model MODEL`. With `--recall labelled.tsv` it
     says which share of the matches is among the candidates, at several k: what is lost here, no model finds later.
-    `--mine pairs.tsv` writes these matches and wrong candidates, to train a model that tells candidates apart.
+    `--mine pairs.tsv` writes these matches and wrong candidates, to train a model that tells candidates apart. With
+    `--block` or `--rule`, all pairs of a query, `a`, and a reference, `b`, that fulfil one are candidates; those of
+    generators too, where `--by` names some.
     """
+    from nsed.jobs.blocking import equal_keys
+    from nsed.jobs.candidates import recall_of
+    from nsed.text import read_pairs
+    from nsed.text.readers import read_sources
+
     if queries is None and recall is None and save is None:
         raise ArgumentError("QUERIES", got="none", expected="queries, --recall LABELLED or --save FOLDER")
     target = TableOutput.of(output, format_, header)
-    index = fitted(reference, on=on, by=split_columns(by), model=model, k=k)
+    rules, named = [*map(equal_keys, block or []), *(rule or [])], split_columns(by)
+    if rules:
+        index = None if named is None else fitted(reference, on=on, by=named, model=model, k=k)
+        listed = _by_rules(reference, queries, on, rules, index, others={"--save": save, "--mine": mine})
+        if recall is not None:
+            names = [f"{len(rules)} rules", *(named or [])]
+            show_recall(recall_of(*listed, read_pairs(recall, columns=split_columns(columns))), names, len(listed[2]))
+        _write(*listed, target)
+        return
+    index = fitted(reference, on=on, by=named, model=model, k=k)
     if save is not None:
         index.save(save)
     if recall is not None:
-        show_recall(measured(index, recall, columns), index)
+        show_recall(measured(index, recall, columns), index.generators_, len(index.references))
     if mine is not None:
         _write_mined(index, recall, columns, TableOutput.of(mine, None, True))
     if queries is not None:
-        _write(index, queries, on, target)
+        texts = read_sources(queries, column=on).texts
+        with progress_bar("looking for candidates", len(texts), unit="queries") as bar:
+            found = index.query(texts, on_batch=bar.advance)
+        _write(found, texts, index.references, target)
+
+
+def _by_rules(
+    reference: Path,
+    queries: Path | None,
+    on: str | None,
+    rules: list[str],
+    index: Candidates | None,
+    others: dict[str, Path | None],
+) -> tuple[Ranked, list[str], list[str]]:
+    """Candidates of two tables by rules, and the strings of both."""
+    from nsed.jobs.blocking import table_candidates
+    from nsed.jobs.records import read_table
+
+    if queries is None or on is None or reference.is_dir():
+        got = f"{reference}, {queries or 'no QUERIES'}, {f'--on {on}' if on else 'no --on'}"
+        raise ArgumentError("--rule, --block", got=got, expected="two tables, and --on COLUMN of the strings of both")
+    for name, path in others.items():
+        if path is not None:
+            raise ArgumentError(name, got="--rule or --block too", expected="generators alone: they make an index")
+    tables = read_table(queries, on), read_table(reference, on)
+    found = table_candidates(*tables, on, rules, index)
+    one, other = (table.column(on).to_pylist() for table in tables)
+    return found, one, other
 
 
 def fitted(path: Path, *, on: str | None, by: list[str] | None, model: Path | None, k: int) -> Candidates:
@@ -128,12 +192,12 @@ def _write_mined(index: Candidates, labelled: Path | None, columns: str | None, 
     target.write({"source": list(mined.sources), "target": list(mined.targets), "label": labels})
 
 
-def show_recall(recall: Recall, index: Candidates) -> None:
+def show_recall(recall: Recall, names: Sequence[str], references: int) -> None:
     """Print recall, on standard error: standard output is for candidates."""
     shown = ", ".join(f"recall@{k} {share:.2%}" for k, share in recall.at.items())
     low, high = recall.interval
     err.print(
-        f"{' + '.join(index.generators_)}, {len(index.references):,} references, {recall.matches:,} matches: {shown} "
+        f"{' + '.join(names)}, {references:,} references, {recall.matches:,} matches: {shown} "
         f"(the last: {low:.2%} to {high:.2%})",
         markup=False,
     )
@@ -143,17 +207,13 @@ def show_recall(recall: Recall, index: Candidates) -> None:
         err.print(f"  not found: {query} - {reference}", markup=False)
 
 
-def _write(index: Candidates, queries: Path, on: str | None, target: TableOutput) -> None:
+def _write(found: Ranked, texts: Sequence[str], references: Sequence[str], target: TableOutput) -> None:
     from nsed.jobs.candidates import rank_of
-    from nsed.text.readers import read_sources
 
-    texts = read_sources(queries, column=on).texts
-    with progress_bar("looking for candidates", len(texts), unit="queries") as bar:
-        found = index.query(texts, on_batch=bar.advance)
     target.write(
         {
             "query": [texts[row] for row in found.queries.tolist()],
-            "reference": [index.references[row] for row in found.references.tolist()],
+            "reference": [references[row] for row in found.references.tolist()],
             "rank": rank_of(found.queries) + 1,
             "score": found.scores,
         }

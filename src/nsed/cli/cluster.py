@@ -160,7 +160,7 @@ def cluster(
     from nsed.jobs.word_clusters import cluster_compared, known_similarities
 
     CLUSTERERS[method]  # a wrong name is known before anything is read
-    check_sets_output(output, format_, partial=partial, across=across is not None)
+    check_sets_output(output, format_, across=across is not None)
     table, scorer_for = _table(word_list), _scorer_for(model, save)
     everything = table.words(_class_column(table, classes), all_classes=False)
     places = _places(everything, concepts, seed)

@@ -16,6 +16,7 @@ from nsed.errors import ArgumentError, DataError
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from nsed.datasets.cldf import CldfCognate
     from nsed.datasets.word_list import Word, WordTable
     from nsed.jobs import Correspondence
     from nsed.jobs.cognate_sets import Morphemes
@@ -47,12 +48,10 @@ FORM_IDS = ("FORM_ID", "ID")
 LANGUAGE_NAMES = ("LANGUAGE_NAME",)
 
 
-def check_sets_output(output: Path | None, form: SetsFormat, *, partial: bool, across: bool) -> None:
+def check_sets_output(output: Path | None, form: SetsFormat, *, across: bool) -> None:
     """Refuse, before any work is done, what the format cannot be written to, or cannot hold."""
     if form is SetsFormat.CLDF and output is None:
         raise ArgumentError("--format", got=form, expected="table, edictor or nexus without --output FOLDER")
-    if partial and form is SetsFormat.CLDF:
-        raise ArgumentError("--format", got=form, expected="table, edictor or nexus with --partial")
     if across and form in (SetsFormat.CLDF, SetsFormat.NEXUS):
         raise ArgumentError("--format", got=form, expected="table or edictor with --across")
 
@@ -92,32 +91,39 @@ def write_sets(output: Path | None, form: SetsFormat, table: WordTable, sets: Fo
         with open_output(output) as stream:
             stream.writelines(line + "\n" for line in nexus_lines(sets.parts.words, listed))
         return
-    aligned = sets.parts.joined(align_sets(sets.parts.words, listed), len(sets.words))
+    aligned = align_sets(sets.parts.words, listed)
     if form is SetsFormat.EDICTOR:
+        joined = sets.parts.joined(aligned, len(sets.words))
         with open_output(output) as stream:
-            write_tsv(stream, edictor_rows(table, sets.words, sets.columns(CLASSES), aligned))
+            write_tsv(stream, edictor_rows(table, sets.words, sets.columns(CLASSES), joined))
         return
     assert output is not None
-    _write_cldf(output, table, sets.words, sets.found, aligned, method=method)
+    _write_cldf(output, table, sets, aligned, method=method)
 
 
 def _write_cldf(
-    output: Path,
-    table: WordTable,
-    words: Sequence[Word],
-    found: Sequence[int],
-    aligned: Sequence[Sequence[str]],
-    *,
-    method: str,
+    output: Path, table: WordTable, sets: FoundSets, aligned: Sequence[Sequence[str]], *, method: str
 ) -> None:
     from nsed.datasets.cldf import CldfForm, write_cldf
 
     ids, forms, languages = (_column(table, names) for names in (FORM_IDS, FORMS, LANGUAGE_NAMES))
     glosses = [gloss for _, gloss in table.provenance()]
-    known = [word._replace(id=own, gloss=gloss) for word, own, gloss in zip(words, ids, glosses, strict=True)]
-    numbers = [number + 1 for number in found]
-    made = [CldfForm(*row) for row in zip(known, forms, numbers, aligned, languages, strict=True)]
+    known = [word._replace(id=own, gloss=gloss) for word, own, gloss in zip(sets.words, ids, glosses, strict=True)]
+    cognates = _cognates(sets, aligned)
+    made = [CldfForm(*row) for row in zip(known, forms, cognates, languages, strict=True)]
     write_cldf(output, made, method=method)
+
+
+def _cognates(sets: FoundSets, aligned: Sequence[Sequence[str]]) -> list[list[CldfCognate]]:
+    """Cognate sets of each word: that of the word, or those of its morphemes, with their slices of the tokens."""
+    from nsed.datasets.cldf import CldfCognate
+
+    found: list[list[CldfCognate]] = [[] for _ in sets.words]
+    parts = zip(sets.parts.words, sets.parts.owners, sets.parts.starts, sets.found, aligned, strict=True)
+    for part, owner, start, number, row in parts:
+        own = slice(start, start + len(part.tokens.split())) if sets.partial else None
+        found[owner].append(CldfCognate(number + 1, row, own))
+    return found
 
 
 def _column(table: WordTable, names: Sequence[str]) -> list[str]:

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from nsed.cli.arguments import Columns, ModelPath, load_model, split_columns
-from nsed.cli.candidates import By, K
+from nsed.cli.candidates import Block, By, K, Rule
 from nsed.cli.console import err, out, warn
-from nsed.cli.tables import Overwrite, Resume, TableOutput, job_progress
+from nsed.cli.tables import Overwrite, Resume, TableOutput, job_progress, telling_interruption
 from nsed.errors import ArgumentError
 from nsed.progress import reuse_freed_memory
 
@@ -49,22 +49,6 @@ Numeric = Annotated[
     typer.Option(
         "--numeric",
         help="COLUMN=SCALE: numbers whose difference is evidence too, and the usual one of the same; repeatable.",
-        show_default=False,
-    ),
-]
-Block = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--block",
-        help="Columns, separated by commas: records that agree in all of them are compared; repeatable, in DuckDB.",
-        show_default=False,
-    ),
-]
-Rule = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--rule",
-        help="SQL condition on columns of two records, a and b: such pairs are compared; repeatable, in DuckDB.",
         show_default=False,
     ),
 ]
@@ -258,7 +242,9 @@ def _run(first: Path, second: Path | None, output: Path, settings: dict[str, Any
 
     reuse_freed_memory()
     job = LinkJob(first, second, output, progress=job_progress("records"), **settings)
-    _show(job.run(), output)
+    with telling_interruption():
+        summary = job.run()
+    _show(summary, output)
     if job.review is not None:
         out.print(f"pairs to review: {job.review_path}", markup=False)
 

@@ -103,6 +103,17 @@ def engine_of(engine: Literal["local", "spark"], master: str) -> Engine:
     return SparkEngine(master)
 
 
+@contextmanager
+def telling_interruption() -> Iterator[None]:
+    """Say what is kept of a job when somebody interrupts it."""
+    try:
+        yield
+    except KeyboardInterrupt as interruption:
+        for note in getattr(interruption, "__notes__", ()):
+            err.print(note, markup=False)
+        raise
+
+
 class TableOutput(NamedTuple):
     """Table output: where the rows go, and how."""
 

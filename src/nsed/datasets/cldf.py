@@ -233,14 +233,21 @@ def _column(dataset: Any, table: str, term: str) -> CldfColumn | None:
         return CldfColumn(str(column.header), column.separator) if column is not None else None
 
 
+class CldfCognate(NamedTuple):
+    """Cognate set of a form, or of a slice of its segments (partial cognates)."""
+
+    cognate_set: int
+    alignment: Sequence[str]
+    segments: slice | None = None
+
+
 class CldfForm(NamedTuple):
-    """Form of a CLDF Wordlist, with its cognate set."""
+    """Form of a CLDF Wordlist, with its cognate sets: one, or one for each of its morphemes."""
 
     word: Word
     form: str
     """The word as it is written; its tokens together where nobody wrote it otherwise."""
-    cognate_set: int
-    alignment: Sequence[str]
+    cognates: Sequence[CldfCognate]
     language_name: str = ""
     """The language in words, where the list calls it by something else."""
 
@@ -248,9 +255,9 @@ class CldfForm(NamedTuple):
 def write_cldf(folder: Path, forms: Sequence[CldfForm], *, method: str) -> None:
     """Write a CLDF Wordlist, which `cldf validate` accepts: forms, languages, parameters (concepts) and cognates.
 
-    `method` says how the cognates were found; their alignments are with them. Identifiers of languages, concepts and
-    forms are kept where they are such as CLDF allows, else made of them. Raises `MissingExtraError` without `pycldf`,
-    `ArgumentError` for a folder in which there is something.
+    `method` says how the cognates were found; their alignments are with them, and of partial cognates the slices of
+    segments. Identifiers of languages, concepts and forms are kept where they are such as CLDF allows, else made of
+    them. Raises `MissingExtraError` without `pycldf`, `ArgumentError` for a folder in which there is something.
     """
     if find_spec("pycldf") is None:
         raise MissingExtraError("pycldf", extra="cognates")
@@ -283,7 +290,7 @@ def _write(folder: Path, forms: Sequence[CldfForm], method: str) -> None:
         FormTable=[_form(form, own, languages, concepts) for form, own in zip(forms, ids, strict=True)],
         LanguageTable=[{"ID": own, "Name": names.get(name, name)} for name, own in languages.items()],
         ParameterTable=[{"ID": own, "Name": glosses.get(name, name)} for name, own in concepts.items()],
-        CognateTable=[_cognate(form, own, method) for form, own in zip(forms, ids, strict=True)],
+        CognateTable=[row for form, own in zip(forms, ids, strict=True) for row in _cognates(form, own, method)],
     )
 
 
@@ -298,14 +305,17 @@ def _form(form: CldfForm, own: str, languages: Mapping[str, str], concepts: Mapp
     }
 
 
-def _cognate(form: CldfForm, own: str, method: str) -> dict[str, Any]:
-    return {
-        "ID": own,
-        "Form_ID": own,
-        "Cognateset_ID": str(form.cognate_set),
-        "Alignment": list(form.alignment),
-        **dict(zip(METHODS, (method, "SCA"), strict=True)),
-    }
+def _cognates(form: CldfForm, own: str, method: str) -> Iterator[dict[str, Any]]:
+    """Rows of the cognate table: one that is called as its form is, or a numbered one for each slice of it."""
+    for number, one in enumerate(form.cognates, start=1):
+        yield {
+            "ID": own if one.segments is None else f"{own}-{number}",
+            "Form_ID": own,
+            "Cognateset_ID": str(one.cognate_set),
+            "Segment_Slice": [] if one.segments is None else [f"{one.segments.start + 1}:{one.segments.stop}"],
+            "Alignment": list(one.alignment),
+            **dict(zip(METHODS, (method, "SCA"), strict=True)),
+        }
 
 
 METHODS = ("Cognate_Detection_Method", "Alignment_Method")

@@ -15,9 +15,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import torch
 
-from nsed.errors import ArgumentError, MissingExtraError
+from nsed.errors import ArgumentError, DataError, MissingExtraError
 from nsed.jobs.candidates import Candidates, Generator, rank_of
 from nsed.jobs.records import ROW, EqualStrings, Records, search_evidence
+from nsed.jobs.vector_index import Ranked
 
 MOST_PER_RECORD = 10
 """Pairs of a record at most, in multiples of k: equal strings are one candidate, and may be those of many records."""
@@ -50,7 +51,8 @@ def equal_keys(columns: str) -> str:
 def write_rule_pairs(left: pa.Table, right: pa.Table | None, rules: Sequence[str], folder: Path) -> Path:
     """Write the pairs of rows that any rule joins, each once, by rows; of one table, those with the lower row first.
 
-    Raises `ArgumentError` for a rule that DuckDB does not understand, `MissingExtraError` without DuckDB.
+    Raises `ArgumentError` for a rule that DuckDB does not understand, `DataError` for a disk that is full,
+    `MissingExtraError` without DuckDB.
     """
     path = folder / RULES
     beside = path.with_name(f"{RULES}.part")
@@ -64,6 +66,8 @@ def write_rule_pairs(left: pa.Table, right: pa.Table | None, rules: Sequence[str
         joins = [f"SELECT a.{ROW} AS l, b.{ROW} AS r FROM a JOIN b ON ({rule}){order}" for rule in rules]
         pairs = f"SELECT DISTINCT l, r FROM ({' UNION ALL '.join(joins)}) ORDER BY l, r"
         connection.execute(f"COPY ({pairs}) TO '{str(beside).replace(chr(39), chr(39) * 2)}' (FORMAT parquet)")
+    except _duckdb().IOException as error:
+        raise DataError(path, f"cannot be written: {str(error).splitlines()[0]}") from None
     except _duckdb().Error as error:
         listed, said = " | ".join(rules), str(error).splitlines()[0]
         raise ArgumentError("--rule", got=f"{listed}: {said}", expected="conditions on columns of a and b") from None
@@ -82,6 +86,25 @@ def _duckdb() -> Any:
         return import_module("duckdb")
     except ImportError:
         raise MissingExtraError("duckdb", extra="link") from None
+
+
+def table_candidates(
+    queries: pa.Table, references: pa.Table, column: str, rules: Sequence[str], candidates: Candidates | None = None
+) -> Ranked:
+    """Candidates of the rows of two tables by rules, `a` the query and `b` the reference, with the score 1.
+
+    Those of generators, which know the references' column, come first, with their own scores; none is there twice.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        pairs = RulePairs(write_rule_pairs(queries, references, rules, Path(folder)))
+    ruled = Ranked(pairs.left.astype(np.int64), pairs.right.astype(np.int64), np.ones(len(pairs.left)))
+    if candidates is None:
+        return ruled
+    found = candidates.query(queries.column(column))
+    both = Ranked(*(np.concatenate(columns) for columns in zip(found, ruled, strict=True)))
+    _, first = np.unique(both.queries * max(len(references), 1) + both.references, return_index=True)
+    kept = first[np.lexsort((first, both.queries[first]))]
+    return Ranked(*(column[kept] for column in both))
 
 
 class RulePairs:
@@ -151,5 +174,5 @@ def generators_of(
     if by is None and rules:
         return [], False
     chosen = Candidates(by, model=model).chosen_generators()
-    joined = columns > 1 and not {"operations", "nbest"} & set(chosen)
+    joined = columns > 1 and not {"operations", "nbest", "vectors"} & set(chosen)
     return (["ngrams"] if by is None and joined else chosen), joined

@@ -11,15 +11,15 @@ import pyarrow as pa
 from nsed.capabilities import Capability, can
 from nsed.errors import ArgumentError, DataError, abbreviate
 from nsed.evaluate.significance import Interval, wilson_interval
-from nsed.jobs.ngram_index import NgramIndex, Ranked, plain_text
 from nsed.jobs.operation_search import OperationSearch, side_of
+from nsed.jobs.vector_index import NgramIndex, Ranked, VectorIndex, check_encoder, encoder_vectors, plain_text
 from nsed.models.persistence import load as load_model
 from nsed.progress import OnBatch, ignore
 from nsed.text import Pairs
 from nsed.text.readers.parquet import checked_table, sound
 from nsed.train.saved_model import replace_file
 
-Generator = Literal["ngrams", "operations", "nbest", "exact"]
+Generator = Literal["ngrams", "operations", "nbest", "vectors", "exact"]
 GENERATORS: tuple[Generator, ...] = get_args(Generator)
 FORMAT, SETTINGS, TEXTS, MODEL = 1, "candidates.json", "references.arrow", "model"
 QUERIES_AT_ONCE = 2048
@@ -50,8 +50,9 @@ class Candidates:
     `by` names one or several generators, whose candidates are united, k of each: `ngrams`, cosine of TF-IDF vectors of
     character bigrams and trigrams, without case and accents, for strings of one script; `operations`, the log-odds of
     a model's table of edit operations, which relates two scripts (an edit distance, an odds matcher); `nbest`, n-grams
-    of what a transducer makes of the query; `exact`, the same string but for case, accents and punctuation. Without
-    `by`, it is `operations` across two scripts, `nbest` of a transducer, else `ngrams`.
+    of what a transducer makes of the query; `vectors`, cosine of the mean vectors of a Matcher's or Transducer's
+    encoder; `exact`, the same string but for case, accents and punctuation. Without `by`, it is `operations` across two
+    scripts, `nbest` of a transducer, else `ngrams`.
 
     >>> candidates = Candidates(k=2).fit(["Vienna", "Venice", "Verona", "Siena"])
     >>> found = candidates.query(["wien", "venezia"])
@@ -84,8 +85,8 @@ class Candidates:
     def query(self, texts: Iterable[str], k: int | None = None, *, on_batch: OnBatch = ignore) -> Ranked:
         """Candidates of each string, best first: rows of the query and of the reference, score.
 
-        Scores are cosines of `ngrams` and `nbest`, log-odds of `operations`, 1 of `exact`. Of several generators each
-        has its k, in their order; what an earlier one found is not found again.
+        Scores are cosines of `ngrams`, `nbest` and `vectors`, log-odds of `operations`, 1 of `exact`. Of several
+        generators each has its k, in their order; what an earlier one found is not found again.
         """
         given, wanted = checked_texts(texts, "texts"), self.k if k is None else k
         if wanted < 1:
@@ -156,6 +157,8 @@ class Candidates:
             writer.write_table(table)
         if self._ngrams is not None:
             self._ngrams.save(path)
+        if self._vectors is not None:
+            self._vectors.save(path)
         settings = {"format": FORMAT, "by": self.generators_, "k": self.k, "model": self.model is not None}
         replace_file(path / SETTINGS, json.dumps(settings).encode())
 
@@ -172,7 +175,9 @@ class Candidates:
         made = cls(settings["by"], k=settings["k"], model=model)
         made.chosen_generators()
         made.references, made.generators_ = texts, settings["by"]
-        made._build(NgramIndex.load(path, len(set(texts))) if {"ngrams", "nbest"} & set(settings["by"]) else None)
+        by = set(settings["by"])
+        ngrams = NgramIndex.load(path, len(set(texts))) if {"ngrams", "nbest"} & by else None
+        made._build(ngrams, VectorIndex.load(path) if "vectors" in by else None)
         return made
 
     def chosen_generators(self) -> list[Generator]:
@@ -184,10 +189,12 @@ class Candidates:
         unknown = [one for one in listed if one not in GENERATORS]
         if unknown or not listed:
             raise ArgumentError("by", got=", ".join(unknown) or "none", expected=f"some of {', '.join(GENERATORS)}")
-        if {"operations", "nbest"} & set(listed) and self.model is None:
+        if {"operations", "nbest", "vectors"} & set(listed) and self.model is None:
             raise ArgumentError("model", got="none", expected=f"a model, for {' and '.join(listed)}")
         if "nbest" in listed and not can(self.model, Capability.TRANSDUCE):
             raise ArgumentError("model", got=f"a {type(self.model).__name__}", expected="a transducer, for nbest")
+        if "vectors" in listed:
+            check_encoder(self.model)
         return listed
 
     def _suitable(self) -> Generator:
@@ -197,7 +204,7 @@ class Candidates:
             return "nbest"
         return "operations" if hasattr(self.model, "operations") and crosses_scripts(self.model) else "ngrams"
 
-    def _build(self, ngrams: NgramIndex | None = None) -> None:
+    def _build(self, ngrams: NgramIndex | None = None, vectors: VectorIndex | None = None) -> None:
         first: dict[str, int] = {}
         for row, text in enumerate(self.references):
             first.setdefault(text, row)
@@ -205,6 +212,9 @@ class Candidates:
         by = set(self.generators_)
         self._ngrams = ngrams or (NgramIndex.of(self._different) if {"ngrams", "nbest"} & by else None)
         self._search = OperationSearch.of(self.model, self._different) if "operations" in by else None
+        if "vectors" in by and vectors is None:
+            vectors = VectorIndex.of(encoder_vectors(self.model, self._different))
+        self._vectors = vectors
         self._keys: dict[str, list[int]] = {}
         for place, text in enumerate(self._different) if "exact" in by else ():
             self._keys.setdefault(plain_text(text), []).append(place)
@@ -226,6 +236,8 @@ class Candidates:
             return self._by_nbest(self._ngrams, texts, k)
         if self._search is not None and generator == "operations":
             return self._search.query(texts, k)
+        if self._vectors is not None and generator == "vectors":
+            return self._vectors.query(encoder_vectors(self.model, texts), k)
         hits = [(row, place) for row, text in enumerate(texts) for place in self._keys.get(plain_text(text), ())[:k]]
         rows, places = np.array(hits, np.int64).reshape(-1, 2).T
         return Ranked(rows, places, np.ones(len(rows)))
@@ -252,6 +264,29 @@ class Candidates:
         pairs = zip(found.queries.tolist(), found.references.tolist(), strict=True)
         ranks = dict(zip(pairs, rank_of(found.queries).tolist(), strict=True))
         return np.array([ranks.get((place[query], row), np.inf) for query, row in known])
+
+
+def recall_of(found: Ranked, queries: Sequence[str], references: Sequence[str], pairs: Pairs) -> Recall:
+    """Recall of candidates however they were found, at the largest number of them that a query has.
+
+    Raises `ArgumentError` for labelled pairs of which none has a query and a reference that are known.
+    """
+    there = {
+        (queries[a], references[b]) for a, b in zip(found.queries.tolist(), found.references.tolist(), strict=True)
+    }
+    labels = pairs.labels if pairs.labels is not None else [True] * len(pairs)
+    given = list(zip(pairs.sources, pairs.targets, strict=True))
+    true = [(a, b) for (a, b), match in zip(given, labels, strict=True) if match]
+    sides = set(queries), set(references)
+    turned = [(b, a) for a, b in true]
+    known = max(([one for one in way if one[0] in sides[0] and one[1] in sides[1]] for way in (true, turned)), key=len)
+    if not known:
+        got = f"{len(true):,} matches, none of which is of a query and a reference"
+        raise ArgumentError("pairs", got=got, expected="pairs of a query and a reference")
+    share = sum(one in there for one in known) / len(known)
+    lost = [one for one in known if one not in there][:100]
+    most = int(np.bincount(found.queries).max(initial=0))
+    return Recall(len(known), len(true) - len(known), {most: share}, wilson_interval(share, len(known)), lost)
 
 
 NOTHING = Ranked(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0))

@@ -26,6 +26,8 @@ class Morphemes(NamedTuple):
     """A part each, with the language and the concept of its word."""
     owners: list[int]
     """Place of the word that each is part of."""
+    starts: list[int]
+    """Place of the first token of each in its word."""
 
     def numbers(self, sets: Iterable["CognateSet"], count: int) -> list[str]:
         """Numbers of the sets of each word's parts, with spaces between them."""
@@ -45,7 +47,7 @@ class Morphemes(NamedTuple):
 
 def whole_words(words: list[Word]) -> Morphemes:
     """Words as they are, each of one part."""
-    return Morphemes(words, list(range(len(words))))
+    return Morphemes(words, list(range(len(words))), [0] * len(words))
 
 
 def split_morphemes(words: Sequence[Word]) -> Morphemes:
@@ -54,18 +56,19 @@ def split_morphemes(words: Sequence[Word]) -> Morphemes:
     >>> split_morphemes([Word("German", "glove", "h a n t + ʃ uː", "7")]).words[1].tokens
     'ʃ uː'
     """
-    parts, owners = [], []
+    parts, owners, starts = [], [], []
     for place, word in enumerate(words):
-        groups = groupby(word.tokens.split(), key=lambda token: token in SEPARATORS)
+        groups = groupby(enumerate(word.tokens.split()), key=lambda token: token[1] in SEPARATORS)
         for tokens in (list(group) for is_separator, group in groups if not is_separator):
-            parts.append(word._replace(tokens=" ".join(tokens), cognate_class=""))
+            parts.append(word._replace(tokens=" ".join(token for _, token in tokens), cognate_class=""))
             owners.append(place)
+            starts.append(tokens[0][0])
     missing = set(range(len(words))).difference(owners)
     if missing:
         word = words[min(missing)]
         got = f"{word.tokens!r} ({word.language}, {word.concept})"
         raise ArgumentError("words", got=got, expected="a morpheme at least between + or _")
-    return Morphemes(parts, owners)
+    return Morphemes(parts, owners, starts)
 
 
 class CognateSet(NamedTuple):

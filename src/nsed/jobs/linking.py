@@ -30,7 +30,7 @@ from nsed.jobs.records import (
     evidence_names,
     read_table,
 )
-from nsed.jobs.shards import Position, ShardFolder, describe_inputs, model_hash
+from nsed.jobs.shards import Position, ShardFolder, describe_inputs, model_hash, telling_what_is_kept
 from nsed.jobs.table_files import RowFormat, replacing, row_format, table_writer
 from nsed.jobs.table_run import Warnings
 from nsed.kernels.switch import wanted
@@ -136,7 +136,7 @@ class LinkJob:
             if name not in left.ids and name not in right.ids:
                 raise ArgumentError("--why", got=name, expected=f"a value of {self.id or 'a row, from 1'}")
         folder = ShardFolder(self._parts, RowFormat.ARROW, name=str(self.output), header=True, headers=True)
-        with folder.lock():
+        with folder.lock(), telling_what_is_kept(folder.name, lambda: folder.kept):
             folder.begin(self._identity(), resume=self.resume, overwrite=self.overwrite)
             rules = self._rule_pairs(tables, folder)
             del tables

@@ -15,7 +15,7 @@ import numpy as np
 import torch
 
 from nsed.errors import ArgumentError
-from nsed.jobs.ngram_index import Ranked, ranked
+from nsed.jobs.vector_index import Ranked, ranked
 from nsed.kernels.switch import AUTO, installed, wanted
 from nsed.models.edit_distance import LearnableEditDistance
 from nsed.models.odds import OddsMatcher

@@ -2,9 +2,10 @@
 
 import hashlib
 import json
+import os
 import re
 import shutil
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -14,7 +15,7 @@ from uuid import uuid4
 import pyarrow.dataset
 import torch
 
-from nsed.errors import ArgumentError, DataError
+from nsed.errors import ArgumentError, DataError, NsedError
 from nsed.jobs.table_files import RowFormat, Table, TableWriter, table_writer
 from nsed.text.readers.batches import TABLES
 from nsed.text.readers.delimited import Reject
@@ -334,6 +335,22 @@ class ShardFolder:
     def _write_rejects(self, part: Path, rejects: Sequence[RejectedRow]) -> None:
         lines = (json.dumps([one.path, *one.reject], ensure_ascii=False) + "\n" for one in rejects)
         replace_file(_rejects(part), "".join(lines).encode("utf-8", errors="backslashreplace"))
+
+
+@contextmanager
+def telling_what_is_kept(output: str, kept: Callable[[], str]) -> Iterator[None]:
+    """Errors with a note on what is kept, if anything is; those of the system are `DataError` of the output."""
+    try:
+        yield
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        reason = f"cannot be written: {os.strerror(error.errno) if error.errno else error}"
+        raise DataError(output, "; ".join(filter(None, [reason, kept()]))) from None
+    except (NsedError, KeyboardInterrupt) as error:
+        if note := kept():
+            error.add_note(note)
+        raise
 
 
 def _rejects(part: Path) -> Path:

@@ -1,8 +1,6 @@
 """Bulk jobs over tables of any size: score, match and transduce files, batch by batch, in bounded memory."""
 
-import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import islice
@@ -11,8 +9,8 @@ from typing import Any, Literal, NamedTuple, Protocol
 
 import torch
 
-from nsed.errors import ArgumentError, DataError, NsedError
-from nsed.jobs.shards import InputFile, RejectedRow, count_rows, describe_inputs, model_hash
+from nsed.errors import ArgumentError, DataError
+from nsed.jobs.shards import InputFile, RejectedRow, count_rows, describe_inputs, model_hash, telling_what_is_kept
 from nsed.jobs.table_files import RowFormat, is_device, row_format
 from nsed.jobs.table_output import REJECTS, FileOutput, FolderOutput, JobOutput, StreamOutput
 from nsed.jobs.table_run import Inputs, Question, RunOptions, TableRun, decisions_of, samples_of, scores_of, targets_of
@@ -147,7 +145,7 @@ class TableJob:
         question, output = ask(model), self._output()
         inputs = self._inputs(question, hashed=output.can_resume)
         with output.opened(self._identity(model, question, inputs), resume=self.resume, overwrite=self.overwrite):
-            with _advised(output):
+            with telling_what_is_kept(output.name, lambda: output.kept):
                 self.engine.run(TableRun(question, inputs, output, self._options(question)), model, ask)
             return self._finish(output)
 
@@ -155,7 +153,7 @@ class TableJob:
         rows, written, rejected = output.counts()
         shown = list(islice(output.rejected_rows(), SHOWN))
         rejects = self._rejects_file() if rejected or self.rejects is not None else None
-        with _advised(output):
+        with telling_what_is_kept(output.name, lambda: output.kept):
             output.finish(rejects)
         if not written:
             where = shown[0].path if shown else str(self.inputs)
@@ -222,22 +220,3 @@ class TableJob:
             "threads": torch.get_num_threads() if hasattr(model, "network") else None,  # of sums, the last bit
             "versions": versions(),
         }
-
-
-@contextmanager
-def _advised(output: JobOutput) -> Iterator[None]:
-    """Errors with a note on what is kept; those of the system are `DataError`."""
-    try:
-        yield
-    except BrokenPipeError:
-        raise
-    except OSError as error:
-        raise DataError(output.name, "; ".join(filter(None, [_reason(error), output.kept]))) from None
-    except (NsedError, KeyboardInterrupt) as error:
-        if output.kept:
-            error.add_note(output.kept)
-        raise
-
-
-def _reason(error: OSError) -> str:
-    return f"cannot be written: {os.strerror(error.errno) if error.errno else error}"

@@ -11,6 +11,8 @@ from numba import njit
 from nsed.kernels.numba import Kernel, parts_of, run_parts
 
 compiled = njit(nogil=True, cache=True, error_model="numpy")
+BLOCK, TOGETHER = 2**14, 64
+"""Rows of an index whose sums are kept at a time: 128 kB; and rows that are compared together."""
 
 
 def run_queries(kernel: Kernel, *arguments: Any, queries: int) -> None:
@@ -52,16 +54,66 @@ def _keep(scores, rows, count, score, row):
 
 
 @compiled
-def _value(rows, values, low, high, row):
-    """Weight of a row among the sorted rows of an n-gram; 0 where it is not among them (binary search)."""
-    end = high
-    while low < high:
-        middle = (low + high) // 2
-        if rows[middle] < row:
-            low = middle + 1
-        else:
-            high = middle
-    return values[low] if low < end and rows[low] == row else np.float32(0)
+def _add_rest(rows, values, low, high, weight, near, order, partial):
+    """Add what an n-gram weighs to rows near a query, in their order; its own are sorted, too (galloping search)."""
+    for place in order:
+        row, step = near[place], 1
+        while low + step < high and rows[low + step] < row:
+            low += step
+            step *= 2
+        end = min(low + step, high - 1) + 1
+        while low < end:
+            middle = (low + end) // 2
+            if rows[middle] < row:
+                low = middle + 1
+            else:
+                end = middle
+        if low == high:
+            return
+        if rows[low] == row:
+            partial[place] += weight * values[low]
+
+
+@compiled
+def _add_until(stop, rows, values, at, end, weight, total):
+    """Add what an n-gram weighs to the sums of a block of rows, which ends before `stop`; returns where it ends.
+
+    Unsigned numbers are indexed without a look whether they are negative.
+    """
+    base, place, last = np.int32(stop - BLOCK), np.uint64(at), np.uint64(end)
+    while place < last and rows[place] < stop:
+        total[np.uint32(rows[place] - base)] += weight * values[place]
+        place += np.uint64(1)
+    return np.int64(place)
+
+
+@compiled
+def _pooled(grams, weights, positions, offsets, rows, values, size, total, near, partial):
+    """Put the best rows by some n-grams into the heap `near`; returns how many.
+
+    Rows are done block by block, so that their sums stay in the cache. Of most of them none is good enough: numbers
+    that are not negative are compared as integers, some at once, since their order is the same.
+    """
+    pooled, least, bits = 0, np.int64(1), total.view(np.int64)
+    for gram in range(len(grams)):
+        positions[gram] = offsets[grams[gram]]
+    for base in range(0, size, BLOCK):
+        for gram in range(len(grams)):
+            end, weight = offsets[grams[gram] + 1], weights[gram]
+            positions[gram] = _add_until(base + BLOCK, rows, values, positions[gram], end, weight, total)
+        for some in range(0, BLOCK, TOGETHER):
+            most = np.int64(0)
+            for row in range(some, some + TOGETHER):
+                most = max(most, bits[row])
+            if most < least:
+                continue
+            for row in range(some, some + TOGETHER):
+                if bits[row] >= least:
+                    pooled = _keep(partial, near, pooled, total[row], base + row)
+            if pooled == len(near):
+                least = partial[:1].view(np.int64)[0]
+        total[:] = 0
+    return pooled
 
 
 @compiled
@@ -72,35 +124,24 @@ def best_by_ngrams(
 
     N-grams of a query come rarest first. Beyond the budget of entries, only the `pool` best rows so far are scored.
     """
-    total, touched = np.zeros(size), np.empty(size, np.int32)
-    near, partial = np.empty(pool, np.int64), np.empty(pool)
+    total, near, partial = np.zeros(BLOCK), np.empty(pool, np.int64), np.empty(pool)
     for query in range(first, last):
-        reached, visited, place, end = 0, 0, starts[query], starts[query + 1]
+        place, end, visited = starts[query], starts[query + 1], 0
         while place < end:
-            low, high = offsets[grams[place]], offsets[grams[place] + 1]
-            if visited > 0 and visited + high - low > budget:
+            entries = offsets[grams[place] + 1] - offsets[grams[place]]
+            if visited > 0 and visited + entries > budget:
                 break
-            visited += high - low
-            weight = weights[place]
-            for entry in range(low, high):
-                row = rows[entry]
-                if total[row] == 0:
-                    touched[reached] = row
-                    reached += 1
-                total[row] += weight * values[entry]
+            visited += entries
             place += 1
-        pooled = 0
-        for index in range(reached):
-            row = touched[index]
-            pooled = _keep(partial, near, pooled, total[row], row)
-            total[row] = 0
+        part, positions = slice(starts[query], place), np.empty(place - starts[query], np.int64)
+        pooled = _pooled(grams[part], weights[part], positions, offsets, rows, values, size, total, near, partial)
+        order = np.argsort(near[:pooled])
+        for rest in range(place, end):
+            low, high = offsets[grams[rest]], offsets[grams[rest] + 1]
+            _add_rest(rows, values, low, high, weights[rest], near, order, partial)
         count = 0
         for index in range(pooled):
-            score, row = partial[index], near[index]
-            for rest in range(place, end):
-                gram = grams[rest]
-                score += weights[rest] * _value(rows, values, offsets[gram], offsets[gram + 1], row)
-            count = _keep(scores[query], found[query], count, score, row)
+            count = _keep(scores[query], found[query], count, partial[index], near[index])
         counts[query] = count
 
 
