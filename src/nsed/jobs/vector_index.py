@@ -155,7 +155,7 @@ class NgramIndex:
         """Index of a folder, mapped into memory: what no query needs is not read.
 
         Raises `DataError` for damaged arrays; the numbers of rows and weights, by far the largest, are not looked at.
-        They are mapped copy on write, although nobody writes: kernels are compiled once for arrays that can be written to.
+        Mapped copy on write, although nobody writes: kernels are compiled once for arrays that can be written to.
         """
         try:
             arrays = {name: np.load(folder / f"ngrams-{name}.npy", mmap_mode="c") for name in ARRAYS}
