@@ -52,7 +52,7 @@ ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "results" / "mutation.json"
 EXPLANATIONS = ROOT / "results" / "mutation-explanations.json"
 KILLED, SURVIVED, TIMED_OUT = "killed", "survived", "timed out"
-OPTIONS = "-n 0 -s -q -p no:cacheprovider -W ignore::pytest.PytestAssertRewriteWarning"
+OPTIONS = "-n 0 -s -q -p no:cacheprovider -p no:faulthandler -W ignore::pytest.PytestAssertRewriteWarning"
 HYPOTHESIS: dict[str, Any] = {
     "derandomize": True,
     "deadline": None,
@@ -383,10 +383,9 @@ class Record:
     """Outcomes of the sample of a room, in the file of results."""
 
     def __init__(self, room: str, mutants: list[Mutant], seed: int) -> None:
-        self.room, self.seed = room, seed
+        self.room, self.seed = room if not seed else f"{room}, seed {seed}", seed
         self.mutants = {one.name: one for one in mutants}
-        known = _read(RESULTS).get(room, {})
-        known = known if known.get("seed") == seed else {}
+        known = _read(RESULTS).get(self.room, {})
         every = {name: outcome for outcome, names in known.get("outcomes", {}).items() for name in names.split()}
         self.outcomes = {name: outcome for name, outcome in every.items() if name in self.mutants}
         self.first_score = known.get("first_score")
