@@ -42,6 +42,7 @@ import hypothesis
 import libcst as cst
 import numpy as np
 import pytest
+from _pytest.doctest import DoctestItem
 from _pytest.runner import runtestprotocol
 from libcst.metadata import MetadataWrapper
 from mutmut.mutation.file_mutation import Mutation, MutationVisitor, deep_replace
@@ -307,7 +308,11 @@ class Baseline:
 
 def passes(item: pytest.Item, then: pytest.Item | None = None) -> bool:
     """Whether a test passes, or is skipped."""
-    return not any(report.failed for report in runtestprotocol(item, log=False, nextitem=then))
+    names = dict(item.dtest.globs) if isinstance(item, DoctestItem) else {}
+    passed = not any(report.failed for report in runtestprotocol(item, log=False, nextitem=then))
+    if isinstance(item, DoctestItem):
+        item.dtest.globs.update(names)  # which doctest clears: it would fail the next time
+    return passed
 
 
 def outcome_of(mutant: Mutant, tests: list[tuple[pytest.Item, float]]) -> str:
@@ -327,7 +332,7 @@ def outcome_of(mutant: Mutant, tests: list[tuple[pytest.Item, float]]) -> str:
 
 def _survives(mutant: Mutant, tests: list[tuple[pytest.Item, float]]) -> bool:
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
-    nothing = os.open(os.devnull, os.O_RDWR)
+    nothing, shown = os.open(os.devnull, os.O_RDWR), os.dup(2)
     for stream in (0, 1, 2):
         os.dup2(nothing, stream)
     mutant.apply()
@@ -336,6 +341,7 @@ def _survives(mutant: Mutant, tests: list[tuple[pytest.Item, float]]) -> bool:
         signal.setitimer(signal.ITIMER_PROF, limit)  # the signal of either clock ends the process
         signal.setitimer(signal.ITIMER_REAL, 20 * limit)
         if not passes(item, then):
+            os.write(shown, f"by {item.nodeid}\n".encode())
             return False
     return True
 
@@ -388,9 +394,6 @@ class Record:
         known = _read(RESULTS).get(self.room, {})
         every = {name: outcome for outcome, names in known.get("outcomes", {}).items() for name in names.split()}
         self.outcomes = {name: outcome for name, outcome in every.items() if name in self.mutants}
-        self.first_score = known.get("first_score")
-        if self.first_score is None and len(self.outcomes) == len(mutants):
-            self.first_score = known["score"]
 
     def left(self, again: bool) -> list[Mutant]:
         """Mutants to try: those without an outcome, or those that survived."""
@@ -406,10 +409,12 @@ class Record:
     def write(self) -> None:
         """Write the summary of the room beside those of the others."""
         text = json.dumps({**_read(RESULTS), self.room: self.summary()}, indent=1, ensure_ascii=False)
-        RESULTS.write_text(text + "\n", encoding="utf-8")
+        unfinished = RESULTS.with_suffix(".tmp")
+        unfinished.write_text(text + "\n", encoding="utf-8")
+        unfinished.replace(RESULTS)
 
     def summary(self) -> dict[str, Any]:
-        """Counts, scores (`first_score` is that of the tests before `--again`), survivors, and all names by outcome."""
+        """Counts, scores, survivors, and the names of all mutants by outcome."""
         explained, counts = _read(EXPLANATIONS), Counter(self.outcomes.values())
         names = {how: [name for name in self.mutants if self.outcomes.get(name) == how] for how in counts}
         same = [name for name in names.get(SURVIVED, []) if explained.get(name, "").startswith("equivalent")]
@@ -421,7 +426,6 @@ class Record:
             "timed_out": counts[TIMED_OUT],
             SURVIVED: counts[SURVIVED],
             "equivalent": len(same),
-            "first_score": self.first_score,
             "score": round(killed / max(tried, 1), 4),
             "score_without_equivalent": round(killed / max(tried - len(same), 1), 4),
             "survivors": sorted((self.survivor(name, explained) for name in names.get(SURVIVED, [])), key=_place),

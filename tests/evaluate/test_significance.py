@@ -154,3 +154,30 @@ def test_wilsons_interval_covers_the_truth_as_often_as_it_says_where_errors_are_
     assert np.mean([intervals[count].low <= truth <= intervals[count].high for count in counts.tolist()]) > 0.92
     with pytest.raises(ArgumentError, match=r"share: got 1\.5 of 3 items, expected a share from 0 to 1"):
         wilson_interval(1.5, 3)
+
+
+def test_totals_of_counts_are_counts():
+    assert group_totals(np.array([[1, 4], [0, 3]]), ["hand", "hand"]).dtype == np.array([1]).dtype
+
+
+def test_wilsons_interval_of_none_and_of_all_ends_there():
+    none, every = wilson_interval(0.0, 7), wilson_interval(1.0, 7)
+    assert (none.low, every.high) == (0.0, 1.0)
+    assert (none.high, every.low) == pytest.approx((1 - every.low, 1 - none.high))
+    assert wilson_interval(0.9999, 7).high < 1
+
+
+def test_what_is_not_said_is_as_documented():
+    random = np.random.default_rng(9)
+    first, second = random.random((2, 40))
+    assert mean_interval(first) == mean_interval(first, level=0.95, resamples=1000, seed=0)
+    assert mean_interval(first, level=0.95, resamples=999) != mean_interval(first)
+    assert paired_test(first, second) == paired_test(first, second, resamples=10_000, seed=0)
+    rows = np.column_stack([first, second])
+    settings = {"level": 0.95, "resamples": 1000, "seed": 0}
+    assert totals_interval(rows, share) == totals_interval(rows, share, **settings)
+    assert bootstrap_interval(first, np.mean) == bootstrap_interval(first, np.mean, **settings)
+    apart = {"statistic": np.mean}
+    assert difference_interval(first, second, **apart) == difference_interval(first, second, **apart, **settings)
+    found = paired_statistic_test(first, second, **apart)
+    assert found == paired_statistic_test(first, second, **apart, resamples=1000, seed=0)
