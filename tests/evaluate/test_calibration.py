@@ -133,3 +133,8 @@ def test_there_are_ten_bins_of_equal_width_unless_others_are_asked_for():
         np.testing.assert_array_equal(found, expected)
     error = expected_calibration_error(probabilities, labels)
     assert error == expected_calibration_error(probabilities, labels, bins=10, equal_mass=False)
+
+
+def test_certainty_is_in_the_last_bin():
+    found = reliability_bins(np.array([0.95, 1.0]), np.array([True, True]), bins=10)
+    assert found.pairs.tolist() == [2]

@@ -78,6 +78,10 @@ def test_rates_of_words_and_symbols():
     assert score.wer == pytest.approx(2 / 3)
 
 
+def test_a_single_wrong_symbol_is_an_error_rate_of_one():
+    assert transduction_score(["b"], [["a"]]) == (1, 1, 1, 1)
+
+
 @pytest.mark.parametrize(("outputs", "references"), [([["a"]], []), ([["a"]], [[]]), ([], [])])
 def test_wrong_sizes_are_refused(outputs, references):
     with pytest.raises(ArgumentError, match=r"references: got|outputs: got none"):

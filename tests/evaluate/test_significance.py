@@ -17,7 +17,7 @@ from nsed.evaluate import (
     paired_test,
     totals_interval,
 )
-from nsed.evaluate.significance import wilson_interval
+from nsed.evaluate.significance import share_estimate, wilson_interval
 
 
 def rate(rows):
@@ -181,3 +181,21 @@ def test_what_is_not_said_is_as_documented():
     assert difference_interval(first, second, **apart) == difference_interval(first, second, **apart, **settings)
     found = paired_statistic_test(first, second, **apart)
     assert found == paired_statistic_test(first, second, **apart, resamples=1000, seed=0)
+
+
+def test_differences_of_one_count_as_any_other_and_slices_make_no_more_of_them(monkeypatch):
+    assert paired_test(np.ones(4), np.zeros(4)).p_value == pytest.approx(2 / 16, abs=0.02)
+    monkeypatch.setattr("nsed.evaluate.significance._AT_ONCE", 100)
+    assert paired_test(np.ones(40), np.zeros(40), resamples=999).p_value == 1e-3
+
+
+def test_the_share_of_ten_items_is_resampled_and_that_of_fewer_is_not():
+    hits = np.array([1.0, 0.0] * 5)
+    bootstrapped = totals_interval(np.column_stack([hits, np.ones(10)]), share)
+    assert share_estimate(hits, np.ones(10)).interval == bootstrapped
+    assert share_estimate(hits[:8], np.ones(8)).interval == wilson_interval(0.5, 8)
+
+
+def test_full_confidence_is_refused():
+    with pytest.raises(ArgumentError, match=r"level: got 1\.0, expected a share between 0 and 1"):
+        mean_interval(np.arange(9.0), level=1.0)
