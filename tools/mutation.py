@@ -42,6 +42,7 @@ import hypothesis
 import libcst as cst
 import numpy as np
 import pytest
+from _pytest.doctest import DoctestItem
 from _pytest.runner import runtestprotocol
 from libcst.metadata import MetadataWrapper
 from mutmut.mutation.file_mutation import Mutation, MutationVisitor, deep_replace
@@ -52,7 +53,7 @@ ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "results" / "mutation.json"
 EXPLANATIONS = ROOT / "results" / "mutation-explanations.json"
 KILLED, SURVIVED, TIMED_OUT = "killed", "survived", "timed out"
-OPTIONS = "-n 0 -s -q -p no:cacheprovider -W ignore::pytest.PytestAssertRewriteWarning"
+OPTIONS = "-n 0 -s -q -p no:cacheprovider -p no:faulthandler -W ignore::pytest.PytestAssertRewriteWarning"
 HYPOTHESIS: dict[str, Any] = {
     "derandomize": True,
     "deadline": None,
@@ -259,7 +260,7 @@ def sample(room: Room, count: int, seed: int) -> list[Mutant]:
 
 
 class Baseline:
-    """How long each test takes, and which tests run each line; what fixtures run counts for all tests of their file."""
+    """CPU time of each test, and which tests run each line; what fixtures run counts for all tests of their file."""
 
     def __init__(self, items: list[pytest.Item], files: list[Path]) -> None:
         self.items, self.seconds = items, []
@@ -275,12 +276,12 @@ class Baseline:
                 self.longest[item.path] = max(self.longest[item.path], seconds)
 
     def _timed(self, item: pytest.Item, then: pytest.Item | None) -> float:
-        begun = time.monotonic()
+        begun = time.process_time()
         _forget()
         if not passes(item, then):
             print(f"left out, fails without a mutant: {item.nodeid}", file=sys.stderr)
             return math.inf
-        return time.monotonic() - begun
+        return time.process_time() - begun
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_setup(self, item: pytest.Item) -> None:
@@ -307,7 +308,11 @@ class Baseline:
 
 def passes(item: pytest.Item, then: pytest.Item | None = None) -> bool:
     """Whether a test passes, or is skipped."""
-    return not any(report.failed for report in runtestprotocol(item, log=False, nextitem=then))
+    names = dict(item.dtest.globs) if isinstance(item, DoctestItem) else {}
+    passed = not any(report.failed for report in runtestprotocol(item, log=False, nextitem=then))
+    if isinstance(item, DoctestItem):
+        item.dtest.globs.update(names)  # which doctest clears: it would fail the next time
+    return passed
 
 
 def outcome_of(mutant: Mutant, tests: list[tuple[pytest.Item, float]]) -> str:
@@ -321,20 +326,22 @@ def outcome_of(mutant: Mutant, tests: list[tuple[pytest.Item, float]]) -> str:
             os._exit(status)
     status = os.waitpid(child, 0)[1]
     if os.WIFSIGNALED(status):
-        return TIMED_OUT if os.WTERMSIG(status) == signal.SIGALRM else KILLED
+        return TIMED_OUT if os.WTERMSIG(status) in (signal.SIGPROF, signal.SIGALRM) else KILLED
     return {0: SURVIVED, 1: KILLED}[os.WEXITSTATUS(status)]
 
 
 def _survives(mutant: Mutant, tests: list[tuple[pytest.Item, float]]) -> bool:
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
-    nothing = os.open(os.devnull, os.O_RDWR)
+    nothing, shown = os.open(os.devnull, os.O_RDWR), os.dup(2)
     for stream in (0, 1, 2):
         os.dup2(nothing, stream)
     mutant.apply()
     following = [item for item, _ in tests[1:]]
     for (item, limit), then in zip_longest(tests, following):
-        signal.setitimer(signal.ITIMER_REAL, limit)  # whose signal ends the process
+        signal.setitimer(signal.ITIMER_PROF, limit)  # the signal of either clock ends the process
+        signal.setitimer(signal.ITIMER_REAL, 20 * limit)
         if not passes(item, then):
+            os.write(shown, f"by {item.nodeid}\n".encode())
             return False
     return True
 
@@ -382,15 +389,11 @@ class Record:
     """Outcomes of the sample of a room, in the file of results."""
 
     def __init__(self, room: str, mutants: list[Mutant], seed: int) -> None:
-        self.room, self.seed = room, seed
+        self.room, self.seed = room if not seed else f"{room}, seed {seed}", seed
         self.mutants = {one.name: one for one in mutants}
-        known = _read(RESULTS).get(room, {})
-        known = known if known.get("seed") == seed else {}
+        known = _read(RESULTS).get(self.room, {})
         every = {name: outcome for outcome, names in known.get("outcomes", {}).items() for name in names.split()}
         self.outcomes = {name: outcome for name, outcome in every.items() if name in self.mutants}
-        self.first_score = known.get("first_score")
-        if self.first_score is None and len(self.outcomes) == len(mutants):
-            self.first_score = known["score"]
 
     def left(self, again: bool) -> list[Mutant]:
         """Mutants to try: those without an outcome, or those that survived."""
@@ -406,10 +409,12 @@ class Record:
     def write(self) -> None:
         """Write the summary of the room beside those of the others."""
         text = json.dumps({**_read(RESULTS), self.room: self.summary()}, indent=1, ensure_ascii=False)
-        RESULTS.write_text(text + "\n", encoding="utf-8")
+        unfinished = RESULTS.with_suffix(".tmp")
+        unfinished.write_text(text + "\n", encoding="utf-8")
+        unfinished.replace(RESULTS)
 
     def summary(self) -> dict[str, Any]:
-        """Counts, scores (`first_score` is that of the tests before `--again`), survivors, and all names by outcome."""
+        """Counts, scores, survivors, and the names of all mutants by outcome."""
         explained, counts = _read(EXPLANATIONS), Counter(self.outcomes.values())
         names = {how: [name for name in self.mutants if self.outcomes.get(name) == how] for how in counts}
         same = [name for name in names.get(SURVIVED, []) if explained.get(name, "").startswith("equivalent")]
@@ -421,7 +426,6 @@ class Record:
             "timed_out": counts[TIMED_OUT],
             SURVIVED: counts[SURVIVED],
             "equivalent": len(same),
-            "first_score": self.first_score,
             "score": round(killed / max(tried, 1), 4),
             "score_without_equivalent": round(killed / max(tried - len(same), 1), 4),
             "survivors": sorted((self.survivor(name, explained) for name in names.get(SURVIVED, [])), key=_place),

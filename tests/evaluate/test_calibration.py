@@ -153,3 +153,20 @@ def test_bins_count_by_their_pairs():
 def test_a_score_of_nan_has_no_probability():
     with pytest.raises(ArgumentError, match="scores: got NaN, expected numbers: NaN is no probability"):
         Calibration(1.0, 0.0).probability(np.array([0.0, np.nan]))
+
+
+def test_there_are_ten_bins_of_equal_width_unless_others_are_asked_for():
+    probabilities, labels = drawn(5, pairs=500)
+    for found, expected in zip(
+        reliability_bins(probabilities, labels),
+        reliability_bins(probabilities, labels, bins=10, equal_mass=False),
+        strict=True,
+    ):
+        np.testing.assert_array_equal(found, expected)
+    error = expected_calibration_error(probabilities, labels)
+    assert error == expected_calibration_error(probabilities, labels, bins=10, equal_mass=False)
+
+
+def test_certainty_is_in_the_last_bin():
+    found = reliability_bins(np.array([0.95, 1.0]), np.array([True, True]), bins=10)
+    assert found.pairs.tolist() == [2]

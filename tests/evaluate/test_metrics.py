@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nsed.errors import ArgumentError
-from nsed.evaluate import best_threshold, fit_calibration, matching_score, transduction_score
+from nsed.evaluate import best_threshold, fit_calibration, matching_score, script_of, transduction_score
 from nsed.evaluate.matching import best_f1, threshold_at_precision, threshold_curve
 
 
@@ -41,6 +41,15 @@ def test_thresholds_by_precision_and_by_f1_are_those_of_the_plain_definition():
     assert threshold_at_precision(curve, 0.75).threshold == min(enough)
 
 
+def test_matches_without_a_score_count_in_recall():
+    scores, labels = np.array([0.9, 0.6, 0.2]), np.array([True, False, True])
+    all_scored, some_lost = threshold_curve(scores, labels), threshold_curve(scores, labels, positives=4)
+    assert [point.recall for point in all_scored] == [0.5, 0.5, 1.0]
+    assert [point.recall for point in some_lost] == [0.25, 0.25, 0.5]
+    assert [point.f1 for point in some_lost] == pytest.approx([2 / 5, 2 / 6, 4 / 7])
+    assert [point.precision for point in some_lost] == [point.precision for point in all_scored]
+
+
 @pytest.mark.parametrize(
     ("precision", "message"),
     [
@@ -69,6 +78,10 @@ def test_rates_of_words_and_symbols():
     assert score.wer == pytest.approx(2 / 3)
 
 
+def test_a_single_wrong_symbol_is_an_error_rate_of_one():
+    assert transduction_score(["b"], [["a"]]) == (1, 1, 1, 1)
+
+
 @pytest.mark.parametrize(("outputs", "references"), [([["a"]], []), ([["a"]], [[]]), ([], [])])
 def test_wrong_sizes_are_refused(outputs, references):
     with pytest.raises(ArgumentError, match=r"references: got|outputs: got none"):
@@ -95,3 +108,8 @@ def test_calibration_of_separable_scores_and_of_infinity():
     assert 0.4 > probability[1] >= probability[2]
     with pytest.raises(ArgumentError, match="labels: got 2 positive and 0 negative labels, expected both kinds"):
         fit_calibration(np.array([-1.0, -2.0]), np.array([True, True]))
+
+
+def test_letters_without_a_name_have_no_script():
+    assert script_of("\U00017000") == "none"
+    assert script_of("\U00017000ab") == "latin"

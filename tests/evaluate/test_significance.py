@@ -17,7 +17,7 @@ from nsed.evaluate import (
     paired_test,
     totals_interval,
 )
-from nsed.evaluate.significance import wilson_interval
+from nsed.evaluate.significance import share_estimate, wilson_interval
 
 
 def rate(rows):
@@ -154,3 +154,48 @@ def test_wilsons_interval_covers_the_truth_as_often_as_it_says_where_errors_are_
     assert np.mean([intervals[count].low <= truth <= intervals[count].high for count in counts.tolist()]) > 0.92
     with pytest.raises(ArgumentError, match=r"share: got 1\.5 of 3 items, expected a share from 0 to 1"):
         wilson_interval(1.5, 3)
+
+
+def test_totals_of_counts_are_counts():
+    assert group_totals(np.array([[1, 4], [0, 3]]), ["hand", "hand"]).dtype == np.array([1]).dtype
+
+
+def test_wilsons_interval_of_none_and_of_all_ends_there():
+    none, every = wilson_interval(0.0, 7), wilson_interval(1.0, 7)
+    assert (none.low, every.high) == (0.0, 1.0)
+    assert (none.high, every.low) == pytest.approx((1 - every.low, 1 - none.high))
+    assert wilson_interval(0.9999, 7).high < 1
+
+
+def test_what_is_not_said_is_as_documented():
+    random = np.random.default_rng(9)
+    first, second = random.random((2, 40))
+    assert mean_interval(first) == mean_interval(first, level=0.95, resamples=1000, seed=0)
+    assert mean_interval(first, level=0.95, resamples=999) != mean_interval(first)
+    assert paired_test(first, second) == paired_test(first, second, resamples=10_000, seed=0)
+    rows = np.column_stack([first, second])
+    settings = {"level": 0.95, "resamples": 1000, "seed": 0}
+    assert totals_interval(rows, share) == totals_interval(rows, share, **settings)
+    assert bootstrap_interval(first, np.mean) == bootstrap_interval(first, np.mean, **settings)
+    apart = {"statistic": np.mean}
+    assert difference_interval(first, second, **apart) == difference_interval(first, second, **apart, **settings)
+    found = paired_statistic_test(first, second, **apart)
+    assert found == paired_statistic_test(first, second, **apart, resamples=1000, seed=0)
+
+
+def test_differences_of_one_count_as_any_other_and_slices_make_no_more_of_them(monkeypatch):
+    assert paired_test(np.ones(4), np.zeros(4)).p_value == pytest.approx(2 / 16, abs=0.02)
+    monkeypatch.setattr("nsed.evaluate.significance._AT_ONCE", 100)
+    assert paired_test(np.ones(40), np.zeros(40), resamples=999).p_value == 1e-3
+
+
+def test_the_share_of_ten_items_is_resampled_and_that_of_fewer_is_not():
+    hits = np.array([1.0, 0.0] * 5)
+    bootstrapped = totals_interval(np.column_stack([hits, np.ones(10)]), share)
+    assert share_estimate(hits, np.ones(10)).interval == bootstrapped
+    assert share_estimate(hits[:8], np.ones(8)).interval == wilson_interval(0.5, 8)
+
+
+def test_full_confidence_is_refused():
+    with pytest.raises(ArgumentError, match=r"level: got 1\.0, expected a share between 0 and 1"):
+        mean_interval(np.arange(9.0), level=1.0)

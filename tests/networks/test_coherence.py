@@ -3,7 +3,7 @@
 import torch
 
 from nsed.lattice import Arcs
-from nsed.networks.coherence import Coherence
+from nsed.networks.coherence import UNIT, Coherence
 from nsed.text.batch import EncodedPairs, EncodedStrings
 
 
@@ -67,3 +67,15 @@ def test_a_cell_depends_on_its_neighbours_and_on_none_further_away():
     assert change[2, 2] > 0
     assert change[:, 3:].max() == 0
     assert change[3:].max() == 0
+
+
+def test_log_odds_are_seen_in_their_unit_with_what_cells_are_real():
+    batch, network = a_batch([(2, 3)]), trained().double()
+    arcs = random_arcs(batch)
+    seen = torch.stack([arcs.substitute, arcs.delete, arcs.insert], 1) / UNIT
+    seen[:, 0, 0], seen[:, 0, :, 0], seen[:, 1, 0], seen[:, 2, :, 0] = 0, 0, 0, 0  # no such arc on the borders
+    channels = torch.cat([seen, torch.ones_like(seen[:, :1])], 1)
+    substitute, delete, insert = network.residual(network.window(channels).relu())[0]
+    expected = Arcs(arcs.delete + delete, arcs.insert + insert, arcs.substitute + substitute)
+    for one, other in zip(network(batch, arcs), expected, strict=True):
+        torch.testing.assert_close(one, other)

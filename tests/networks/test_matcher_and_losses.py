@@ -2,11 +2,13 @@
 
 import math
 
+import numpy as np
 import pytest
 import torch
 
 from nsed.encoders import EncoderConfig
 from nsed.lattice import Arcs, EditLattice
+from nsed.networks.bulk_scores import bulk_scores
 from nsed.networks.losses import (
     distortion_loss,
     em_loss,
@@ -19,7 +21,8 @@ from nsed.networks.losses import (
 )
 from nsed.networks.matcher import MatcherNetwork, lattice_of
 from nsed.networks.pair_features import NormedProjection, PairFeatures, pair_scores
-from nsed.text.batch import PaddedStrings
+from nsed.networks.transducer import TransducerNetwork
+from nsed.text.batch import EncodedStrings, PaddedStrings
 from nsed.types import END
 
 
@@ -257,3 +260,48 @@ def test_distortion_loss_as_in_the_code_and_as_printed(reduction):
         else:
             expected = sum(abs(i - j) * float(alpha[i, j]) for i, j in own if i and j)
         assert float(loss[pair]) == pytest.approx(expected, abs=1e-9)
+
+
+STRINGS = [[4, 5, 6], [5], [], [4, 5, 6], [7, 4], [6, 6, 4, 5]]
+
+
+@pytest.mark.parametrize("kind", ["unigram", "rnn"])
+@pytest.mark.parametrize("options", [{}, {"shared": True}, {"interaction": 2}, {"categories": 5, "shared": True}])
+def test_bulk_scores_are_those_of_the_lattices(kind, options):
+    """Every string with every other: they are encoded once, those on both sides of a shared encoder, too."""
+    network, languages = matcher(kind, **options), np.array([0, 1, 2, 3, 3, 1])
+    source, target = EncodedStrings(STRINGS), EncodedStrings(STRINGS[::-1])
+    rows, columns = (side.ravel() for side in np.meshgrid(np.arange(6), np.arange(6)))
+    known = (languages, languages[::-1].copy()) if "categories" in options else (None, None)
+    done = []
+    found = bulk_scores(network, source, target, (rows, columns), languages=known, on_batch=done.append)
+    sides = [
+        PaddedStrings(
+            strings.padded(chosen),
+            torch.from_numpy(strings.lengths[chosen]),
+            None if of_each is None else torch.from_numpy(of_each[chosen]),
+        )
+        for strings, chosen, of_each in ((source, rows, known[0]), (target, columns, known[1]))
+    ]
+    with torch.no_grad():
+        expected = lattice_of(network(*sides), *(side.lengths for side in sides)).log_prob
+    assert found.tolist() == pytest.approx(expected.tolist(), abs=1e-4)
+    assert sum(done) == len(found) == 36
+    none = np.zeros(0, dtype=np.int64)
+    assert len(bulk_scores(network, source, target, (none, none), languages=known)) == 0
+
+
+def test_features_are_not_dropped_unless_asked_for():
+    encoder = EncoderConfig(kind="unigram", dim=8, layers=1, heads=2, dropout=0.0, max_length=9)
+    source, target = sides()
+    for dropout, same in ((None, True), (0.5, False)):
+        torch.manual_seed(0)
+        given = {} if dropout is None else {"feature_dropout": dropout}
+        network = MatcherNetwork(encoder, source_symbols=8, target_symbols=8, **given)
+        writer = TransducerNetwork(encoder, source_symbols=8, target_symbols=8, **given)
+        found = []
+        for training in (True, False):
+            network.train(training), writer.train(training)
+            written = writer(writer.encode(source.symbols, source.lengths), target.symbols, target.lengths)
+            found.append([network(source, target).non_match.detach(), written.classes.detach()])
+        assert [torch.allclose(*one) for one in zip(*found, strict=True)] == [same, same]

@@ -207,3 +207,13 @@ def test_what_a_network_begins_with_is_nothing_but_languages_of_which_the_unknow
     assert OddsNetwork(sources=5, targets=5, symmetric=True, **EVERYTHING).place.factor.shape == (1, len(PLACES))
     assert made.no_table() == ""
     assert "coherence" in network(coherence=1).no_table()
+
+
+def test_coherence_changes_the_arcs_of_the_table():
+    with_context, batch = network(7, coherence=2), batch_of(WORDS)
+    plain = network(7)
+    odds = with_context.odds()
+    expected = with_context.coherence(batch, plain._arcs(odds, batch))
+    for one, other, before in zip(with_context._arcs(odds, batch), expected, plain._arcs(odds, batch), strict=True):
+        torch.testing.assert_close(one, other)
+        assert not torch.allclose(one, before)

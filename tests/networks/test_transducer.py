@@ -179,6 +179,25 @@ def test_what_is_made_is_made_where_the_network_is(kind, normalisation, monkeypa
         torch.testing.assert_close(one, other)
 
 
+def test_a_decoder_of_a_category_encodes_all_sources_as_of_it():
+    torch.manual_seed(0)
+    config = EncoderConfig(kind="unigram", dim=8, layers=1, heads=2, max_length=20)
+    made = TransducerNetwork(config, source_symbols=7, target_symbols=6, categories=3).eval().requires_grad_(False)
+    symbols, lengths = batch_of([[4, 5], [6]])
+    one, other = (
+        LatticeDecoder(made, Outgoing(), category).encode(symbols, lengths).factors.projected for category in (1, 2)
+    )
+    torch.testing.assert_close(one, made.encode(symbols, lengths, torch.tensor([1, 1])).factors.projected)
+    assert not torch.allclose(one, other)
+
+
+def test_log_probabilities_of_a_network_in_half_precision_are_single():
+    made, (symbols, lengths) = network("unigram").bfloat16(), batch_of([[4, 5], [6]])
+    found = greedy_search(LatticeDecoder(made, Outgoing()), made.encode(symbols, lengths), longest=3)
+    assert found.log_prob.dtype == torch.float32
+    assert found.log_prob.isfinite().all()
+
+
 def test_length_penalty_prefers_longer_targets():
     made = network(seed=3)
     symbols, lengths = batch_of([[4, 5, 6]])
