@@ -57,9 +57,9 @@ def bulk_scores(
     parts = affordable_parts(network, source, target, pairs)
     if len(parts) > 1:
         for part in parts:
-            one, rows, own = _needed(source, pairs[0][part], languages[0])
-            other, columns, its = _needed(target, pairs[1][part], languages[1])
-            result[part] = bulk_scores(network, one, other, (rows, columns), languages=(own, its), on_batch=on_batch)
+            one, first, own = _needed(source, pairs[0][part], languages[0])
+            other, second, its = _needed(target, pairs[1][part], languages[1])
+            result[part] = bulk_scores(network, one, other, (first, second), languages=(own, its), on_batch=on_batch)
         return result
     if not len(result):
         return result
