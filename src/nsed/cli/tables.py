@@ -68,7 +68,8 @@ ShardRows = Annotated[
     typer.Option(
         "--shard-rows",
         min=1,
-        help="Rows after which what is done is safe from a kill: 262,144 pairs, 16,384 sources.",
+        help="Rows after which what is done is safe from a kill: 262,144 pairs (524,288 of a contextual Matcher), "
+        "16,384 sources.",
         show_default=False,
     ),
 ]

@@ -23,8 +23,8 @@ from nsed.text.readers.delimited import Sources
 from nsed.text.readers.lines import STDIN
 from nsed.train.run_folder import versions
 
-ROWS_PER_BATCH, SHOWN = 2**16, 10
-"""Rows that are read and answered together, and rejected rows that a summary names."""
+SHOWN = 10
+"""Rejected rows that a summary names."""
 
 
 class JobSummary(NamedTuple):
@@ -103,10 +103,11 @@ class TableJob:
     """Go on with the unfinished job of this output, which must be the same job; begin it where there is none."""
     overwrite: bool = False
     """Begin again where an unfinished job, or a finished folder, is in the place of the output."""
-    batch_rows: int = ROWS_PER_BATCH
-    """Rows that are read and answered together; no more than a shard has."""
+    batch_rows: int | None = None
+    """Rows that are read and answered together, no more than a shard has; None: 65,536, of contextual Matchers all."""
     shard_rows: int | None = None
-    """Rows of a shard, at least, the last one aside; None: 262,144 pairs or 16,384 sources."""
+    """Rows of a shard, at least, the last one aside; None: 262,144 pairs (of contextual Matchers 524,288) or 16,384
+    sources."""
     engine: Engine = field(default=LOCAL, compare=False)
     """Who runs it: this process, or a cluster, see `nsed.spark.SparkEngine`; the output is the same."""
     progress: Progress = field(default=silent, compare=False)
@@ -185,7 +186,7 @@ class TableJob:
         return None if is_device(path) else path.with_name(path.name + ".rejects.tsv")
 
     def _inputs(self, question: Question, *, hashed: bool) -> Inputs:
-        if self.batch_rows < 1 or (self.shard_rows or 1) < 1:
+        if (self.batch_rows or 1) < 1 or (self.shard_rows or 1) < 1:
             raise ArgumentError(
                 "batch_rows and shard_rows", got=(self.batch_rows, self.shard_rows), expected="1 or more"
             )
@@ -199,7 +200,7 @@ class TableJob:
 
     def _options(self, question: Question) -> RunOptions:
         skip, shard_rows = self.on_error == "skip" or self.rejects is not None, self.shard_rows or question.shard_rows
-        reading = BatchOptions(self.columns, skip, min(self.batch_rows, shard_rows))
+        reading = BatchOptions(self.columns, skip, min(self.batch_rows or question.batch_rows, shard_rows))
         return RunOptions(reading, self.ids, shard_rows, self.progress)
 
     def _identity(self, model: Any, question: Question, inputs: Inputs) -> Mapping[str, Any]:
@@ -211,7 +212,7 @@ class TableJob:
             "columns": None if self.columns is None else list(self.columns),
             "ids": list(self.ids),
             "header": self.header,
-            "batch_rows": self.batch_rows,
+            "batch_rows": self.batch_rows or question.batch_rows,
             "shard_rows": self.shard_rows or question.shard_rows,
             "model": model_hash(model),
             "inputs": [one._asdict() for one in inputs.known],

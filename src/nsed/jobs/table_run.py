@@ -29,8 +29,12 @@ from nsed.text.readers.batches import (
 )
 from nsed.text.readers.delimited import Reject, Sources
 
-PAIRS_PER_SHARD, SOURCES_PER_SHARD = 2**18, 2**14
-"""Rows of a shard: at most so many are lost when a job is killed; sources take their time."""
+ROWS_PER_BATCH, PAIRS_PER_SHARD, SOURCES_PER_SHARD = 2**16, 2**18, 2**14
+"""Rows that are read and answered together, and rows of a shard: at most so many are lost when a job is killed;
+sources take their time."""
+CONTEXTUAL_ROWS = 2**19
+"""Pairs of a batch, and of a shard, of a model that encodes each different string of a batch once, in context: that is
+most of its work, and the more pairs there are, the more often strings are the same."""
 
 
 class BatchAnswers(NamedTuple):
@@ -53,6 +57,15 @@ class Question:
     answer: Callable[[Any, int], BatchAnswers]
     """Answers to what a batch holds, by its number."""
     shard_rows: int
+    batch_rows: int = ROWS_PER_BATCH
+
+
+def pair_rows(model: Any) -> dict[str, int]:
+    """Rows of a shard and of a batch of pairs, for a model."""
+    encoder = getattr(getattr(model, "network", None), "source_encoder", None)
+    if encoder is not None and encoder.encoder.sees_context:
+        return {"shard_rows": CONTEXTUAL_ROWS, "batch_rows": CONTEXTUAL_ROWS}
+    return {"shard_rows": PAIRS_PER_SHARD}
 
 
 def scores_of(model: Any) -> Question:
@@ -61,7 +74,7 @@ def scores_of(model: Any) -> Question:
     def answer(pairs: Pairs, _: int) -> BatchAnswers:
         return BatchAnswers({"score": model.score(pairs)})
 
-    return Question("score", "pairs", {}, pair_batches, answer, PAIRS_PER_SHARD)
+    return Question("score", "pairs", {}, pair_batches, answer, **pair_rows(model))
 
 
 def decisions_of(model: Any) -> Question:
@@ -74,7 +87,7 @@ def decisions_of(model: Any) -> Question:
         scores = model.score(pairs)
         return BatchAnswers({"match": scores >= model.threshold, "probability": model.calibration.probability(scores)})
 
-    return Question("match", "pairs", {}, pair_batches, answer, PAIRS_PER_SHARD)
+    return Question("match", "pairs", {}, pair_batches, answer, **pair_rows(model))
 
 
 def targets_of(

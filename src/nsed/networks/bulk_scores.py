@@ -9,7 +9,7 @@ is left of a pair is a bias. Terms that are of no kind, say gaps that are cheape
 then the model's own lattices score, see `OddsNetwork.no_table`.
 """
 
-from itertools import repeat
+from itertools import pairwise, repeat
 from typing import NamedTuple
 
 import numpy as np
@@ -20,6 +20,7 @@ from nsed.encoders.string_encoder import with_end
 from nsed.kernels.contracts import StringVectors, SubstitutionTable, TableStrings
 from nsed.kernels.dispatch import MATCH_SCORES, TABLE_SCORES
 from nsed.networks.matcher import MatcherNetwork, Projected
+from nsed.networks.pair_features import SIMILARITY_DIM
 from nsed.progress import OnBatch, ignore
 from nsed.text import EncodedStrings
 from nsed.text.batch import MAX_CELLS, DistinctPairs, PaddedStrings, check_cells
@@ -30,6 +31,10 @@ Languages = np.ndarray | None
 ENCODED_TOGETHER, PAIRS_AT_ONCE = {"cuda": 2**20}, {"cuda": 2**22}
 FEWER_SYMBOLS, FEWER_PAIRS = 2**15, 2**16
 """Batch sizes: symbols encoded at once, padding included, and pairs scored at once: on a GPU, and elsewhere."""
+MANY_STRINGS, MOSTLY_DIFFERENT = 2**14, 0.8
+"""Strings of both sides from which on, and share of different ones among them above which, each side is read alone."""
+VECTOR_BYTES = 2**30
+"""Room for the vectors of strings on a CPU: pairs whose strings would need more are scored some after the others."""
 TABLE_PAIRS_AT_ONCE = 2**17
 """Pairs that are scored by a table before the next report of progress."""
 
@@ -49,6 +54,13 @@ def bulk_scores(
     Raises `TooLongError` for a pair whose table would have too many cells; numba's kernel keeps but one table.
     """
     result = np.empty(len(pairs[0]))
+    parts = affordable_parts(network, source, target, pairs)
+    if len(parts) > 1:
+        for part in parts:
+            one, first, own = _needed(source, pairs[0][part], languages[0])
+            other, second, its = _needed(target, pairs[1][part], languages[1])
+            result[part] = bulk_scores(network, one, other, (first, second), languages=(own, its), on_batch=on_batch)
+        return result
     if not len(result):
         return result
     vectors, rows_of = both_vectors(network, source, target, pairs, languages)
@@ -66,6 +78,41 @@ def bulk_scores(
     return result
 
 
+def affordable_parts(
+    network: MatcherNetwork, source: EncodedStrings, target: EncodedStrings, pairs: tuple[np.ndarray, np.ndarray]
+) -> list[slice]:
+    """Parts of pairs, one after the other, whose strings' vectors fit into memory; without context, all are one."""
+    most, lengths = _most_symbols(network), (source.lengths + 1, target.lengths + 1)
+    if not network.source_encoder.encoder.sees_context or sum(int(side.sum()) for side in lengths) <= most:
+        return [slice(0, len(pairs[0]))]
+    starts = [0]
+    while True:
+        new = np.zeros(len(pairs[0]) - starts[-1], np.int64)
+        for rows, sizes in zip(pairs, lengths, strict=True):
+            different, first = np.unique(rows[starts[-1] :], return_index=True)
+            new[first] += sizes[different]
+        fitting = int(np.searchsorted(np.cumsum(new), most, side="right"))
+        if fitting >= len(new):
+            return [slice(*ends) for ends in pairwise([*starts, len(pairs[0])])]
+        starts.append(starts[-1] + max(fitting, 1))
+
+
+def _most_symbols(network: MatcherNetwork) -> int:
+    """Symbols whose vectors, as those of a source and of a target, have the room that there is."""
+    weight, interaction = network.features.source.weight, network.features.interaction
+    if weight.device.type != "cpu":
+        return 2**62
+    return VECTOR_BYTES // (4 * (2 * weight.shape[0] + interaction * SIMILARITY_DIM))
+
+
+def _needed(
+    strings: EncodedStrings, rows: np.ndarray, languages: Languages
+) -> tuple[EncodedStrings, np.ndarray, Languages]:
+    """Strings of some rows, the rows among them, and their languages."""
+    different, numbers = np.unique(rows, return_inverse=True)
+    return strings.chosen(different), numbers, None if languages is None else languages[different]
+
+
 def both_vectors(
     network: MatcherNetwork,
     source: EncodedStrings,
@@ -75,13 +122,15 @@ def both_vectors(
 ) -> tuple[tuple[StringVectors, StringVectors], tuple[np.ndarray, np.ndarray]]:
     """Symbol vectors of sources and targets, and the pairs' rows among them.
 
-    Where one encoder reads both sides in context, a string that is on both is encoded once.
+    Where one encoder reads both sides in context, a string that is on both is encoded once; of many strings, hardly any
+    of which is on both, each is projected for its own side alone, which takes half the room.
     """
-    if not (network.reads_alike and network.source_encoder.encoder.sees_context):
+    alike = network.reads_alike and network.source_encoder.encoder.sees_context
+    strings, numbers, known = _together(source, target, languages) if alike else (source, pairs[0], None)
+    if not alike or (len(numbers) >= MANY_STRINGS and len(strings) > MOSTLY_DIFFERENT * len(numbers)):
         (of_source,) = vectors_of(network, source, languages[0], sides=(True,))
         (of_target,) = vectors_of(network, target, languages[1], sides=(False,))
         return (of_source, of_target), pairs
-    strings, numbers, known = _together(source, target, languages)
     rows = numbers[: len(source)][pairs[0]], numbers[len(source) :][pairs[1]]
     of_source, of_target = vectors_of(network, strings, known, sides=(True, False))
     return (of_source, of_target), rows

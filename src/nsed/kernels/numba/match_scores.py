@@ -57,7 +57,9 @@ def scorer(
 
 def _padded(vectors: Tensor) -> np.ndarray:
     """Vectors of a multiple of so many numbers as are added at once, those of all heads one after the other."""
-    return np.asarray(array(functional.pad(vectors, (0, -vectors.shape[-1] % LANES)).flatten(1)))
+    lacking = -vectors.shape[-1] % LANES
+    whole = functional.pad(vectors, (0, lacking)) if lacking else vectors  # a pad of nothing would be a copy
+    return np.asarray(array(whole.flatten(1)))
 
 
 def _run(kernel: Kernel, *given: Any) -> PerPair:
