@@ -3,12 +3,15 @@
 import shutil
 from collections.abc import Callable
 from functools import partial
+from math import isfinite
 from pathlib import Path
 
 from fuzz.choices import Choices, damaged
 from fuzz.targets import Execute
+from nsed.errors import DataError
 from nsed.explain import Explanation
 from nsed.jobs import Candidates, LookupIndex
+from nsed.jobs.labelling import AnswerFile
 from nsed.text import EditScript
 
 UNREAD = ("ngrams-rows.npy", "ngrams-weights.npy")
@@ -26,6 +29,7 @@ def stored_files(folder: Path) -> Execute:
     checks: list[Callable[[Choices], None]] = [
         _check_script,
         _check_explanation,
+        partial(_check_answers, folder / "answers.tsv"),
         partial(_check_text, index, copied, "lookup.json"),
         partial(_check_text, candidates, copied, "candidates.json"),
         partial(_check_damaged, index, copied),
@@ -50,6 +54,20 @@ def _check_script(choices: Choices) -> None:
 def _check_explanation(choices: Choices) -> None:
     made = Explanation.from_json(choices.rest().decode("utf-8", "replace"))
     assert made.log_alpha.shape == made.substitute.shape == (len(made.source) + 1, len(made.target) + 1)
+
+
+def _check_answers(path: Path, choices: Choices) -> None:
+    """Files of answers: those that are none stay as they are."""
+    content = choices.rest()
+    path.write_bytes(content)
+    try:
+        read = AnswerFile(path)
+    except DataError:
+        assert path.read_bytes() in (content, content[: content.rfind(b"\n") + 1])
+        raise
+    assert all(isfinite(one.predicted) and isfinite(one.chance) for one in read.answers)
+    while read.undo():
+        assert AnswerFile(path).answers == read.answers
 
 
 def _check_text(sound: Path, copied: Path, name: str, choices: Choices) -> None:

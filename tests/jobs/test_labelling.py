@@ -93,11 +93,21 @@ def test_what_is_skipped_is_never_asked_again(tmp_path):
         again.answer(True)
 
 
-def test_file_of_something_else_is_refused_and_kept(tmp_path):
-    (tmp_path / "pairs.tsv").write_text("source\ttarget\nab\tаб\n", encoding="utf-8")
-    with pytest.raises(nsed.NsedError, match="no file of answers: got the header"):
+@pytest.mark.parametrize(
+    "content", ["source\ttarget\nab\tаб\n", "source\ttarget\nab\tаб", "a letter", "\n\n", "\0" * 9000]
+)
+def test_file_of_something_else_is_refused_and_kept_to_its_last_byte(content, tmp_path):
+    (tmp_path / "pairs.tsv").write_text(content, encoding="utf-8")
+    with pytest.raises(nsed.NsedError, match="no file of answers: got the header") as raised:
         LabelSession(pool_and_gold()[0], tmp_path / "pairs.tsv")
-    assert (tmp_path / "pairs.tsv").read_text(encoding="utf-8").startswith("source\ttarget\n")
+    assert (tmp_path / "pairs.tsv").read_text(encoding="utf-8") == content
+    assert len(str(raised.value)) < 1000
+
+
+def test_an_answer_whose_probability_is_no_number_is_named(tmp_path):
+    (tmp_path / "answers.tsv").write_text("source\ttarget\tlabel\tpredicted\tchance\na\tb\t1\tnan\t0.5\n")
+    with pytest.raises(nsed.NsedError, match=r"answers\.tsv: got \['a', 'b', '1', 'nan', '0\.5'\], expected an answer"):
+        AnswerFile(tmp_path / "answers.tsv")
 
 
 def test_rivals_of_a_match_are_none_and_the_expected_number_stays():

@@ -173,6 +173,16 @@ def test_a_finished_shard_that_vanished_or_changed_is_named(model, pairs, tmp_pa
     TableJob(pairs, tmp_path / "out.tsv", batch_rows=10, shard_rows=20, resume=True).score(model)
 
 
+@pytest.mark.parametrize(
+    "content", ["{}", "[]", '{"job": 1, "finished": false, "rows": 0, "shards": []}', "[" * 100_000]
+)
+def test_a_manifest_that_is_none_is_named(content, model, pairs, tmp_path):
+    unfinished(model, pairs, tmp_path / "out.tsv")
+    (tmp_path / "out.tsv.parts" / MANIFEST).write_text(content)
+    with pytest.raises(DataError, match=r"manifest\.json: damaged: begin again with --overwrite"):
+        TableJob(pairs, tmp_path / "out.tsv", batch_rows=10, shard_rows=20, resume=True).score(model)
+
+
 def test_an_input_that_vanished_is_named(model, pairs, tmp_path):
     unfinished(model, pairs, tmp_path / "out.tsv")
     pairs.unlink()

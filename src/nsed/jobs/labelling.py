@@ -8,13 +8,14 @@ answered is kept with the answer.
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import cycle, islice
+from math import isfinite
 from pathlib import Path
 from threading import Lock, Thread
 from typing import NamedTuple
 
 import numpy as np
 
-from nsed.errors import ArgumentError, DataError
+from nsed.errors import ArgumentError, DataError, abbreviate
 from nsed.evaluate import matching_score
 from nsed.jobs.candidates import Candidates, crosses_scripts
 from nsed.jobs.table_files import tsv_lines
@@ -103,25 +104,28 @@ class AnswerFile:
 
     def _parsed(self, cells: list[str]) -> LabelAnswer:
         try:
-            label = {"1": True, "0": False}[cells[2]]
-            return LabelAnswer(cells[0], cells[1], label, float(cells[3]), float(cells[4]))
+            label, numbers = {"1": True, "0": False}[cells[2]], [float(cell) for cell in cells[3:]]
+            if not all(map(isfinite, numbers)):
+                raise ValueError
+            return LabelAnswer(cells[0], cells[1], label, *numbers)
         except (KeyError, ValueError):
-            raise DataError(self.path, f"got {cells}, expected an answer: {', '.join(COLUMNS)}") from None
+            got = abbreviate(cells)
+            raise DataError(self.path, f"got {got}, expected an answer: {', '.join(COLUMNS)}") from None
 
 
 def _lines(path: Path, columns: tuple[str, ...]) -> Iterator[list[str]]:
     """Rows of a file that `_append` wrote; a last line that was not finished is cut off."""
     if not path.exists():
         return
-    content = path.read_bytes()
+    content, header = path.read_bytes(), ("\t".join(columns) + "\n").encode()
+    if not content.startswith(header) and not header.startswith(content):  # nothing of it is cut off
+        got = abbreviate(repr(content.partition(b"\n")[0].decode("utf-8", "backslashreplace")))
+        advice = "Give the answers a file of their own."
+        raise DataError(path, f"no file of answers: got the header {got}, expected {' '.join(columns)}. {advice}")
     whole = content[: content.rfind(b"\n") + 1]
     if len(whole) < len(content):
         os.truncate(path, len(whole))
-    header, *rows = whole.decode("utf-8", "backslashreplace").split("\n")[:-1] or ["\t".join(columns)]
-    if header.split("\t") != list(columns):
-        advice = "Give the answers a file of their own."
-        raise DataError(path, f"no file of answers: got the header {header!r}, expected {' '.join(columns)}. {advice}")
-    for number, row in enumerate(rows, start=2):
+    for number, row in enumerate(whole.decode("utf-8", "backslashreplace").split("\n")[1:-1], start=2):
         cells = row.split("\t")
         if len(cells) != len(columns):
             raise DataError(path, f"got {len(cells)} columns, expected {len(columns)}", line=number)

@@ -291,10 +291,12 @@ class ShardFolder:
     def _manifest(self) -> dict[str, Any] | None:
         try:
             found = json.loads((self.path / MANIFEST).read_bytes())
-            return {**found, "shards": [Shard(**{**one, "end": Position(*one["end"])}) for one in found["shards"]]}
+            shards = [Shard(**{**one, "end": Position(*one["end"])}) for one in found["shards"]]
+            named = {name: found[name] for name in ("job", "finished", "rows")}
+            return {**found, **named, "job": {**found["job"]}, "shards": shards}
         except FileNotFoundError:
             return None
-        except (OSError, ValueError, LookupError, TypeError):
+        except (OSError, ValueError, LookupError, RecursionError, TypeError):
             raise DataError(self.path / MANIFEST, "damaged: begin again with --overwrite") from None
 
     def _resume(self, found: Mapping[str, Any], job: Mapping[str, Any]) -> None:
