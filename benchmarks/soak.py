@@ -283,7 +283,9 @@ def report(load: Load, log: Log, *, seconds: float, rate: float, workers: int) -
     growth = by_quarter[3] / by_quarter[1] - 1
     return {
         "machine": {"cores": os.cpu_count(), "python": platform.python_version(), "torch": torch.__version__},
-        "what": f"{seconds / 60:g} minutes of {rate:g} requests per second, workers: {workers}",
+        "minutes": seconds / 60,
+        "requests_per_second": rate,
+        "workers": workers,
         "requests": dict(load.asked),
         "total": sum(load.asked.values()),
         "errors": len(load.faults),
