@@ -132,12 +132,17 @@ def _post(verb: str, model: str, *, expected: tuple[int, ...] = (200,), **asked:
 
 @dataclass
 class Load:
-    """What was measured: seconds of the answers and faults by kind, and bytes of memory with their times."""
+    """What was measured: seconds of the answers by kind, faults, and memory with its times.
+
+    Memory is what the processes have of their own (anonymous pages); all that is resident stands beside it, since pages
+    of libraries come and go with what else the machine has to do.
+    """
 
     seconds: dict[str, list[float]] = field(default_factory=dict)
     asked: Counter[str] = field(default_factory=Counter)
     faults: list[str] = field(default_factory=list)
     memory: list[tuple[float, int]] = field(default_factory=list)
+    resident: list[tuple[float, int]] = field(default_factory=list)
 
 
 async def _send(address: Address, kind: str, asked: Asked, load: Load) -> None:
@@ -198,9 +203,16 @@ async def _watch(processes: Sequence[int], until: float, load: Load) -> None:
     begin = time.perf_counter()
     pause = min(5.0, (until - begin) / 40)
     while time.perf_counter() < until:
-        sizes = [resident_memory(process) or 0 for process in processes]
-        load.memory.append((time.perf_counter() - begin, sum(sizes)))
+        since = time.perf_counter() - begin
+        load.memory.append((since, sum(map(_own_memory, processes))))
+        load.resident.append((since, sum(resident_memory(process) or 0 for process in processes)))
         await asyncio.sleep(pause)
+
+
+def _own_memory(process: int) -> int:
+    """Anonymous memory of a process in bytes, as Linux tells."""
+    status = Path(f"/proc/{process}/status").read_text(encoding="utf-8")
+    return 1024 * int(re.search(r"RssAnon:\s+(\d+)", status)[1])  # type: ignore[index]  # Linux always has this line
 
 
 FIELDS = {"time", "level", "event", "id", "worker", "method", "route", "status", "ms", "model", "strings"}
@@ -271,7 +283,9 @@ def report(load: Load, log: Log, *, seconds: float, rate: float, workers: int) -
     growth = by_quarter[3] / by_quarter[1] - 1
     return {
         "machine": {"cores": os.cpu_count(), "python": platform.python_version(), "torch": torch.__version__},
-        "what": f"{seconds / 60:g} minutes of {rate:g} requests per second, workers: {workers}",
+        "minutes": seconds / 60,
+        "requests_per_second": rate,
+        "workers": workers,
         "requests": dict(load.asked),
         "total": sum(load.asked.values()),
         "errors": len(load.faults),
@@ -284,6 +298,7 @@ def report(load: Load, log: Log, *, seconds: float, rate: float, workers: int) -
             "slope_per_hour": round(float(np.polyfit(times / 3600, sizes / 2**20, 1)[0]), 1),
             "most": round(float(max(size for _, size in load.memory)) / 2**20, 1),
             "flat": abs(growth) <= FLAT,
+            "resident_quarters": quarters(load.resident),
         },
     }
 

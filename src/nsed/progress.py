@@ -75,3 +75,12 @@ def reuse_freed_memory() -> bool:
         return False
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
     return mallopt is not None and bool(mallopt(M_TRIM_THRESHOLD, 2**31 - 1) and mallopt(M_MMAP_MAX, 0))
+
+
+_malloc_trim = getattr(ctypes.CDLL(None), "malloc_trim", None) if sys.platform == "linux" else None
+
+
+def return_freed_memory() -> None:
+    """Give what is free back to the system; glibc keeps it otherwise, after much work for good."""
+    if _malloc_trim is not None:
+        _malloc_trim(0)

@@ -66,7 +66,7 @@ def test_journeys_of_the_documentation(tmp_path, title, told):
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
     shell = ["bash", "-euc", f"trap 'kill $!' ERR\n{commands}\nwait $! || [ $? = {128 + signal.SIGTERM} ]"]
     shown = subprocess.run(
-        shell, cwd=tmp_path, env={**os.environ, "PATH": path}, capture_output=True, text=True, timeout=120, check=True
+        shell, cwd=tmp_path, env={**os.environ, "PATH": path}, capture_output=True, text=True, timeout=300, check=True
     )
     assert [one for one in told if one not in shown.stdout] == []
     assert "Traceback" not in shown.stderr

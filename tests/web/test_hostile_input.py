@@ -2,6 +2,7 @@
 
 import json
 import socket
+import sys
 
 import pytest
 
@@ -58,7 +59,7 @@ def test_explanations_escape_what_they_draw(ask, text):
         (b'{"model": "g2p-en", "sources": ["a"], "nbest": 1e400}', 422),
         (b'{"model": "g2p-en", "sources": ["a"], "beam": 99999999999999999999999999}', 422),
         (b"[" * 100_000, 400),
-        (b'{"a":' * 40_000 + b"1" + b"}" * 40_000, 400),
+        (b'{"a":' * 40_000 + b"1" + b"}" * 40_000, 422 if sys.version_info >= (3, 14) else 400),  # it reads any depth
         (b'{"model": "g2p-en", "sources": ["a"], "nbest": ' + b"9" * 5000 + b"}", 400),
         (b'{"model": "g2p-en", "sources": ["a"], "nbest": NaN}', 422),
         (b'{"model": "g2p-en", "sources": ["a"], "nbest": -Infinity}', 422),

@@ -41,7 +41,7 @@ def test_memory_is_flat_where_the_last_quarter_is_within_2_percent_of_the_second
     class Log:
         lines, bad = 0, ()
 
-    found = report(Load(memory=memory), Log, seconds=100, rate=1, workers=1)["memory_mb"]
+    found = report(Load(memory=memory, resident=memory), Log, seconds=100, rate=1, workers=1)["memory_mb"]
     assert (found["flat"], found["growth_percent"]) == (flat, last - 100)
 
 

@@ -16,7 +16,7 @@ import pytest
 
 import nsed
 from nsed.errors import ModelFileError
-from nsed.web.server import _wait_until_ready, _Worker
+from nsed.web.server import _is_ready, _Worker
 
 KEY = "0123456789-abcdef"
 LONG = {"model": "spelling", "pairs": [{"source": "ab" * 100, "target": "ba" * 100}] * 24}
@@ -44,8 +44,11 @@ def serving(*arguments):
 
 
 def value(client, name):
-    """The sum of a metric's samples."""
-    lines = client.get("/metrics").text.splitlines()
+    """The sum of a metric's samples; of a server that was just killed, -1."""
+    try:
+        lines = client.get("/metrics").text.splitlines()
+    except httpx.TransportError:
+        return -1
     return sum(float(line.split()[-1]) for line in lines if re.match(rf"{name}[{{ ]", line))
 
 
@@ -92,7 +95,11 @@ def test_a_worker_that_dies_is_replaced_and_a_stop_waits_for_what_is_in_flight(f
 
 
 def test_what_a_worker_cannot_load_is_told_as_by_one_process():
-    ours, theirs = Pipe()
+    (ours, theirs), (signalled, signals) = Pipe(), Pipe(duplex=False)
     theirs.send(ModelFileError("nowhere", "there is no such folder"))
     with pytest.raises(ModelFileError, match="nowhere: there is no such folder"):
-        _wait_until_ready(_Worker(None, ours))
+        _is_ready(_Worker(None, ours), signalled)
+    theirs.send(None)
+    assert _is_ready(_Worker(None, ours), signalled)
+    signals.send(signal.SIGTERM)  # while the next one loads
+    assert not _is_ready(_Worker(None, ours), signalled)

@@ -96,9 +96,9 @@ def download(url: str, part: Path, *, on_bytes: OnBytes) -> None:
         with urlopen(Request(url, headers=headers), timeout=TIMEOUT) as answer:
             _append(answer, part, start if answer.status == PARTIAL else 0, on_bytes)
     except HTTPError as error:
+        error.close()
         if error.code != NOTHING_LEFT or not start:  # else it is complete, or its hash will show that it is not
             raise DownloadError(f"the server says: {error.code} {error.reason}") from None
-        error.close()
     except (OSError, HTTPException, ValueError) as error:  # ValueError: not an address at all
         raise DownloadError(str(getattr(error, "reason", error)) or type(error).__name__) from None
 

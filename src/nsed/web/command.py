@@ -57,35 +57,23 @@ RulesDataOption = Annotated[
     ),
 ]
 MaxConnectionsOption = Annotated[int, typer.Option(min=1, help="Connections; beyond it, the slowest one makes room.")]
-HeadTimeoutOption = Annotated[
-    float, typer.Option(min=0.1, help="Seconds in which the head of a request must have come.")
-]
+HeadTimeoutOption = Annotated[float, typer.Option(min=0.1, help="Seconds until the head of a request must have come.")]
 BodyTimeoutOption = Annotated[
     float,
     typer.Option(min=0.1, help="Seconds in which the body must have come, and in which an answer must be read."),
 ]
-StopTimeoutOption = Annotated[
-    float, typer.Option(min=0, help="Seconds in which requests in flight are answered after SIGTERM or Ctrl-C.")
-]
+StopTimeoutOption = Annotated[float, typer.Option(min=0, help="Seconds for requests in flight after SIGTERM, Ctrl-C.")]
 ThreadsOption = Annotated[int, typer.Option(min=1, help="Threads that compute; on a CPU more than one rarely helps.")]
-WorkersOption = Annotated[
-    int, typer.Option(min=1, help="Processes, each with the models in memory of its own; limits hold for each.")
-]
+WorkersOption = Annotated[int, typer.Option(min=1, help="Processes; models are loaded and limits hold for each.")]
 ApiKeyFileOption = Annotated[
     Path | None,
     typer.Option(
-        help="File of API keys, one per line, one of which whoever asks must send; without it, the key in the "
-        "environment variable NSED_API_KEY, or none.",
-        show_default=False,
+        help="File of API keys, one per line; without it the one in NSED_API_KEY, or none.", show_default=False
     ),
 ]
 LogFormatOption = Annotated[
     Literal["text", "json"] | None,
-    typer.Option(
-        help="Log each request on standard error: id, route, status, milliseconds, counts, never strings of users; "
-        "without it, only what goes wrong.",
-        show_default=False,
-    ),
+    typer.Option(help="Log every request, without strings of users; by default what goes wrong.", show_default=False),
 ]
 
 

@@ -1,7 +1,6 @@
 """HTTP server (uvicorn) that `nsed serve` starts: its connections, how slow they may be, and its worker processes."""
 
 import asyncio
-import ctypes
 import gc
 import logging
 import math
@@ -11,7 +10,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from multiprocessing import Pipe, get_context
@@ -30,9 +29,10 @@ if sys.platform != "win32":
     import resource
 
 from nsed.errors import ArgumentError, NsedError
+from nsed.progress import return_freed_memory
 from nsed.web.api import answer
 from nsed.web.limits import ApiError, Limits, busy
-from nsed.web.telemetry import ROW, Board, LogFormat, Metrics, log, make_board, record_refusal, set_up_log
+from nsed.web.telemetry import Board, LogFormat, Metrics, log, make_board, record_refusal, set_up_log
 
 BACKLOG = 2048
 """Listen backlog: connections that may wait to be taken, and are then taken at once."""
@@ -191,7 +191,6 @@ class Connection(H11Protocol):
 
 MakeApp = Callable[[Metrics], ASGIApp]
 """From the metrics of a process to the application that it serves; with several processes, something to be pickled."""
-OnStart = Callable[[str], None]
 
 
 def run_server(
@@ -202,7 +201,7 @@ def run_server(
     port: int,
     workers: int = 1,
     log_format: LogFormat | None = None,
-    on_start: OnStart,
+    on_start: Callable[[str], None],
 ) -> None:
     """Serve until someone stops it; `on_start` is told the address once requests are answered.
 
@@ -211,7 +210,8 @@ def run_server(
     """
     if workers > 1:
         with _listening(host, port) as listening:
-            _Supervisor(make, limits, listening, workers, log_format).run(partial(on_start, _address(host, listening)))
+            given = _Given(make, limits, make_board(workers), listening, log_format)
+            _Supervisor(given, workers).run(partial(on_start, _address(host, listening)))
         return
     metrics = Metrics()
     serve_app(make(metrics), limits, metrics, host=host, port=port, on_start=on_start, log_format=log_format)
@@ -224,25 +224,20 @@ def serve_app(
     *,
     host: str,
     port: int,
-    on_start: OnStart,
+    on_start: Callable[[str], None],
     log_format: LogFormat | None = None,
 ) -> None:
     """Serve an application in this process until someone stops it, see `run_server`."""
     with _listening(host, port) as listening:
         set_up_log(log_format)
         on_start(_address(host, listening))
-        _serve(make_server(app, limits, metrics), listening)
+        gc.freeze()  # models stay, so that nobody waits while they are searched for garbage
+        make_server(app, limits, metrics).run(sockets=[listening])
 
 
 def _address(host: str, listening: socket.socket) -> str:
     name = f"[{host}]" if ":" in host else host
     return f"http://{name}:{listening.getsockname()[1]}/"
-
-
-def _serve(server: uvicorn.Server, listening: socket.socket) -> None:
-    server.config.callback_notify, server.config.timeout_notify = _give_memory_back, TRIM
-    gc.freeze()  # models stay, so that nobody waits while they are searched for garbage
-    server.run(sockets=[listening])
 
 
 def make_server(app: ASGIApp, limits: Limits, metrics: Metrics | None = None, *, port: int = 0) -> uvicorn.Server:
@@ -256,6 +251,8 @@ def make_server(app: ASGIApp, limits: Limits, metrics: Metrics | None = None, *,
         backlog=min(BACKLOG, room),
         h11_max_incomplete_event_size=HEAD,
         timeout_graceful_shutdown=math.ceil(limits.stop),
+        callback_notify=_give_memory_back,
+        timeout_notify=TRIM,
         log_config=None,
         log_level="warning",
         access_log=False,
@@ -263,6 +260,16 @@ def make_server(app: ASGIApp, limits: Limits, metrics: Metrics | None = None, *,
         ws="none",
     )
     return uvicorn.Server(config)
+
+
+class _Given(NamedTuple):
+    """What worker processes are given."""
+
+    make: MakeApp
+    limits: Limits
+    board: Board
+    listening: socket.socket
+    log_format: LogFormat | None
 
 
 class _Worker(NamedTuple):
@@ -278,31 +285,28 @@ class _Supervisor:
     Each loads the models for itself (spawn, not fork: compiled kernels have threads, which no fork survives).
     """
 
-    def __init__(
-        self, make: MakeApp, limits: Limits, listening: socket.socket, workers: int, log_format: LogFormat | None
-    ) -> None:
-        self._make, self._limits, self._listening, self._log_format = make, limits, listening, log_format
-        self._board, self._context = make_board(workers), get_context("spawn")
+    def __init__(self, given: _Given, workers: int) -> None:
+        self._given, self._count, self._context = given, workers, get_context("spawn")
         self._workers: list[_Worker] = []
 
     def run(self, on_start: Callable[[], None]) -> None:
         """Run until a signal comes, with which it then ends. Raises what a worker could not start for."""
-        set_up_log(self._log_format)
+        set_up_log(self._given.log_format)
+        patience = 0.0  # nothing is in flight before all are ready
         with _signals() as signalled:
             try:
-                self._workers += [self._start(slot) for slot in range(len(self._board) // ROW.itemsize)]
-                for worker in self._workers:
-                    _wait_until_ready(worker)
-                on_start()
-                self._watch(signalled)
+                self._workers += map(self._start, range(self._count))
+                if all(_is_ready(worker, signalled) for worker in self._workers):
+                    patience = self._given.limits.stop + KILL
+                    on_start()
+                    self._watch(signalled)
             finally:
-                self._stop()
+                self._stop(patience)
         signal.raise_signal(signalled.recv())
 
     def _start(self, slot: int) -> _Worker:
         ours, theirs = self._context.Pipe()
-        given = self._make, self._limits, self._board, slot, self._listening, self._log_format, theirs
-        process = self._context.Process(target=_work, args=given, name=f"nsed-worker-{slot}")
+        process = self._context.Process(target=_work, args=(self._given, slot, theirs), name=f"nsed-worker-{slot}")
         process.start()
         theirs.close()
         return _Worker(process, ours)
@@ -318,9 +322,9 @@ class _Supervisor:
                     worker.pipe.close()
                     self._workers[slot] = self._start(slot)
 
-    def _stop(self) -> None:
+    def _stop(self, patience: float) -> None:
         """Tell all to stop, wait as long as requests in flight may take, and kill what is left."""
-        until = time.monotonic() + self._limits.stop + KILL
+        until = time.monotonic() + patience
         for worker in self._workers:
             worker.pipe.close()
         for worker in self._workers:
@@ -329,69 +333,59 @@ class _Supervisor:
             worker.process.join()
 
 
-def _wait_until_ready(worker: _Worker) -> None:
+def _is_ready(worker: _Worker, signalled: PipeEnd) -> bool:
+    """Wait until a worker is ready; not, if there is a signal before. Raises what it could not start for."""
+    if signalled in wait([worker.pipe, signalled]):
+        return False
     try:
         error = worker.pipe.recv()
     except EOFError:
         worker.process.join()
-        message = f"a worker process ended with exit code {worker.process.exitcode} before it was ready"
-        raise NsedError(f"{message}: is there memory for --workers copies of the models?") from None
+        ended = f"a worker process ended with exit code {worker.process.exitcode} before it was ready"
+        raise NsedError(f"{ended}: is there memory for so many?") from None
     if error is not None:
         raise error
+    return True
 
 
 @contextmanager
 def _signals() -> Iterator[PipeEnd]:
     """Pipe on which the numbers of signals arrive that would end this process."""
     receiving, sending = Pipe(duplex=False)
-    before = {
-        one: signal.signal(one, lambda number, _: sending.send(number)) for one in (signal.SIGINT, signal.SIGTERM)
-    }
+    ending = signal.SIGINT, signal.SIGTERM
+    before = [signal.signal(one, lambda number, _: sending.send(number)) for one in ending]
     try:
         yield receiving
     finally:
-        for number, handler in before.items():
+        for number, handler in zip(ending, before, strict=True):
             signal.signal(number, handler)
 
 
-def _work(
-    make: MakeApp,
-    limits: Limits,
-    board: Board,
-    slot: int,
-    listening: socket.socket,
-    log_format: LogFormat | None,
-    pipe: PipeEnd,
-) -> None:
+def _work(given: _Given, slot: int, pipe: PipeEnd) -> None:
     """Worker process: serve until the pipe is closed, which it is too when the supervisor dies."""
     if sys.platform != "win32":
         signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])  # Ctrl-C is the supervisor's
-    set_up_log(log_format)
+    set_up_log(given.log_format)
+    metrics = Metrics(given.board, slot)
     try:
-        metrics = Metrics(board, slot)
-        server = make_server(make(metrics), limits, metrics)
+        server = make_server(given.make(metrics), given.limits, metrics)
     except NsedError as error:
         pipe.send(error)
         return
     pipe.send(None)
     threading.Thread(target=_stop_with, args=(pipe, server), daemon=True).start()
-    _serve(server, listening)
+    gc.freeze()
+    server.run(sockets=[given.listening])
 
 
 def _stop_with(pipe: PipeEnd, server: uvicorn.Server) -> None:
-    with suppress(EOFError, OSError):
-        pipe.recv()
+    pipe.poll(None)  # nothing is ever sent: it is closed
     server.should_exit = True
 
 
-_trim = getattr(ctypes.CDLL(None), "malloc_trim", None) if sys.platform == "linux" else None
-
-
 async def _give_memory_back() -> None:
-    """Return what is free to the system; glibc keeps it otherwise, after many large requests for good."""
     gc.collect()
-    if _trim is not None:
-        _trim(0)
+    return_freed_memory()
 
 
 def _open_files() -> int:
@@ -408,6 +402,5 @@ def _listening(host: str, port: int) -> socket.socket:
         return socket.create_server((host, port), family=family, backlog=BACKLOG)
     except OSError as error:
         got = f"{host}, port {port}: {error.strerror}"
-        raise ArgumentError(
-            "--host, --port", got=got, expected="an address to listen on", advice="Try --port 0."
-        ) from None
+        expected, advice = "an address to listen on", "Try --port 0."
+        raise ArgumentError("--host, --port", got=got, expected=expected, advice=advice) from None

@@ -254,8 +254,9 @@ class Telemetry:
         self._metrics.count(route, request.status, seconds=seconds, strings=strings)
         self._metrics.set_waiting(self._waiting())
         if route not in PROBES or request.status != 200:
-            fields = {"worker": self._metrics.slot, "method": _method(scope), "route": route, "status": request.status}
-            log("request", id=request.id, **fields, ms=round(1000 * seconds, 1), **notes)
+            asked = {"worker": self._metrics.slot, "method": _method(scope), "route": route}
+            answered = {"status": request.status, "ms": round(1000 * seconds, 1), **notes}
+            logger.info("request", extra={"fields": {"id": request.id, **asked, **answered}})
 
 
 def record_refusal(metrics: Metrics, status: int) -> None:
