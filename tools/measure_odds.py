@@ -57,7 +57,8 @@ NOTE = (
     "precision, calibration error in ten equal bins, all pairs of the test part. substitutions: share of expected "
     "operations of positives; sca_agreement: F1 of links of best scripts against SCA's pairwise alignments; both of at "
     "most 2,000 positives. identical: probabilities of test words with themselves, of six known symbols or more. "
-    "b_cubed: F of cognate sets of the test concepts, the threshold tuned on validation concepts."
+    "b_cubed: F of cognate sets of the test concepts, the threshold tuned on validation concepts. before: what older "
+    "rows are measured without; their F1, calibration errors, probabilities or scripts may differ now."
 )
 
 

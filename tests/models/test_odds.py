@@ -1,5 +1,6 @@
 """The Matcher in odds form: where it begins, what training adds, and that its answers hang together."""
 
+import copy
 import math
 import random
 import warnings
@@ -18,7 +19,7 @@ from nsed.errors import ArgumentError, NotExplainableError, TooLongError, Unknow
 from nsed.evaluate import average_precision, matching_score
 from nsed.evaluate.calibration import expected_calibration_error
 from nsed.models.edit_distance import LearnableEditDistance
-from nsed.models.odds import OddsConfig, OddsMatcher
+from nsed.models.odds import HeldOutScores, OddsConfig, OddsMatcher
 from nsed.networks.odds import PLACES, places_of
 from nsed.text import EncodedPairs, Tokenizers
 from nsed.train.split import folds_of
@@ -256,6 +257,16 @@ def test_folds_keep_concepts_together_that_single_words_connect():
     folds = folds_of(encoded, 3, shared=True, seed=0)[:-8]
     assert len({(one[:-1], fold) for (one, _), fold in zip(rows[:-8], folds.tolist(), strict=True)}) == 9
     assert set(folds.tolist()) == {0, 1, 2}
+
+
+def test_scores_of_a_fold_are_put_on_the_scale_of_the_model(symmetric):
+    pairs, device = alike(50, seed=8), symmetric.device
+    known, scores = HeldOutScores(symmetric.encoded(pairs), symmetric.score(pairs)), np.array([-2.0, 0.0, 3.0])
+    assert known.on_scale(scores, symmetric.network, device) == pytest.approx(scores)
+    other = copy.deepcopy(symmetric.network)
+    with torch.no_grad():
+        other.bias += 1.5
+    assert known.on_scale(scores, other, device) == pytest.approx(scores - 1.5, abs=1e-5)
 
 
 def test_segments_of_several_phones_are_read_as_phones_with_the_reason():

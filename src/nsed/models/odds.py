@@ -453,13 +453,13 @@ def tuned_criterion(task: OddsTask) -> Criterion:
         np.sort(random.permutation(len(pairs))[: math.ceil(share * len(pairs))])
         for pairs in (task.training, task.validation)
     )
-    known = ScoredPairs(task.validation.chosen(apart), task.validation_scores()[apart])
+    known = HeldOutScores(task.validation.chosen(apart), task.validation_scores()[apart])
     scores = known.scores, cross_validated_scores(task, task.training, FEWER_FOLDS, rows, known)
     labels = known.pairs.labels, task.training.labels[rows]
     return Criterion.tuned(np.concatenate(scores), np.concatenate(labels), form=FORM)
 
 
-class ScoredPairs(NamedTuple):
+class HeldOutScores(NamedTuple):
     """Pairs that no fold has, and the scores that the model itself gives them."""
 
     pairs: EncodedPairs
@@ -480,7 +480,7 @@ def cross_validated_scores(
     pairs: EncodedPairs,
     count: int,
     rows: np.ndarray | None = None,
-    known: ScoredPairs | None = None,
+    known: HeldOutScores | None = None,
 ) -> np.ndarray:
     """Scores of pairs, or of some rows, each by a model trained on those outside its fold, see `folds_of`.
 
