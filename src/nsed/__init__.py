@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from nsed.models.edit_distance import EditDistanceConfig, LearnableEditDistance
     from nsed.models.matcher import Matcher, MatcherConfig
     from nsed.models.mixture import Mixture, MixtureConfig
-    from nsed.models.odds import OddsConfig, OddsMatcher
+    from nsed.models.odds import OddsMatcher
+    from nsed.models.odds_training import OddsConfig
     from nsed.models.persistence import load
     from nsed.models.transducer import Transducer, TransducerConfig
     from nsed.models.transduction import Overrides
@@ -80,7 +81,7 @@ _HOMES = {
     "Mixture": "nsed.models.mixture",
     "MixtureConfig": "nsed.models.mixture",
     "NsedError": "nsed.errors",
-    "OddsConfig": "nsed.models.odds",
+    "OddsConfig": "nsed.models.odds_training",
     "OddsMatcher": "nsed.models.odds",
     "Overrides": "nsed.models.transduction",
     "PairClassifier": "nsed.baselines.classifier",

@@ -19,7 +19,8 @@ from nsed.errors import ArgumentError, NotExplainableError, TooLongError, Unknow
 from nsed.evaluate import average_precision, matching_score
 from nsed.evaluate.calibration import expected_calibration_error
 from nsed.models.edit_distance import LearnableEditDistance
-from nsed.models.odds import HeldOutScores, OddsConfig, OddsMatcher
+from nsed.models.odds import OddsMatcher
+from nsed.models.odds_training import HeldOutScores, OddsConfig
 from nsed.networks.odds import PLACES, places_of
 from nsed.text import EncodedPairs, Tokenizers
 from nsed.train.split import folds_of

@@ -44,7 +44,7 @@ COMMANDS: Commands = {
         "Give each source its most probable target: `source`, `target`, `log_prob`.",
     ),
     "lexicon": (
-        "nsed.cli.lexicon:lexicon",
+        "nsed.cli.answers:lexicon",
         "Write a pronouncing dictionary of a word list, as CMUdict, Kaldi or the Montreal Forced Aligner have it.",
     ),
     "review": (

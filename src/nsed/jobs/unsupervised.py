@@ -25,7 +25,8 @@ from nsed.errors import ArgumentError
 from nsed.evaluate.calibration import fit_calibration
 from nsed.jobs.word_clusters import PROBABLE, LevenshteinControl, by_concept, cluster_compared, compared_pairs
 from nsed.models.edit_distance import quiet_about_symbols
-from nsed.models.odds import FORM, OddsMatcher
+from nsed.models.odds import OddsMatcher
+from nsed.models.odds_training import FORM
 from nsed.models.pair_model import Criterion
 from nsed.text import Pairs
 

@@ -18,7 +18,8 @@ from nsed.lattice import EditLattice
 from nsed.lattice.lattice import Weighting
 from nsed.models.base import checked_scores
 from nsed.models.lattice_model import LATTICE_VERBS, LatticeModel
-from nsed.models.odds import OddsConfig, OddsMatcher
+from nsed.models.odds import OddsMatcher
+from nsed.models.odds_training import OddsConfig
 from nsed.models.pair_model import LabelledConfig, LabelledTask, PairModel, in_order
 from nsed.networks.bulk_scores import bulk_scores
 from nsed.networks.losses import Reduction, distortion_loss, em_loss, match_loss, non_match_loss, real_cells
