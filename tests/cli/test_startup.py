@@ -14,7 +14,7 @@ import pytest
 
 import nsed
 from nsed.__main__ import SERVE
-from nsed.cli import about, arguments, cluster, data, lexicon, review, train
+from nsed.cli import about, answers, arguments, cluster, data, review, train
 from nsed.cli.commands import COMMANDS, DATA_COMMANDS
 from nsed.cli.recipes import KINDS, config_of
 from nsed.datasets import protocols, word_list
@@ -142,7 +142,7 @@ def test_names_that_help_shows_are_those_of_the_registries():
     assert list(data.HEURISTICS) == list(HEURISTICS)
     assert get_args(arguments.SymbolKind) == get_args(SymbolKind)
     assert [by.value for by in review.ReviewOrder] == [order.value for order in Order]
-    assert list(get_args(lexicon.LexiconFormat)) == [form.value for form in LexiconFormat]
+    assert list(get_args(answers.LexiconFormat)) == [form.value for form in LexiconFormat]
     assert data.HELD_OUT == protocols.HELD_OUT
     assert train.MEMBERS == mixture.MEMBERS
     assert get_args(about.Ranking) == get_args(get_type_hints(mixture.MixtureConfig)["ranking"])

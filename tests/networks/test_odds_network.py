@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import torch
 
+from nsed.lattice import EditLattice
 from nsed.networks.kinship import IDENTICAL, KIN
 from nsed.networks.odds import (
     COHERENCE_SPREAD,
@@ -209,11 +210,11 @@ def test_what_a_network_begins_with_is_nothing_but_languages_of_which_the_unknow
     assert "coherence" in network(coherence=1).no_table()
 
 
-def test_coherence_changes_the_arcs_of_the_table():
-    with_context, batch = network(7, coherence=2), batch_of(WORDS)
-    plain = network(7)
-    odds = with_context.odds()
-    expected = with_context.coherence(batch, plain._arcs(odds, batch))
-    for one, other, before in zip(with_context._arcs(odds, batch), expected, plain._arcs(odds, batch), strict=True):
-        torch.testing.assert_close(one, other)
-        assert not torch.allclose(one, before)
+def test_coherence_changes_the_arcs_of_the_table_and_can_be_left_out():
+    made, batch = network(7, coherence=2), batch_of(WORDS)
+    table = made._arcs(made.odds(), batch)
+    in_context = EditLattice(*made.coherence(batch, table), *batch.lengths)
+    torch.testing.assert_close(made(batch)[0].log_prob, in_context.log_prob)
+    without = made(batch, in_context=False)[0].log_prob
+    torch.testing.assert_close(without, EditLattice(*table, *batch.lengths).log_prob)
+    assert not torch.allclose(without, in_context.log_prob)
