@@ -15,7 +15,7 @@ import platform
 import random
 import time
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -55,8 +55,9 @@ NOTE = (
     "no settings; chosen on validation parts, though test figures of some settings were seen meanwhile. "
     "F1 at the model's own threshold (best_f1: at the best one), average "
     "precision, calibration error in ten equal bins, all pairs of the test part. substitutions: share of expected "
-    "operations of positives; sca_agreement: F1 of links of best scripts against SCA's pairwise alignments; both of at "
-    "most 2,000 positives. identical: probabilities of test words with themselves, of six known symbols or more. "
+    "operations of positives; sca_agreement: F1 of links of best scripts against SCA's pairwise alignments of the "
+    "list's segments, sca_agreement_of_symbols: of the model's own symbols, given to SCA; all of at most 2,000 "
+    "positives. identical: probabilities of test words with themselves, of six known symbols or more. "
     "b_cubed: F of cognate sets of the test concepts, the threshold tuned on validation concepts. before: what older "
     "rows are measured without; their F1, calibration errors, probabilities or scripts may differ now."
 )
@@ -146,17 +147,26 @@ def scripts(model: Any, positives: Pairs) -> dict[str, float]:
 
 
 def agreement(model: Any, positives: Pairs) -> dict[str, float]:
-    """F1 of links, best scripts against SCA's pairwise alignments of the same segments."""
-    rows = [(source.split(), target.split()) for source, target in positives]
+    """F1 of links, best scripts against SCA's pairwise alignments: of a list's segments, and of the model's symbols."""
+    splitters, links = (model.tokenizers.source, model.tokenizers.target), model.links(positives)
+    rows = [tuple(one.split(text) for text, one in zip(row, splitters, strict=True)) for row in positives]
+    found = []
+    for row, of_pair in zip(positives, links, strict=True):
+        of_source, of_target = (tokens_of(text, one.split) for text, one in zip(row, splitters, strict=True))
+        found.append(frozenset((of_source[s], of_target[t]) for s, t in of_pair))
+    segments = [(source.split(), target.split()) for source, target in positives]
+    return {
+        "sca_agreement": alignment_score(found, sca_links(segments)).f1,
+        "sca_agreement_of_symbols": alignment_score(list(map(frozenset, links)), sca_links(rows)).f1,
+    }
+
+
+def sca_links(rows: Sequence[tuple[Sequence[str], Sequence[str]]]) -> list[frozenset[tuple[int, int]]]:
+    """Links of SCA's pairwise alignments."""
     with quietly():
         aligned = lingpy_module("align.pairwise").Pairwise([tuple(map(" ".join, row)) for row in rows])
         aligned.align(method="sca", mode="global")
-    expected = [links_of(*alignment[:2]) for alignment in aligned.alignments]
-    splitters, found = (model.tokenizers.source, model.tokenizers.target), []
-    for row, links in zip(positives, model.links(positives), strict=True):
-        of_source, of_target = (tokens_of(text, one.split) for text, one in zip(row, splitters, strict=True))
-        found.append(frozenset((of_source[s], of_target[t]) for s, t in links))
-    return {"sca_agreement": alignment_score(found, expected).f1}
+    return [links_of(*alignment[:2]) for alignment in aligned.alignments]
 
 
 def tokens_of(text: str, split: Callable[[str], tuple[str, ...]]) -> list[int]:

@@ -11,6 +11,7 @@ import sys
 import time
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
+from threading import Event, Semaphore
 
 import httpx
 import pytest
@@ -75,17 +76,22 @@ def test_beyond_the_limit_the_slowest_makes_room(hurried):
 
 
 def test_where_all_work_more_are_told_to_come_again():
+    at_work, done = Semaphore(0), Event()
+
     async def slow_work(scope, receive, send):
         if scope["type"] == "http":
-            await asyncio.sleep(1)
+            at_work.release()
+            while not done.is_set():
+                await asyncio.sleep(0.01)
             await send({"type": "http.response.start", "status": 204})
             await send({"type": "http.response.body"})
 
     with running(slow_work, Limits(connections=3)) as address:
         port = int(address.rpartition(":")[2])
         asked = [sending(port, b"GET / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n") for _ in range(3)]
-        time.sleep(0.3)
+        assert all(at_work.acquire(timeout=60) for _ in asked)
         assert received(sending(port, b"")).startswith(b"HTTP/1.1 503 ")
+        done.set()
         assert [received(one).split()[1] for one in asked] == [b"204"] * 3
 
 
