@@ -64,10 +64,8 @@ TARGETS = {
         Target("lite_folders", "fuzz.model_folders:lite_folders", "the same with nsed-lite", 20_000, 128),
         Target("web_api", "fuzz.web_api:web_api", "requests to the JSON API and the pages", words=JSON),
         Target("symbols", "fuzz.symbols:symbols", "strings to symbols and back, tokenizers", longest=128),
-        Target(
-            "stored_files", "fuzz.stored_files:stored_files", "indexes, scripts and explanations", 20_000, words=STORED
-        ),
+        Target("stored_files", "fuzz.stored_files:stored_files", "indexes, scripts and explanations", words=STORED),
         Target("columnar", "fuzz.readers:columnar", "Parquet and Arrow files", longest=128),
-        Target("cldf", "fuzz.readers:cldf", "CLDF word lists, metadata included", 20_000, 4096, CLDF),
+        Target("cldf", "fuzz.readers:cldf", "CLDF word lists, metadata included", longest=4096, words=CLDF),
     )
 }

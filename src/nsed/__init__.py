@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from nsed.text import Edit, EditScript, Pairs, read_pairs
     from nsed.train.config import TrainConfig
 
-__version__ = "0.1.0"
+__version__ = "1.0.0"
 
 __all__ = [
     "Candidates",
@@ -138,7 +138,7 @@ _REPLACED = {"transduce_with_exceptions": "nsed.models.transduction"}
 def __getattr__(name: str) -> Any:
     if name in _RENAMED:
         new = _RENAMED[name]
-        message = f"nsed.{name} is now nsed.{new}; the old name goes with 1.0"
+        message = f"nsed.{name} is now nsed.{new}; the old name goes with 2.0"
         warnings.warn(message, DeprecationWarning, stacklevel=2)
         return getattr(import_module(_HOMES[new]), new)
     if name in _REPLACED:

@@ -1,8 +1,10 @@
-"""What models answer, as plain values: to be compared with what version 0.1 answered.
+"""What models answer, as plain values: to be compared with what the version that saved them answered.
 
     python tests/golden/answers.py FILE CMUDICT_TEST   # every bit of every number, to compare two versions here
+    python tests/golden/answers.py 1.0                 # once, by the version itself: its folders and answers
 
-The folders in `models` were written by version 0.1: 400 pairs of the rule language, 16 dimensions, 60 steps.
+The folders in `models` were written by version 0.1: 400 pairs of the rule language, 16 dimensions, 60 steps. Those in
+`models-1.0` are the kinds of models that came with it.
 """
 
 import hashlib
@@ -16,9 +18,12 @@ import nsed
 from nsed.capabilities import Capability, can
 from nsed.datasets import rule_language
 from nsed.errors import NotExplainableError
+from nsed.models.matcher_mixture import MatcherMixture
 
 HERE = Path(__file__).parent
-FOLDERS, ANSWERS, G2P = HERE / "models", HERE / "answers.json", HERE / "g2p-en.json"
+FOLDERS, G2P = HERE / "models", HERE / "g2p-en.json"
+VERSIONS = {"0.1": (FOLDERS, HERE / "answers.json"), "1.0": (HERE / "models-1.0", HERE / "answers-1.0.json")}
+"""Folders that a version saved, and what it answered."""
 WORDS = 2000
 """Of CMUDict's test part."""
 PAIRS = [
@@ -61,11 +66,11 @@ def _explained(model: Any) -> list[Any]:
     return [[one.total, one.entropy, [[part.name, part.value] for part in one.contributions]] for one in explained]
 
 
-def all_answers() -> dict[str, Any]:
+def all_answers(folders: Path = FOLDERS) -> dict[str, Any]:
     """Of all folders."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return {folder.name: answers(nsed.load(folder)) for folder in sorted(FOLDERS.iterdir())}
+        return {folder.name: answers(nsed.load(folder)) for folder in sorted(folders.iterdir())}
 
 
 def g2p_answers(lines: list[str]) -> list[list[Any]]:
@@ -81,6 +86,34 @@ def g2p_answers(lines: list[str]) -> list[list[Any]]:
     return said
 
 
-if __name__ == "__main__":
+def save_new_kinds(folders: Path) -> None:
+    """Save a model of each kind that version 1.0 has and 0.1 had not."""
+    pairs, small = list(rule_language.matching_pairs(400, seed=0)), {"encoder__dim": 16, "train__steps": 60}
+    wrong = [(source, pairs[place - 7][1]) for place, (source, _) in enumerate(pairs)]
+    labelled = [*pairs, *wrong], [True] * len(pairs) + [False] * len(wrong)
+    named = nsed.Pairs(*map(list, zip(*pairs, strict=True)), None, ["de", "nl"] * 200, ["de", "nl"] * 200)
+    odds = nsed.OddsMatcher.fit(*labelled)
+    forward, backward = (nsed.Transducer.fit(pairs, direction=one, **small) for one in ("forward", "backward"))
+    made = {
+        "odds": odds,
+        "odds-coherence": nsed.OddsMatcher.fit(*labelled, coherence=True, shared_alphabet=True, train__steps=40),
+        "matcher-mixture": MatcherMixture([odds, nsed.Matcher.fit(*labelled, encoder__kind="rnn", **small)]),
+        "mixture": nsed.Mixture([forward, backward]),
+        "transducer-languages": nsed.Transducer.fit(named, languages=True, **small).for_language("de"),
+    }
+    for name, model in made.items():
+        model.save(folders / name)
+
+
+def save_version(name: str) -> None:
+    """Write the folders of a version, and its answers."""
+    folders, path = VERSIONS[name]
+    save_new_kinds(folders)
+    path.write_text(json.dumps(all_answers(folders)) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__" and sys.argv[1] in VERSIONS:
+    save_version(sys.argv[1])
+elif __name__ == "__main__":
     test = Path(sys.argv[2]).read_text(encoding="utf-8").splitlines()
     Path(sys.argv[1]).write_text(json.dumps([all_answers(), g2p_answers(test)]), encoding="utf-8")

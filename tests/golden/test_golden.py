@@ -1,4 +1,4 @@
-"""Folders that version 0.1 saved still load, and answer what they answered then."""
+"""Folders that each version saved still load, and answer what they answered then."""
 
 import json
 import subprocess
@@ -20,26 +20,27 @@ def close(now, then):
     return now == then
 
 
-KEPT = json.loads(answers.ANSWERS.read_text(encoding="utf-8"))
+KEPT = {
+    version: json.loads(path.read_text(encoding="utf-8")) for version, (_, path) in answers.VERSIONS.items()
+}
 
 
-@pytest.mark.parametrize("name", sorted(KEPT))
+@pytest.mark.parametrize(("version", "name"), [(version, name) for version, of in KEPT.items() for name in sorted(of)])
 @pytest.mark.filterwarnings("ignore::UserWarning")  # unknown symbols and cut outputs are part of it
-def test_models_of_version_0_1_answer_as_they_did(name):
-    now = answers.answers(nsed.load(answers.FOLDERS / name))
-    assert now.keys() == KEPT[name].keys()
-    for verb, then in KEPT[name].items():
+def test_models_of_every_version_answer_as_they_did(version, name):
+    now, kept = answers.answers(nsed.load(answers.VERSIONS[version][0] / name)), KEPT[version][name]
+    assert now.keys() == kept.keys()
+    for verb, then in kept.items():
         assert close(now[verb], then), f"{name}: {verb} has changed"
 
 
 def test_the_comparison_sees_a_changed_number_and_a_changed_text():
-    then = KEPT["transducer-exact"]["transduce, beam 1"]
+    then = KEPT["0.1"]["transducer-exact"]["transduce, beam 1"]
     assert close(then, then)
     assert not close([[["x", then[0][0][1]]], *then[1:]], then)
     assert not close([[[then[0][0][0], then[0][0][1] - 1e-3]], *then[1:]], then)
 
 
-@pytest.mark.slow
 def deepest_frame(ask):
     """How many frames of the package are on the stack at most while a verb answers."""
     base, deepest = str(Path(nsed.__file__).parent), 0

@@ -21,7 +21,7 @@ from nsed_lite.symbols import UnknownSymbolWarning
 from nsed_lite.tables import EditDistance, OddsMatcher
 from nsed_lite.transducer import Transducer
 
-__version__ = "0.1.0"
+__version__ = "1.0.0"
 
 __all__ = [
     "Edit",

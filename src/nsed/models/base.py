@@ -81,7 +81,7 @@ class Model(ABC):
     @property
     def coders(self) -> Tokenizers:
         """The old name of `tokenizers`."""
-        message = "model.coders is now model.tokenizers; the old name goes with 1.0"
+        message = "model.coders is now model.tokenizers; the old name goes with 2.0"
         warnings.warn(message, DeprecationWarning, stacklevel=2)
         return self.tokenizers
 

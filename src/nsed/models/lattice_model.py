@@ -74,7 +74,7 @@ class LatticeModel(Model):
 
     def outline_all(self, pairs: PairsLike, *, on_batch: OnBatch = ignore) -> list[ExplanationSummary]:
         """The old name of `summarize_all`."""
-        message = "outline_all is now summarize_all; the old name goes with 1.0"
+        message = "outline_all is now summarize_all; the old name goes with 2.0"
         warnings.warn(message, DeprecationWarning, stacklevel=2)
         return self.summarize_all(pairs, on_batch=on_batch)
 

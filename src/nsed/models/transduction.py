@@ -34,7 +34,7 @@ class Transduction(NamedTuple):
     @property
     def exception(self) -> bool:
         """The old name of `override`."""
-        message = "Transduction.exception is now Transduction.override; the old name goes with 1.0"
+        message = "Transduction.exception is now Transduction.override; the old name goes with 2.0"
         warnings.warn(message, DeprecationWarning, stacklevel=2)
         return self.override
 
@@ -204,8 +204,8 @@ def transduce_with_exceptions(
     beam: int | None = None,
     on_batch: OnBatch = ignore,
 ) -> list[list[Transduction]]:
-    """The old name of `model.transduce(sources, overrides=...)`; it goes with 1.0."""
-    message = "transduce_with_exceptions is now model.transduce(sources, overrides=...); the old name goes with 1.0"
+    """The old name of `model.transduce(sources, overrides=...)`; it goes with 2.0."""
+    message = "transduce_with_exceptions is now model.transduce(sources, overrides=...); the old name goes with 2.0"
     warnings.warn(message, DeprecationWarning, stacklevel=2)
     return model.transduce(sources, nbest=nbest, beam=beam, overrides=exceptions, on_batch=on_batch)
 
