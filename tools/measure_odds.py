@@ -15,6 +15,7 @@ import platform
 import random
 import time
 import warnings
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from importlib import import_module
 from pathlib import Path
@@ -32,7 +33,7 @@ from nsed.datasets.splits import Splits, published_parts
 from nsed.datasets.word_list import Word, read_word_list
 from nsed.evaluate import average_precision, best_threshold, matching_score
 from nsed.evaluate.alignment import alignment_score
-from nsed.evaluate.calibration import expected_calibration_error
+from nsed.evaluate.calibration import expected_calibration_error, fit_calibration
 from nsed.jobs.word_clusters import cluster_score, cluster_words, tune_threshold
 from nsed.models.persistence import model_class
 from nsed.text import Pairs
@@ -49,17 +50,22 @@ SIMPLE = ("levenshtein", "jaro-winkler", "anyascii-levenshtein", "edit-distance"
 """What odds are compared with, of few labelled pairs."""
 LONG, LOOKED_AT = 6, 2000
 """Symbols from which on identical words should be certain, and positive pairs whose scripts are looked at."""
+SAMPLES = 300
+"""Samples of concepts that show what calibration errors come by chance."""
 RESULTS = Path(__file__).parents[1] / "results"
 TITLE = "Matchers in odds form: concepts held out, records, place names, and 500 labelled pairs"
 NOTE = (
-    "no settings; chosen on validation parts, though test figures of some settings were seen meanwhile. "
-    "F1 at the model's own threshold (best_f1: at the best one), average "
-    "precision, calibration error in ten equal bins, all pairs of the test part. substitutions: share of expected "
-    "operations of positives; sca_agreement: F1 of links of best scripts against SCA's pairwise alignments of the "
-    "list's segments, sca_agreement_of_symbols: of the model's own symbols, given to SCA; all of at most 2,000 "
-    "positives. identical: probabilities of test words with themselves, of six known symbols or more. "
-    "b_cubed: F of cognate sets of the test concepts, the threshold tuned on validation concepts. before: what older "
-    "rows are measured without; their F1, calibration errors, probabilities or scripts may differ now."
+    "no settings; chosen on validation parts, though test figures of some settings were seen meanwhile. F1 at the "
+    "model's own threshold (best_f1: at the best one), average precision, calibration error in ten equal bins, all "
+    "pairs of the test part. substitutions: share of expected operations of positives; sca_agreement: F1 of links "
+    "of best scripts against SCA's pairwise alignments of the list's segments, which it links one to one: of the "
+    "segments that a segment's phones are linked to, the one with most of them, and of these the first; "
+    "sca_agreement_of_phones: with the links of all phones; all of at most 2,000 positives. identical: "
+    "probabilities of test words with themselves, of six known symbols or more. b_cubed: F of cognate sets of the "
+    "test concepts, the threshold tuned on validation concepts. calibration_by_chance: calibration error to be "
+    "expected of other concepts, as many, even of probabilities that are calibrated on the test part itself: mean "
+    "and 95th percentile of samples of its concepts. before: what older rows are measured without; their F1, "
+    "calibration errors, probabilities or scripts may differ now."
 )
 
 
@@ -113,6 +119,21 @@ def figures(model: Any, pairs: Pairs) -> dict[str, float]:
     }
 
 
+def calibration_by_chance(model: Any, pairs: Pairs) -> dict[str, float]:
+    """Calibration error of other concepts, as many: of samples of these, by a calibration of all of them."""
+    labels, scores = np.array(pairs.labels, dtype=bool), model.score(pairs)
+    probabilities = fit_calibration(scores, labels, form="beta").probability(scores)
+    concepts = np.unique(pairs.others.column("concept").to_pylist(), return_inverse=True)[1]
+    rows, draw, found = [np.flatnonzero(concepts == one) for one in range(concepts.max() + 1)], random.Random(0), []
+    for _ in range(SAMPLES):
+        some_rows = np.concatenate(draw.choices(rows, k=len(rows)))
+        found.append(expected_calibration_error(probabilities[some_rows], labels[some_rows]))
+    return {
+        "calibration_by_chance": float(np.mean(found)),
+        "calibration_by_chance_95": float(np.percentile(found, 95)),
+    }
+
+
 def identical(model: Any, pairs: Pairs) -> dict[str, float]:
     """Probabilities of words with themselves, of those of six symbols or more that are all known to both sides."""
     tokenizers = model.tokenizers
@@ -147,18 +168,25 @@ def scripts(model: Any, positives: Pairs) -> dict[str, float]:
 
 
 def agreement(model: Any, positives: Pairs) -> dict[str, float]:
-    """F1 of links, best scripts against SCA's pairwise alignments: of a list's segments, and of the model's symbols."""
-    splitters, links = (model.tokenizers.source, model.tokenizers.target), model.links(positives)
-    rows = [tuple(one.split(text) for text, one in zip(row, splitters, strict=True)) for row in positives]
-    found = []
-    for row, of_pair in zip(positives, links, strict=True):
+    """F1 of links of a list's segments, best scripts against SCA's pairwise alignments."""
+    splitters, found = (model.tokenizers.source, model.tokenizers.target), []
+    for row, links in zip(positives, model.links(positives), strict=True):
         of_source, of_target = (tokens_of(text, one.split) for text, one in zip(row, splitters, strict=True))
-        found.append(frozenset((of_source[s], of_target[t]) for s, t in of_pair))
-    segments = [(source.split(), target.split()) for source, target in positives]
+        found.append(Counter((of_source[s], of_target[t]) for s, t in links))
+    expected = sca_links([(source.split(), target.split()) for source, target in positives])
     return {
-        "sca_agreement": alignment_score(found, sca_links(segments)).f1,
-        "sca_agreement_of_symbols": alignment_score(list(map(frozenset, links)), sca_links(rows)).f1,
+        "sca_agreement": alignment_score(list(map(one_to_one, found)), expected).f1,
+        "sca_agreement_of_phones": alignment_score(list(map(frozenset, found)), expected).f1,
     }
+
+
+def one_to_one(links: Counter[tuple[int, int]]) -> frozenset[tuple[int, int]]:
+    """Links of segments, at most one of each: that of most phones, and of these the first."""
+    kept: dict[int, int] = {}
+    for (source, target), _ in sorted(links.items(), key=lambda one: (-one[1], one[0])):
+        if source not in kept and target not in kept.values():
+            kept[source] = target
+    return frozenset(kept.items())
 
 
 def sca_links(rows: Sequence[tuple[Sequence[str], Sequence[str]]]) -> list[frozenset[tuple[int, int]]]:
@@ -216,7 +244,7 @@ def measure(task: Task, parts: Splits, settings: dict[str, Any], *, trial: bool 
         positives = some_positives(looked_at)
         found |= scripts(model, positives) | identical(model, looked_at)
         if task.set in COGNATES:
-            found |= agreement(model, positives)
+            found |= agreement(model, positives) | calibration_by_chance(model, looked_at)
             found |= {} if trial else cognate_sets(model, words_of(task.set), task.split)
     return found
 
