@@ -20,9 +20,7 @@ def close(now, then):
     return now == then
 
 
-KEPT = {
-    version: json.loads(path.read_text(encoding="utf-8")) for version, (_, path) in answers.VERSIONS.items()
-}
+KEPT = {version: json.loads(path.read_text(encoding="utf-8")) for version, (_, path) in answers.VERSIONS.items()}
 
 
 @pytest.mark.parametrize(("version", "name"), [(version, name) for version, of in KEPT.items() for name in sorted(of)])

@@ -2,6 +2,8 @@
 
 import csv
 import random
+import subprocess
+import sys
 
 import pyarrow as pa
 import pyarrow.feather
@@ -186,3 +188,30 @@ def test_halves_of_a_batch_have_all_of_its_rows(tmp_path):
     chosen = chosen_rows(batch, [4, 1])
     assert isinstance(chosen.content, Pairs)
     assert chosen.content.others["id"].to_pylist() == ["4", "1"]
+
+
+READ = """
+import resource, sys
+from pathlib import Path
+from nsed.errors import DataError
+from nsed.text.readers.batches import BatchOptions, pair_batches
+def peak(): return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
+before = peak()
+try:
+    list(pair_batches(Path(sys.argv[1]), BatchOptions(rows=16)))
+except DataError as error:
+    print(peak() - before, error)
+"""
+
+
+@pytest.mark.slow
+def test_a_page_that_says_it_is_huge_takes_no_memory(tmp_path):
+    path = tmp_path / "pairs.parquet"
+    write(path, {"source": ["grey"] * 16, "target": ["gray"] * 16})
+    head, size, rest = path.read_bytes().partition(b"\x15\x14L")  # after its uncompressed size, the first page's size
+    assert size
+    path.write_bytes(head + b"\x15\xd8\xd8\xd8\xd8\x05L" + rest)  # 764 million bytes, as a varint
+    done = subprocess.run([sys.executable, "-c", READ, path], check=True, capture_output=True, text=True)
+    megabytes, _, error = done.stdout.partition(" ")
+    assert "cannot be read" in error
+    assert int(megabytes) < 100
