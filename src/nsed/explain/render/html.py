@@ -134,7 +134,7 @@ def _script(script: EditScript) -> str:
 
 def _headline(evidence: Evidence) -> str:
     sides = [_string(evidence.source), " ⇒ ", _string(evidence.target)]
-    facts = _decision(evidence.decision, evidence.log_prob) if evidence.decision else _log_prob(evidence)
+    facts = _decision(evidence.decision) if evidence.decision else _log_prob(evidence)
     return tag("p", {"class": "nsed-pair"}, *sides, " ", facts)
 
 
@@ -142,10 +142,10 @@ def _log_prob(evidence: Evidence) -> str:
     return words(f" log-probability {nats(evidence.log_prob)}")
 
 
-def _decision(decision: Decision, score: float) -> str:
-    sign, side = ("✓", "reaches") if decision.match else ("✗", "is below")
+def _decision(decision: Decision) -> str:
+    sign, side = ("✓", "reach") if decision.match else ("✗", "are below")
     marks = {"class": "nsed-decision", "data-match": str(decision.match).lower()}
-    border = f"score {nats(score)} {side} the threshold {nats(decision.threshold)}"
+    border = f"log-odds {nats(decision.log_odds)} {side} {nats(decision.needed)}"
     badge = tag("strong", marks, words(f"{sign} {decision.word}"))
     sure = f" probability {percent(decision.probability)}, a match from {percent(decision.threshold_probability)} on"
     return badge + words(f"{sure}; {border}")

@@ -70,10 +70,10 @@ def _summary(evidence: Evidence) -> Iterator[str]:
     yield f"pair            {word(evidence.source)} ⇒ {word(evidence.target)}"
     yield f"log-probability {nats(evidence.log_prob)}"
     if decision is not None:
-        side = "reaches" if decision.match else "is below"
+        side = "reach" if decision.match else "are below"
         yield f"decision        {decision.word}, probability {percent(decision.probability)}"
         yield f"                pairs match from {percent(decision.threshold_probability)} on:"
-        yield f"                the log-probability {side} the threshold {nats(decision.threshold)}"
+        yield f"                the log-odds {nats(decision.log_odds)} {side} {nats(decision.needed)}"
     yield f"script          {script.to_text() or 'nothing to do'}"
     yield f"its share       {percent(script.share)} of all derivations, entropy {nats(evidence.entropy)} nats"
 
