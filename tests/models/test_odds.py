@@ -484,6 +484,7 @@ def test_features_are_saved_with_the_model_which_needs_no_table_any_more(feature
     pairs = [*NEW, *OLD]
     featured.save(tmp_path / "model")
     assert (nsed.load(tmp_path / "model").score(pairs) == featured.score(pairs)).all()
+    assert featured.contents().tensors["symbol_features"].dtype == torch.float16  # 0 and 1 are the same in it
     featured.save(tmp_path / "half", half=True)
     assert nsed.load(tmp_path / "half").score(pairs) == pytest.approx(featured.score(pairs), abs=0.05)
     described = json.loads((tmp_path / "model" / DESCRIPTION).read_text(encoding="utf-8"))

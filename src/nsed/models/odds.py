@@ -333,7 +333,9 @@ class OddsMatcher(PairModel, LatticeModel):
         made, features = super().contents(half=half), self.symbol_features
         if features is None:
             return made
-        values = features.values.half() if half else features.values
+        values = features.values.half()
+        if not half and not torch.equal(values.float(), features.values):  # most features are few numbers
+            values = features.values
         tables = {**made.vocabularies, FEATURES: features.vocabulary}, {**made.tensors, FEATURES: values}
         return made._replace(vocabularies=tables[0], tensors=tables[1])
 
