@@ -22,11 +22,12 @@ from nsed.errors import NsedError
 from nsed.evaluate.alignment import read_pharaoh
 from nsed.jobs.table_files import tsv_lines
 from nsed.models.transduction import Overrides
+from nsed.networks.kinship import SymbolFeatures
 from nsed.text import Pairs, StringConfig, Tokenizers, read_pairs
 from nsed.text.edit_script import pharaoh
 from nsed.text.readers import read_sources
 from nsed.text.readers.batches import BatchOptions, RowBatch, pair_batches, source_batches
-from nsed.text.readers.delimited import Reject, Sources
+from nsed.text.readers.delimited import Reject, Sources, read_symbol_features
 from nsed.text.readers.dictionaries import read_pronunciations
 
 ROWS = (3, 100)
@@ -43,6 +44,7 @@ def delimited(folder: Path) -> Execute:
         (".tsv", _check_overrides),
         (".pharaoh", _check_links),
         (".tsv", _check_pronunciations),
+        *((ending, _check_features) for ending in (".tsv", ".csv")),
     ]
 
     def execute(content: bytes) -> None:
@@ -135,6 +137,13 @@ def _check_links(path: Path, **_: int) -> None:
 def _check_pronunciations(path: Path, **_: int) -> None:
     pairs = read_pronunciations(path)
     assert all(source.strip() and target.split() for source, target in pairs)
+
+
+def _check_features(path: Path, **_: int) -> None:
+    read = read_symbol_features(path)
+    made = SymbolFeatures.of(read)
+    assert bool(((made.values >= 0) & (made.values <= 1)).all())
+    assert all(made.row_of(symbol) is not None for symbol in read)
 
 
 def word_lists(folder: Path) -> Execute:

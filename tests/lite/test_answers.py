@@ -137,6 +137,21 @@ def test_odds_answer_as_in_the_package_and_of_new_symbols_too(name, tmp_path):
     same_pairs(full, lite, PAIRS)
 
 
+@pytest.mark.parametrize("shared", [False, True])
+def test_odds_with_features_of_symbols_answer_as_in_the_package(shared, tmp_path):
+    rows = [f"{symbol},{number % 3},{number % 5 / 4}" for number, symbol in enumerate([*"aedglryuz", "ü", "ż"])]
+    (tmp_path / "table.csv").write_text("\n".join(rows), encoding="utf-8")
+    settings = {"symbol_features": str(tmp_path / "table.csv"), "shared_alphabet": shared}
+    full, lite = both(untrained(nsed.OddsMatcher, settings, labels=[row < 10 for row in range(20)]), tmp_path / "model")
+    same_pairs(full, lite, PAIRS)
+    plain = untrained(nsed.OddsMatcher, {"shared_alphabet": shared}, labels=[row < 10 for row in range(20)])
+    assert not close(full.score(PAIRS[-2:]), plain.score(PAIRS[-2:]))
+    path = tmp_path / "model" / "model.json"
+    path.write_text(path.read_text(encoding="utf-8").replace('"symbol_features": [', '"symbol_features": ["?",'))
+    with pytest.raises(nsed_lite.ModelFolderError, match="expected a row per symbol"):
+        nsed_lite.load(tmp_path / "model")
+
+
 def test_languages_count(tmp_path):
     named = {"source_languages": ["de", "cs"] * 10, "target_languages": ["cs", "cs"] * 10}
     settings = {"encoder__kind": "rnn", "languages": True}

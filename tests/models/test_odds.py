@@ -1,6 +1,7 @@
 """The Matcher in odds form: where it begins, what training adds, and that its answers hang together."""
 
 import copy
+import json
 import math
 import random
 import warnings
@@ -15,7 +16,16 @@ from nsed.baselines.similarity import Levenshtein
 from nsed.capabilities import Capability, can
 from nsed.config import from_mapping
 from nsed.datasets.rule_language import matching_pairs
-from nsed.errors import ArgumentError, NotExplainableError, TooLongError, UnknownSymbolWarning
+from nsed.errors import (
+    ArgumentError,
+    ConfigError,
+    DataError,
+    ModelFileError,
+    NotExplainableError,
+    NsedError,
+    TooLongError,
+    UnknownSymbolWarning,
+)
 from nsed.evaluate import average_precision, matching_score
 from nsed.evaluate.calibration import expected_calibration_error
 from nsed.models.edit_distance import LearnableEditDistance
@@ -23,6 +33,8 @@ from nsed.models.odds import OddsMatcher
 from nsed.models.odds_training import HeldOutScores, OddsConfig
 from nsed.networks.odds import PLACES, places_of
 from nsed.text import EncodedPairs, Tokenizers
+from nsed.text.readers.delimited import read_symbol_features
+from nsed.train.saved_model import DESCRIPTION
 from nsed.train.split import folds_of
 from support.commands import run, with_settings
 
@@ -425,3 +437,148 @@ def test_rule_language_is_told_apart_at_least_as_well_as_by_the_edit_distance():
     )
     assert odds > edit_distance + 0.02
     assert average_precision(scores[1], labels) > average_precision(scores[0], labels) + 0.02
+
+
+BITS = {letter: [number >> bit & 1 for bit in range(3)] for number, letter in enumerate("abcdefgh")}
+
+
+def features(path, others=(("z", "b"),)):
+    """A table of features: of eight letters three bits, and of others those of one of these."""
+    rows = [*BITS.items(), *((new, BITS[known]) for new, known in others)]
+    lines = [f"{symbol}\ta letter\t" + "\t".join("-+"[bit] for bit in bits) for symbol, bits in rows]
+    path.write_text("symbol\tname\tone\ttwo\tthree\n" + "\n".join(lines) + "\n", encoding="utf-8")
+    return path
+
+
+@pytest.fixture(scope="module")
+def featured(tmp_path_factory):
+    path = features(tmp_path_factory.mktemp("features") / "table.tsv")
+    made = OddsMatcher.fit(alike(400, seed=0), shared_alphabet=True, symbol_features=str(path), **QUICK)
+    path.unlink()
+    return made
+
+
+NEW = [("azcd", "azce"), ("azcd", "abce"), ("abce", "zacd"), ("zzh", "bg"), ("zac", "z\u0301ad")]
+OLD = [tuple(text.translate(str.maketrans("z", "b", "\u0301")) for text in pair) for pair in NEW]
+
+
+@pytest.mark.filterwarnings("ignore::nsed.errors.UnknownSymbolWarning")
+def test_a_new_symbol_scores_as_a_known_one_with_the_same_features(featured, symmetric):
+    assert featured.score(NEW) == pytest.approx(featured.score(OLD), abs=0.1)
+    assert (abs(symmetric.score(NEW[1:]) - symmetric.score(OLD[1:])) > 1).all()
+    assert featured.score([("awcd", "abce")])[0] < featured.score([("azcd", "abce")])[0] - 1
+    assert str(featured.align("dza", "dba")) == "d z→b a"
+
+
+@pytest.mark.filterwarnings("ignore::nsed.errors.UnknownSymbolWarning")
+def test_with_features_a_symmetric_table_stays_symmetric(featured):
+    odds = featured.network.odds()
+    assert torch.equal(odds.substitute, odds.substitute.T)
+    pairs = [*NEW, *alike(50, seed=2)]
+    turned = [(target, source) for source, target in pairs]
+    assert featured.score(pairs) == pytest.approx(featured.score(turned), abs=1e-9)
+
+
+@pytest.mark.filterwarnings("ignore::nsed.errors.UnknownSymbolWarning")
+def test_features_are_saved_with_the_model_which_needs_no_table_any_more(featured, tmp_path):
+    pairs = [*NEW, *OLD]
+    featured.save(tmp_path / "model")
+    assert (nsed.load(tmp_path / "model").score(pairs) == featured.score(pairs)).all()
+    assert featured.contents().tensors["symbol_features"].dtype == torch.float16  # 0 and 1 are the same in it
+    featured.save(tmp_path / "half", half=True)
+    assert nsed.load(tmp_path / "half").score(pairs) == pytest.approx(featured.score(pairs), abs=0.05)
+    described = json.loads((tmp_path / "model" / DESCRIPTION).read_text(encoding="utf-8"))
+    described["vocabularies"]["symbol_features"].pop()
+    (tmp_path / "model" / DESCRIPTION).write_text(json.dumps(described), encoding="utf-8")
+    with pytest.raises(
+        ModelFileError, match=r"symbol_features: got a tensor of shape \(9, 3\), expected a row per symbol"
+    ):
+        nsed.load(tmp_path / "model")
+
+
+@pytest.mark.filterwarnings("ignore::nsed.errors.UnknownSymbolWarning")
+def test_a_model_that_learns_more_keeps_its_features_and_begins_with_what_they_say(featured, tmp_path):
+    more = nsed.Pairs(["zabc", "zade", "abcd", "bcda"], ["zabc", "zada", "hgfe", "aaaa"], [1, 1, 0, 0])
+    still = OddsMatcher.fit(more, start=featured, train__learning_rate=0)
+    assert "z" in still.tokenizers.source.vocabulary.symbols
+    assert still.score(NEW[:-1]) == pytest.approx(featured.score(NEW[:-1]), abs=1e-4)
+    assert still.symbol_features is featured.symbol_features
+    with pytest.raises(ConfigError, match=r"symbol_features: got 'other.tsv', expected '.*table.tsv', as the model"):
+        OddsMatcher.fit(more, start=featured, symbol_features="other.tsv")
+
+
+@pytest.mark.filterwarnings("ignore::nsed.errors.UnknownSymbolWarning")
+def test_rare_symbols_learn_with_those_that_have_like_features(tmp_path):
+    words = alike(200, seed=3)
+    rare = nsed.Pairs([*words.sources, "azd"], [*words.targets, "abd"], [*words.labels, 1])
+    settings = {"shared_alphabet": True, "train__learning_rate": 0, **QUICK}
+    made = OddsMatcher.fit(rare, symbol_features=str(features(tmp_path / "t.tsv")), **settings)
+    plain = OddsMatcher.fit(rare, **settings)
+    for one, other in (("z", "z"), ("z", "b"), ("z", "c")):
+        known, told, guessed = (
+            {(each.source, each.target): each.log_odds for each in model.operations()}[pair]
+            for model, pair in ((made, ("b", other.replace("z", "b"))), (made, (one, other)), (plain, (one, other)))
+        )
+        assert abs(told - known) <= abs(guessed - known) + 0.05
+
+
+@pytest.mark.filterwarnings("ignore::nsed.errors.UnknownSymbolWarning")
+def test_features_are_given_on_the_command_line(tmp_path):
+    data, table = written(alike(100, seed=1), tmp_path / "pairs.tsv"), features(tmp_path / "table.tsv")
+    settings = with_settings(f"symbol_features={table}", "shared_alphabet=true", "train.steps=5", "train.device=cpu")
+    run("train", data, tmp_path / "m", "--model", "odds", *settings)
+    table.unlink()
+    made = nsed.load(tmp_path / "m")
+    assert made.score(NEW) == pytest.approx(made.score(OLD), abs=0.1)
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (None, r"t\.tsv: cannot be read: No such file"),
+        ("", r"t\.tsv: the file is empty; expected lines with a symbol and its features"),
+        ("symbol\tone\n", r"t\.tsv:1: there is a header but no symbol below it"),
+        ("a\tx\nb\ty\n", r"t\.tsv:2: no column has numbers; expected a symbol in the first column and numbers, or \+"),
+        ("a\t1\nb\t0\na\t1\n", r"t\.tsv:3: the symbol 'a' is there twice"),
+        ("é\t1\ne\u0301\t0\n", r"t\.tsv:2: the symbol 'é' is there twice"),
+        ("a\t1\n\t0\n", r"t\.tsv:2: there is no symbol in the first column"),
+        ("a\t1\nb\tnan\n", r"t\.tsv:2: feature 1 of 'b' is 'nan', expected a finite number, \+ or -: write 0"),
+        ("a\t1\nb\t1e999\n", r"t\.tsv:2: feature 1 of 'b' is '1e999', expected a finite number"),
+        ("a\t1\nb\t\n", r"t\.tsv:2: feature 1 of 'b' is '', expected a finite number"),
+        ("a\t1\nb\t1\t2\n", r"t\.tsv:2: expected 2 columns separated by a tab, found 3"),
+        ("a\t1\nb\t1\n", r"t\.tsv: all symbols have the same features"),
+        (
+            "п\t1\nб\t0\n",
+            r"symbol_features: got .*t\.tsv, whose symbols begin п б, expected features of .*begin a b c d e",
+        ),
+    ],
+    ids=str,
+)
+def test_a_table_of_features_that_will_not_do_says_why(content, message, tmp_path):
+    if content is not None:
+        (tmp_path / "t.tsv").write_text(content, encoding="utf-8")
+    with pytest.raises((ArgumentError, DataError), match=message.replace("'é'", "'e\u0301'")):
+        OddsMatcher.fit(alike(40, seed=0), symbol_features=str(tmp_path / "t.tsv"), **QUICK)
+
+
+def test_features_are_numbers_or_signs_with_or_without_a_header_in_tsv_or_csv(tmp_path):
+    (tmp_path / "t.csv").write_text('"a",+,0.5,"x, y"\n"b",-,-1,z\n', encoding="utf-8")
+    (tmp_path / "t.tsv").write_text("ipa\tv\tw\tnote\n\na\t+\t0.5\tx\nb\t\u2212\t-1\ty\n", encoding="utf-8")
+    for name in ("t.csv", "t.tsv"):
+        assert read_symbol_features(tmp_path / name) == {"a": [1.0, 0.5], "b": [-1.0, -1.0]}
+
+
+def test_the_table_of_panphon_is_read_if_that_is_installed_and_g_is_that_of_the_ipa(tmp_path, monkeypatch):
+    with monkeypatch.context() as patch:
+        patch.setattr("nsed.text.readers.delimited.find_spec", lambda _: None)
+        with pytest.raises(
+            NsedError, match=r"symbol_features: the package panphon is not installed: pip install panphon"
+        ):
+            OddsMatcher.fit(alike(40, seed=0), symbol_features="panphon", **QUICK)
+    package = tmp_path / "panphon"
+    (package / "data").mkdir(parents=True)
+    (package / "__init__.py").write_text("raise ImportError('of this only the table is needed')")
+    (package / "data" / "ipa_all.csv").write_text("ipa,voi,cont\nk,-,-\n\u0261,+,-\nx,-,+\n", encoding="utf-8")
+    monkeypatch.syspath_prepend(tmp_path)
+    found = read_symbol_features("panphon")
+    assert found == {"k": [-1, -1], "\u0261": [1, -1], "x": [-1, 1], "g": [1, -1]}

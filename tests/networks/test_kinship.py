@@ -11,7 +11,9 @@ from nsed.networks.kinship import (
     KIN,
     OTHER,
     SHARES,
+    STEEPNESS,
     UNLIKE,
+    SymbolFeatures,
     backed_off,
     kinship_of,
     letter_features,
@@ -21,9 +23,10 @@ from nsed.networks.kinship import (
     prior_table,
     pseudo_counts,
     shares_of,
+    symbol_groups,
 )
 from nsed.networks.operation_table import OperationTable
-from nsed.text import Pairs, Tokenizers
+from nsed.text import Pairs, Tokenizers, Vocabulary
 from nsed.text.batch import EncodedPairs
 from nsed.text.symbols import StringConfig
 from nsed.types import UNKNOWN
@@ -180,6 +183,69 @@ def test_a_backed_off_prior_has_of_letters_what_the_table_has_and_of_their_symbo
     )
     row = found.substitute[UNKNOWN] / prior.substitute[UNKNOWN].clamp(min=1e-300)
     assert row[prior.substitute[UNKNOWN] > 0].tolist() == pytest.approx([1 - BACK_OFF + BACK_OFF * scale] * 6)
+
+
+TABLE = SymbolFeatures.of({"a": [0, 3], "e": [0, 1], "b": [-5, 1], "б": [-5, 1], "y": [-2.5, 3]})
+
+
+def test_features_are_scaled_to_their_ranges_and_their_differences_add_up():
+    assert TABLE.values.tolist() == [[1, 1], [1, 0], [0, 0], [0, 0], [0.5, 1]]
+    found = TABLE.distances(["a", "b", "x"], ["a", "e", "б", "y", "1"])
+    assert found.tolist() == [[0, 1, 2, 0.5, math.inf], [2, 1, 0, 1.5, math.inf], [math.inf] * 5]
+
+
+def test_the_largest_numbers_have_a_range_too_and_what_is_the_same_for_all_is_left_out():
+    assert SymbolFeatures.of({"a": [1e308, 7], "b": [-1e308, 7]}).values.tolist() == [[1], [0]]
+
+
+def test_what_is_not_in_the_table_is_looked_up_without_stress_and_without_its_last_marks():
+    table = SymbolFeatures.of({"t": [0], "t\u02b0": [1], "c\u0327": [2]})
+    symbols = "t", "\u02c8t", "t\u02b0\u02b7", "\u02c8t\u02b7", "\u00e7", "\u00e7\u02d0", "c", "\u02b0t", "\u02d0", ""
+    assert [table.row_of(symbol) for symbol in symbols] == [0, 0, 1, 0, 2, 2, None, None, None, None]
+
+
+def test_a_new_symbol_is_the_known_one_with_its_features_or_its_neighbours_and_without_features_unknown():
+    known = Vocabulary.of(["a", "b", "x"])
+    found = TABLE.shares(known, known.extended(["y", "б", "?"]))
+    assert torch.equal(found[:7], torch.eye(7).double())
+    weights = [math.exp(-STEEPNESS * 0.5), math.exp(-STEEPNESS * 1.5)]
+    assert found[7].tolist() == [0, 1, 0, 0, 0, 0, 0]  # ?, the first in order
+    assert found[8].tolist() == pytest.approx([0, 0, 0, 0, *(weight / sum(weights) for weight in weights), 0])
+    assert found[9].tolist() == [0, 0, 0, 0, 0, 1, 0]
+    assert TABLE.shares(Vocabulary.of(["x"]), Vocabulary(("x", "a")))[5].tolist() == [0, 1, 0, 0, 0]
+    both = TABLE.shares(Vocabulary.of(["b", "б"]), Vocabulary(("b", "б", "b\u0301")))
+    assert both[6].tolist() == [0, 0, 0, 0, 0.5, 0.5]
+
+
+def test_groups_are_those_of_letters_and_with_features_those_of_neighbours():
+    letters, groups = letter_groups(TOKENIZERS), symbol_groups(TOKENIZERS, TABLE)
+    assert all(torch.equal(*both) for both in zip(letters, symbol_groups(TOKENIZERS, None), strict=True))
+    middles = list(dict.fromkeys([*SOURCE[4:], *TARGET[4:]]))
+    for names, one, side in zip((SOURCE, TARGET), letters, groups, strict=True):
+        assert not side[:4].any()
+        near = torch.exp(-STEEPNESS * TABLE.distances(names, middles))
+        for number, name in enumerate(names[4:], 4):
+            plain, soft = side[number].split([one.shape[1], len(middles)])
+            known = TABLE.row_of(name) is not None
+            assert plain.tolist() == ([0] * len(plain) if known else one[number].tolist())
+            assert soft.tolist() == pytest.approx((near[number] / near[number].sum()).nan_to_num(0).tolist())
+
+
+def test_a_prior_backed_off_to_neighbours_loses_nothing_and_is_symmetric_where_all_else_is():
+    shared = TOKENIZERS.shared()
+    pairs = EncodedPairs(*shared.encode(PAIRS))
+    pairs = pairs.joined(pairs.reversed())
+    prior = prior_table(pairs, shared, kinship_of(shared))
+    table = prior.mixed(OperationTable.uniform(*shared.vocabularies.values(), unknown=True), 0.5)
+    found = backed_off(prior, table, shared, TABLE)
+    torch.testing.assert_close(found.substitute, found.substitute.T)
+    letters = backed_off(prior, table, shared)
+    for part, other in zip(
+        (found.delete, found.insert, found.substitute),
+        (letters.delete, letters.insert, letters.substitute),
+        strict=True,
+    ):
+        assert float(part.sum()) == pytest.approx(float(other.sum()))
 
 
 def test_pseudo_counts_are_as_many_for_a_rare_symbol_as_for_a_frequent_one():

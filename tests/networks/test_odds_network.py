@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from nsed.lattice import EditLattice
-from nsed.networks.kinship import IDENTICAL, KIN
+from nsed.networks.kinship import IDENTICAL, KIN, Shares
 from nsed.networks.odds import (
     COHERENCE_SPREAD,
     FEATURE_SPREAD,
@@ -177,6 +177,27 @@ def test_a_new_symbol_is_unknown_but_among_kin():
     assert found.substitute[8, 4] == odds.substitute[UNKNOWN, 4]
     assert found.substitute[7, 8] == odds.substitute[UNKNOWN, UNKNOWN]
     assert found.bias == odds.bias
+
+
+def test_a_new_symbol_with_shares_of_known_ones_has_their_mean_and_with_itself_that_of_identical_ones():
+    made = network(5)
+    odds, larger = made.odds(), kinship(9)
+    larger[4, 8] = larger[7, 8] = KIN
+    side = torch.eye(9, 7).double()
+    side[7, 4], side[7, 5], side[8, UNKNOWN] = 0.25, 0.75, 1
+    found, plain = made.extended_odds(larger, Shares(side, side)), made.extended_odds(larger)
+    assert torch.equal(found.substitute[:7, :7], odds.substitute)
+    assert float(found.delete[7]) == pytest.approx(float(odds.delete[4] / 4 + odds.delete[5] * 3 / 4))
+    assert found.insert[8] == odds.insert[UNKNOWN]
+    row = odds.substitute[4] / 4 + odds.substitute[5] * 3 / 4
+    assert found.substitute[7, :7].tolist() == pytest.approx(row.tolist())
+    same = (odds.substitute[4, 4] / 16 + odds.substitute[5, 5] * 9 / 16) / (10 / 16)
+    assert float(found.substitute[7, 7]) == pytest.approx(float(same))
+    assert float(found.substitute[8, 7]) == pytest.approx(
+        float(odds.substitute[UNKNOWN, 4] / 4 + odds.substitute[UNKNOWN, 5] * 3 / 4)
+    )
+    for kin in ((4, 8), (7, 8), (8, 8)):
+        assert found.substitute[kin] == plain.substitute[kin]
 
 
 def test_a_network_that_begins_with_another_scores_as_that_one_does():

@@ -1,13 +1,13 @@
 """Kinship of symbols: which are the same, or have a letter in common; what a Matcher in odds form says of new ones."""
 
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from itertools import chain
 
 import numpy as np
 
-from nsed_lite.symbols import SPECIALS
+from nsed_lite.symbols import MODIFIERS, SPECIALS, STRESS, UNKNOWN
 
 KINSHIP = ("other", "kin", "identical")
 """Classes of substitutions, by how the two symbols are akin."""
@@ -16,6 +16,47 @@ UNSAID = frozenset({"SHORT", "FINAL", "SMALL", "CAPITAL", "FARSI", "UKRAINIAN"})
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 SOUNDS = {"ə": "E", "ɚ": "E", "ɝ": "E", "ʌ": "A", "ɯ": "U", "ɤ": "O", "œ": "O", "ʃ": "S", "ʒ": "Z", "ŋ": "N", "ð": "D"}
 """Letters of the IPA whose names are no help."""
+STEEPNESS = 2.0
+"""Logarithm of how much less a neighbour counts for each feature that is at the other end of its range."""
+
+
+class SymbolFeatures:
+    """Features of symbols, a table, by which symbols never seen are known."""
+
+    def __init__(self, symbols: Sequence[str], values: np.ndarray) -> None:
+        if values.ndim != 2 or len(values) != len(symbols):
+            raise ValueError(f"symbol_features: got a tensor of shape {values.shape}, expected a row per symbol")
+        self.rows, self.values = {symbol: row for row, symbol in enumerate(symbols)}, values.astype(float)
+
+    def shares(self, known: Sequence[str], more: Sequence[str]) -> np.ndarray:
+        """Shares of known symbols in what is expected of more: new ones are their neighbours, or `<unk>`."""
+        old, places = SPECIALS + len(known), [place for place, one in enumerate(known) if self._row(one) is not None]
+        rows = [row for one in known if (row := self._row(one)) is not None]
+        found = np.zeros((SPECIALS + len(more), old))
+        np.fill_diagonal(found[:old], 1)
+        for number, symbol in enumerate(more[len(known) :], old):
+            row = self._row(symbol)
+            if row is None or not rows:
+                found[number, UNKNOWN] = 1
+                continue
+            distances = np.abs(self.values[rows] - self.values[row]).sum(1)
+            near = np.exp(-STEEPNESS * (distances - distances.min())) if distances.min() else distances == 0
+            found[number, SPECIALS + np.array(places)] = near / near.sum()
+        return found
+
+    def _row(self, symbol: str) -> int | None:
+        """Row of a symbol, or else of what is left of it without its stress and its last marks."""
+        spelled = unicodedata.normalize("NFD", symbol)
+        return next((self.rows[one] for one in _plainer(spelled) if one in self.rows), None)
+
+
+def _plainer(symbol: str) -> Iterator[str]:
+    yield symbol
+    symbol = symbol.lstrip("".join(STRESS))
+    yield symbol
+    while len(symbol) > 1 and unicodedata.category(symbol[-1]) in (*MODIFIERS, "Mn"):
+        symbol = symbol[:-1]
+        yield symbol
 
 
 def kinship_of(source: Sequence[str], target: Sequence[str]) -> np.ndarray:

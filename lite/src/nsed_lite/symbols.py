@@ -14,6 +14,8 @@ PAD, UNKNOWN, START, END = range(4)
 SPECIALS = 4
 STRESS = frozenset("\u02c8\u02cc")
 """Stress marks, which stand before the letter that they are of; other modifier letters stand after it."""
+MODIFIERS = ("Lm", "Sk")
+"""Unicode categories of modifier letters and tone letters."""
 TIES = ("\u0361", "\u035c")
 """Tie bars, which make one phone of two letters."""
 
@@ -97,7 +99,7 @@ def split_phones(token: str) -> list[str]:
     phones: list[str] = []
     before = ""
     for grapheme in split_graphemes(token):
-        modifies = unicodedata.category(grapheme[0]) in ("Lm", "Sk")
+        modifies = unicodedata.category(grapheme[0]) in MODIFIERS
         if grapheme in STRESS:
             before += grapheme
         elif phones and not before and (modifies or phones[-1].endswith(TIES)):

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from nsed_lite.folder import Folder, Weights
-from nsed_lite.kinship import KINSHIP, kinship_of, letter_features
+from nsed_lite.kinship import KINSHIP, SymbolFeatures, kinship_of, letter_features
 from nsed_lite.lattice import NEG, REACHABLE, Lattice
 from nsed_lite.model import Criterion, Model, Pair, Strings, languages_of
 from nsed_lite.symbols import SPECIALS, UNKNOWN, Tokenizer, tokenizers
@@ -110,6 +110,9 @@ class OddsMatcher(Model):
         self.vectors = weights("languages.weight").astype(float) if "languages.weight" in weights else None
         names = ("window.weight", "window.bias", "residual.weight", "residual.bias")
         self.coherence = _parts(weights, "coherence", names) if "coherence.window.weight" in weights else None
+        self.features = None
+        if config.get("symbol_features"):
+            self.features = SymbolFeatures(folder.vocabularies["symbol_features"], weights("symbol_features"))
         self.criterion = Criterion.of(folder.record["threshold"], *folder.record["calibration"])
         weights.check_all_taken()
 
@@ -145,6 +148,8 @@ class OddsMatcher(Model):
         if np.prod([len(side.vocabulary) + SPECIALS for side in sides]) > MOST_EXTENDED:
             return sources, targets, self.table
         table = self._extended_odds(kinship_of(*(side.vocabulary for side in sides)))
+        if self.features is not None:
+            table = self._of_neighbours(table, sides)
         return sides[0].encode(texts[0]), sides[1].encode(texts[1]), table
 
     def _extended(self, sources: list[str], targets: list[str]) -> tuple[Tokenizer, Tokenizer]:
@@ -166,6 +171,22 @@ class OddsMatcher(Model):
             if len(found):
                 substitute = np.where(new & (kinship == number), found.mean(), substitute)
         return Operations(self.table.delete[rows], self.table.insert[columns], substitute)
+
+    def _of_neighbours(self, more: Operations, sides: tuple[Tokenizer, Tokenizer]) -> Operations:
+        """Log-odds for more symbols, those of symbols with neighbours by features as these have them."""
+        assert self.features is not None
+        source, target = (
+            self.features.shares(own.vocabulary, side.vocabulary) for own, side in zip(self.sides, sides, strict=True)
+        )
+        kinship = kinship_of(*(side.vocabulary for side in sides))
+        told = (source[:, UNKNOWN] == 0)[:, None] & (target[:, UNKNOWN] == 0) | (kinship == KINSHIP.index("other"))
+        told[: len(self.table.delete), : len(self.table.insert)] = False
+        same = (self.kinship == KINSHIP.index("identical")).astype(float)
+        found, weight = source @ self.table.substitute @ target.T, source @ same @ target.T
+        identical = source @ (self.table.substitute * same) @ target.T / np.where(weight > 0, weight, 1)
+        found = np.where((kinship == KINSHIP.index("identical")) & (weight > 0), identical, found)
+        substitute = np.where(told, found, more.substitute)
+        return Operations(source @ self.table.delete, target @ self.table.insert, substitute)
 
     def lattices(
         self, sources: Strings, targets: Strings, languages: Any = None, tables: Any = None

@@ -12,14 +12,12 @@ from itertools import pairwise
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
-import torch
 
 from nsed.errors import ArgumentError
 from nsed.jobs.vector_index import Ranked, ranked
 from nsed.kernels.switch import AUTO, installed, wanted
 from nsed.models.edit_distance import LearnableEditDistance
 from nsed.models.odds import OddsMatcher
-from nsed.networks.kinship import kinship_of
 from nsed.text import Tokenizers
 from nsed.text.batch import EncodedStrings
 
@@ -142,8 +140,7 @@ class OperationSearch:
         return Queries(encoded, enters, leaves, splits, self._odds(tokenizers))
 
     def _odds(self, tokenizers: Tokenizers) -> OperationOdds:
-        with torch.no_grad():
-            known = self.model.network.extended_odds(kinship_of(tokenizers).to(self.model.device))
+        known = self.model.odds_for(tokenizers)
         tables = [getattr(known, name).double().cpu().numpy() for name in ("delete", "insert", "substitute")]
         delete, insert, substitute = (np.exp(table.clip(-LARGEST, LARGEST)) for table in tables)
         if self.side == "target":

@@ -17,7 +17,7 @@ from nsed.explain.explanation import Explanation, ExplanationSummary
 from nsed.explain.rule_table import RuleTable
 from nsed.kernels.dispatch import LATTICE, TABLE_SCORES, Choice
 from nsed.lattice import EditLattice
-from nsed.models.base import checked_scores
+from nsed.models.base import Contents, checked_scores
 from nsed.models.edit_distance import LearnableEditDistance, quiet_about_symbols
 from nsed.models.lattice_model import LATTICE_VERBS, LatticeModel
 from nsed.models.odds_training import (
@@ -26,14 +26,12 @@ from nsed.models.odds_training import (
     OddsTask,
     decided,
     odds_by_em,
+    read_features,
     tuned_criterion,
 )
 from nsed.models.pair_model import UNCALIBRATED, Criterion, PairModel, language_numbers
 from nsed.models.settings import check_unchanged, resolve_settings
-from nsed.networks.kinship import (
-    kinship_of,
-    letter_features,
-)
+from nsed.networks.kinship import Shares, SymbolFeatures, kinship_of, letter_features
 from nsed.networks.odds import Odds, OddsNetwork, odds_of
 from nsed.networks.odds_scores import PairOdds, odds_lattices, pair_odds
 from nsed.networks.operation_table import OperationTable
@@ -45,9 +43,14 @@ from nsed.text.edit_script import EditKind
 from nsed.text.pairs import PairsLike
 from nsed.text.texts import Texts
 from nsed.text.tokenizer import SPECIALS
+from nsed.train.saved_model import SavedModel
+from nsed.train.task import PairTask
+from nsed.train.trainer import Trainer
 
 MOST_EXTENDED = 2**24
 """Substitutions at most for which a table is made that new symbols are in too."""
+FEATURES = "symbol_features"
+"""Name of the setting, and on disk of the symbols and of the tensor of a table of features."""
 COHERENT_STEPS, COHERENT_VALIDATIONS = 500, 10
 """Updates at most with coherence, which is learned slowly, and validations in these."""
 
@@ -82,6 +85,8 @@ class OddsMatcher(PairModel, LatticeModel):
     holds_out_always = True
     started: OddsNetwork | None = None
     """Network that a training begins with instead of EM, where a trained model learns more."""
+    symbol_features: SymbolFeatures | None = None
+    """Features of symbols, if the settings name any: by these a symbol never seen is known."""
     network: OddsNetwork
     config: OddsConfig
 
@@ -94,7 +99,8 @@ class OddsMatcher(PairModel, LatticeModel):
         even = OperationTable.uniform(*tokenizers.vocabularies.values(), unknown=True)
         network = cls._network(config, tokenizers, None)
         network.begin(odds_of(edit_distance.table.mixed(even, edit_distance.config.smoothing)), kinship_of(tokenizers))
-        return cls(network, tokenizers, config, criterion=Criterion(0.0, UNCALIBRATED))
+        model = cls(network, tokenizers, config, criterion=Criterion(0.0, UNCALIBRATED))
+        return model._knowing(read_features(config, tokenizers))
 
     @classmethod
     def untrained(cls, pairs: PairsLike, **settings: Any) -> "OddsMatcher":
@@ -198,9 +204,20 @@ class OddsMatcher(PairModel, LatticeModel):
         tokenizers = self.tokenizers.extended_by(*sides, shared=bool(self.config.shared_alphabet))
         if math.prod(len(vocabulary) for vocabulary in tokenizers.vocabularies.values()) > MOST_EXTENDED:
             return read, None
+        return tokenizers.encode_distinct(*sides, languages=languages), self.odds_for(tokenizers)
+
+    def odds_for(self, tokenizers: Tokenizers) -> Odds:
+        """Log-odds of operations for more symbols, new ones by their kinship and, if there are any, their features."""
         with torch.no_grad():
-            odds = self.network.extended_odds(kinship_of(tokenizers).to(self.device))
-        return tokenizers.encode_distinct(*sides, languages=languages), odds
+            return self.network.extended_odds(kinship_of(tokenizers).to(self.device), self._shares(tokenizers))
+
+    def _shares(self, tokenizers: Tokenizers) -> Shares | None:
+        """Shares of known symbols in those of other tokenizers, by features."""
+        if self.symbol_features is None:
+            return None
+        known, more = self.tokenizers.vocabularies, tokenizers.vocabularies
+        source, target = (self.symbol_features.shares(known[side], more[side]).to(self.device) for side in known)
+        return Shares(source, target)
 
     @classmethod
     def _split(cls, pairs: Pairs, validation: PairsLike | None, *, seed: int) -> tuple[Pairs, Pairs]:
@@ -231,18 +248,30 @@ class OddsMatcher(PairModel, LatticeModel):
             encoded = cls(cls._network(config, tokenizers, languages), tokenizers, config, languages=languages).encoded(
                 pairs
             )
-        network = cls._begun(encoded, tokenizers, config, languages)
-        return cls(network, tokenizers, config, languages=languages, criterion=Criterion(0.0, UNCALIBRATED))
+        features = read_features(config, tokenizers)
+        network = cls._begun(encoded, tokenizers, config, languages, features)
+        model = cls(network, tokenizers, config, languages=languages, criterion=Criterion(0.0, UNCALIBRATED))
+        return model._knowing(features)
+
+    def _knowing(self, features: SymbolFeatures | None) -> "OddsMatcher":
+        """The same model, which knows these features of symbols."""
+        self.symbol_features = features
+        return self
 
     @classmethod
     def _begun(
-        cls, pairs: EncodedPairs, tokenizers: Tokenizers, config: OddsConfig, languages: Vocabulary | None
+        cls,
+        pairs: EncodedPairs,
+        tokenizers: Tokenizers,
+        config: OddsConfig,
+        languages: Vocabulary | None,
+        features: SymbolFeatures | None,
     ) -> OddsNetwork:
         """Network that begins with the log-odds of the pairs, by EM."""
         torch.manual_seed(config.train.seed)
         network = cls._network(config, tokenizers, languages)
         kinship = kinship_of(tokenizers)
-        network.begin(odds_by_em(pairs, tokenizers, kinship, config), kinship)
+        network.begin(odds_by_em(pairs, tokenizers, kinship, config, features), kinship)
         return network
 
     def _begun_again(self, pairs: EncodedPairs) -> OddsNetwork:
@@ -275,13 +304,19 @@ class OddsMatcher(PairModel, LatticeModel):
         tokenizers, languages = self._more_alphabets(pairs, config)
         network = self._network(config, tokenizers, languages)
         with torch.no_grad():
-            network.begin_with(self.network, kinship_of(tokenizers))
-        model = self._with(network, tokenizers, config, languages)
+            network.begin_with(self.network, kinship_of(tokenizers), self._shares(tokenizers))
+        model = self._with(network, tokenizers, config, languages)._knowing(self.symbol_features)
         model.started = copy.deepcopy(network)
         return model
 
     def _task(self, training: EncodedPairs, validation: EncodedPairs, device: torch.device) -> OddsTask:
-        begun = partial(self._begun, tokenizers=self.tokenizers, config=self.config, languages=self.languages)
+        begun = partial(
+            self._begun,
+            tokenizers=self.tokenizers,
+            config=self.config,
+            languages=self.languages,
+            features=self.symbol_features,
+        )
         if self.started is not None:
             return OddsTask(self.network, self.config, training, validation, device, begun=self._begun_again)
         return OddsTask(self.network, self.config, training, validation, device, begun=begun)
@@ -289,6 +324,31 @@ class OddsMatcher(PairModel, LatticeModel):
     @staticmethod
     def _tuned(task: Any) -> Criterion:
         return tuned_criterion(task)
+
+    def _finished(self, trainer: Trainer, task: PairTask | None) -> "OddsMatcher":
+        return super()._finished(trainer, task)._knowing(self.symbol_features)
+
+    def contents(self, *, half: bool = False) -> Contents:
+        """See `Model.contents`: with the features of symbols, all of them, for symbols that are still to come."""
+        made, features = super().contents(half=half), self.symbol_features
+        if features is None:
+            return made
+        values = features.values.half()
+        if not half and not torch.equal(values.float(), features.values):  # most features are few numbers
+            values = features.values
+        tables = {**made.vocabularies, FEATURES: features.vocabulary}, {**made.tensors, FEATURES: values}
+        return made._replace(vocabularies=tables[0], tensors=tables[1])
+
+    @classmethod
+    def from_saved(cls, saved: SavedModel) -> "OddsMatcher":
+        """See `Model.from_saved`: features of symbols come from the folder, not from the table that was given."""
+        if not saved.config.get(FEATURES):
+            return super().from_saved(saved)
+        tensors, symbols = dict(saved.tensors), saved.vocabularies[FEATURES]
+        values = tensors.pop(FEATURES).float()
+        if values.ndim != 2 or len(values) != len(symbols.symbols):
+            raise ArgumentError(FEATURES, got=f"a tensor of shape {tuple(values.shape)}", expected="a row per symbol")
+        return super().from_saved(replace(saved, tensors=tensors))._knowing(SymbolFeatures(symbols, values))
 
 
 def _alphabet_settings(config: AlphabetConfig) -> dict[str, Any]:

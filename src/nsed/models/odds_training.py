@@ -10,11 +10,13 @@ import torch
 from torch.nn import functional
 
 from nsed.config import bounded
+from nsed.errors import ArgumentError
 from nsed.evaluate.calibration import Form
 from nsed.evaluate.matching import average_precision
 from nsed.models.pair_model import Criterion, LabelledConfig, LabelledTask
 from nsed.networks.kinship import (
     Kinship,
+    SymbolFeatures,
     backed_off,
     prior_table,
     pseudo_counts,
@@ -26,7 +28,9 @@ from nsed.networks.operation_table import OperationTable, iterate
 from nsed.progress import ignore
 from nsed.text import AlphabetConfig, PairBatch, Pairs, Tokenizers, choose_symbols
 from nsed.text.batch import DistinctPairs, EncodedPairs
+from nsed.text.readers.delimited import read_symbol_features
 from nsed.text.symbols import have_one_alphabet
+from nsed.text.visible import shown_symbols
 from nsed.train.config import TrainConfig
 from nsed.train.split import folds_of
 from nsed.train.trainer import Trainer
@@ -97,6 +101,9 @@ class OddsConfig(LabelledConfig):
     table_scripts: Literal[False, True, "auto"] = "auto"
     """Edit scripts by the table: which operations explain a pair is what their own log-odds say; coherence, as how much
     it adds, is in the offset; auto: true in training, false in models that were made before there was a choice."""
+    symbol_features: str = ""
+    """Features of symbols: a table (TSV, CSV) with a symbol and numbers, or + and -, in each row, or `panphon`, that of
+    the package, for IPA; rare symbols and those never seen do as the ones with like features do."""
     prior: float = bounded(10.0, low=0, most=1e9)
     """Prior of EM: so many operations on each symbol, mostly with itself or its kin, are counted in advance; more where
     the same strings come in many pairs, which say less than as many strings would."""
@@ -184,7 +191,27 @@ def has_enough(pairs: EncodedPairs) -> bool:
     return bool(min(pairs.labels.sum(), (~pairs.labels).sum()) >= CALIBRATED_FROM)
 
 
-def odds_by_em(pairs: EncodedPairs, tokenizers: Tokenizers, kinship: Kinship, config: OddsConfig) -> Odds:
+def read_features(config: OddsConfig, tokenizers: Tokenizers) -> SymbolFeatures | None:
+    """Features of symbols that the settings name, if any. Raises `ArgumentError` where they are of no symbol here."""
+    if not config.symbol_features:
+        return None
+    features = SymbolFeatures.of(read_symbol_features(config.symbol_features))
+    symbols = dict.fromkeys(symbol for one in tokenizers.vocabularies.values() for symbol in one.symbols)
+    if all(features.row_of(symbol) is None for symbol in symbols):
+        got = f"{config.symbol_features}, whose symbols begin {shown_symbols(features.vocabulary.symbols[:5])}"
+        expected = f"features of the symbols of the pairs, which begin {shown_symbols(list(symbols)[:5])}"
+        advice = "What pairs are cut into is the setting source_symbols."
+        raise ArgumentError("symbol_features", got=got, expected=expected, advice=advice)
+    return features
+
+
+def odds_by_em(
+    pairs: EncodedPairs,
+    tokenizers: Tokenizers,
+    kinship: Kinship,
+    config: OddsConfig,
+    features: SymbolFeatures | None = None,
+) -> Odds:
     """Log-odds by EM over positive pairs, with pseudo-counts of symbols with themselves and with their kin."""
     small = (pairs.source.lengths + 1) * (pairs.target.lengths + 1) <= config.train.max_cells  # `fit` names the others
     positive = pairs.chosen(np.flatnonzero(pairs.labels & small))
@@ -194,7 +221,8 @@ def odds_by_em(pairs: EncodedPairs, tokenizers: Tokenizers, kinship: Kinship, co
     strength = config.prior * len(positive) / independent(positive)
     for _ in range(ROUNDS if len(positive) else 0):
         table = _table_by_em(table, positive, pseudo_counts(prior, strength), config)
-        prior = backed_off(prior_table(pairs, tokenizers, kinship, shares_of(table, kinship)), table, tokenizers)
+        expected = prior_table(pairs, tokenizers, kinship, shares_of(table, kinship))
+        prior = backed_off(expected, table, tokenizers, features)
     return odds_of(table.mixed(prior, config.smoothing))
 
 

@@ -1,9 +1,11 @@
 """Kinship of symbols: which of two alphabets are the same or akin, and what is expected of them before any pair."""
 
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from itertools import chain
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -14,6 +16,7 @@ from torch.nn import functional
 from nsed.networks.operation_table import OperationTable
 from nsed.text import EncodedStrings, Tokenizers, Vocabulary
 from nsed.text.batch import EncodedPairs
+from nsed.text.symbols import MODIFIERS, STRESS
 from nsed.text.tokenizer import SPECIALS
 from nsed.types import UNKNOWN
 
@@ -26,6 +29,8 @@ UNLIKE = 0.2
 """How much less a vowel is expected to become a consonant, or the other way round, than another symbol of its kind."""
 BACK_OFF = 0.9
 """Share of the prior of a symbol that is what is known of all symbols with its letter."""
+STEEPNESS = 2.0
+"""Logarithm of how much less a neighbour counts for each feature that is at the other end of its range."""
 UNSAID = frozenset({"SHORT", "FINAL", "SMALL", "CAPITAL", "FARSI", "UKRAINIAN"})
 """Words in the names of letters that say nothing of the letter."""
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
@@ -34,6 +39,76 @@ SOUNDS = {"ə": "E", "ɚ": "E", "ɝ": "E", "ʌ": "A", "ɯ": "U", "ɤ": "O", "œ"
 """Letters of the IPA whose names are no help: that of the schwa does not make it an S."""
 
 Kinship = Float[Tensor, "sources targets"]
+
+
+class Shares(NamedTuple):
+    """Shares of known symbols in what is expected of more symbols, of both sides."""
+
+    source: Float[Tensor, "sources known_sources"]
+    target: Float[Tensor, "targets known_targets"]
+
+
+@dataclass(frozen=True)
+class SymbolFeatures:
+    """Features of symbols, a table: symbols with the same features are expected to do the same, in training or not.
+
+    >>> table = SymbolFeatures.of({"p": [0, 1], "b": [1, 1], "a": [1, 5]})
+    >>> table.values.tolist()
+    [[0.0, 0.0], [1.0, 0.0], [1.0, 1.0]]
+    >>> table.row_of("b"), table.row_of("\u02c8b\u02b0"), table.row_of("x")
+    (1, 1, None)
+    """
+
+    vocabulary: Vocabulary
+    values: Float[Tensor, "rows features"]
+    """Features, each from 0 to 1."""
+
+    @classmethod
+    def of(cls, rows: Mapping[str, Sequence[int | float]]) -> "SymbolFeatures":
+        """Features of symbols (in NFD), each scaled to its range; those that are the same for all say nothing."""
+        values = torch.tensor([list(row) for row in rows.values()], dtype=torch.float64) / 2  # a range is finite, too
+        least, most = values.min(0).values, values.max(0).values
+        told = most > least
+        scaled = (values - least)[:, told] / (most - least)[told]
+        return cls(Vocabulary(tuple(rows)), scaled.float())
+
+    def row_of(self, symbol: str) -> int | None:
+        """Row of a symbol, or else of what is left of it without its stress and its last marks; None without any."""
+        for spelled in _plainer(unicodedata.normalize("NFD", symbol)):
+            if spelled in self.vocabulary:
+                return self.vocabulary.numbers[spelled] - len(SPECIALS)
+        return None
+
+    def distances(self, one: Sequence[str], other: Sequence[str]) -> Float[Tensor, "one other"]:
+        """Distances of symbols, in features: as many as differ by their whole range; infinite without any."""
+        rows = [[self.row_of(symbol) for symbol in side] for side in (one, other)]
+        known = [torch.tensor([row is not None for row in side], dtype=torch.bool) for side in rows]
+        values = [self.values[[row or 0 for row in side]].double() for side in rows]
+        return torch.cdist(values[0], values[1], p=1).masked_fill(~(known[0][:, None] & known[1]), torch.inf)
+
+    def shares(self, known: Vocabulary, more: Vocabulary) -> Float[Tensor, "more known"]:
+        """Shares of known symbols in what is expected of more: known ones are themselves, new ones their neighbours.
+
+        Where known symbols have the very features of a new one, it is these; without features it is `<unk>`.
+        """
+        distances = self.distances(more.symbols[len(known.symbols) :], known.symbols)
+        same = (distances == 0).double()
+        near = torch.where(same.sum(1, keepdim=True) > 0, same, (-STEEPNESS * distances).softmax(1).nan_to_num(0.0))
+        found = torch.zeros(len(more), len(known), dtype=torch.float64)
+        found[: len(known)].fill_diagonal_(1)
+        found[len(known) :, len(SPECIALS) :] = near / near.sum(1, keepdim=True).clamp(min=1)
+        found[len(known) :, UNKNOWN] = (near.sum(1) == 0).double()
+        return found
+
+
+def _plainer(symbol: str) -> Iterator[str]:
+    """A symbol, then without stress, then without its marks and modifiers, the last one first."""
+    yield symbol
+    symbol = symbol.lstrip("".join(STRESS))
+    yield symbol
+    while len(symbol) > 1 and unicodedata.category(symbol[-1]) in (*MODIFIERS, "Mn"):
+        symbol = symbol[:-1]
+        yield symbol
 
 
 def prior_table(
@@ -61,12 +136,15 @@ def shares_of(table: OperationTable, kinship: Kinship) -> tuple[float, ...]:
     return tuple(share / sum(found) for share in found)
 
 
-def backed_off(prior: OperationTable, table: OperationTable, tokenizers: Tokenizers) -> OperationTable:
+def backed_off(
+    prior: OperationTable, table: OperationTable, tokenizers: Tokenizers, features: SymbolFeatures | None = None
+) -> OperationTable:
     """Prior table, most of it what a table says of the symbols' letters: long vowels are expected to do as short ones.
 
-    What the table has for two letters, all symbols of these together, is shared out by the symbols' frequencies.
+    What the table has for two letters, all symbols of these together, is shared out by the symbols' frequencies. With
+    features, symbols that have some are in groups with their neighbours instead.
     """
-    source, target = (groups.to(table.delete) for groups in letter_groups(tokenizers))
+    source, target = (groups.to(table.delete) for groups in symbol_groups(tokenizers, features))
     in_source, in_target = prior.delete + prior.substitute.sum(1), prior.insert + prior.substitute.sum(0)
     from_source, from_target = (
         (groups.T * margin / (groups.T @ margin)[:, None]).nan_to_num(0.0, 0.0, 0.0)
@@ -87,6 +165,23 @@ def backed_off(prior: OperationTable, table: OperationTable, tokenizers: Tokeniz
 
 def _parts(table: OperationTable) -> tuple[Tensor, ...]:
     return table.delete, table.insert, table.substitute, table.substitute.T
+
+
+def symbol_groups(tokenizers: Tokenizers, features: SymbolFeatures | None) -> list[Tensor]:
+    """How much each symbol of each side is of which group: of its letter's or, with features, of its neighbours'.
+
+    Each symbol with features is the middle of a group.
+    """
+    letters = letter_groups(tokenizers)
+    if features is None:
+        return letters
+    sides = [one.symbols for one in tokenizers.vocabularies.values()]
+    middles, found = list(dict.fromkeys(chain.from_iterable(sides))), []
+    for side, groups in zip(sides, letters, strict=True):
+        near = (-STEEPNESS * features.distances(side, middles)).softmax(1).nan_to_num(0.0)
+        near = functional.pad(near, (0, 0, len(SPECIALS), 0))
+        found.append(torch.cat([groups * (near.sum(1, keepdim=True) == 0), near], 1))
+    return found
 
 
 def letter_groups(tokenizers: Tokenizers) -> list[Tensor]:

@@ -11,7 +11,7 @@ from torch.nn import functional
 from nsed.lattice import Arcs, EditLattice
 from nsed.networks.bulk_scores import CompiledTable, SymbolKinds
 from nsed.networks.coherence import Coherence
-from nsed.networks.kinship import KINSHIP, Kinship
+from nsed.networks.kinship import IDENTICAL, KINSHIP, OTHER, Kinship, Shares
 from nsed.networks.operation_table import OperationTable
 from nsed.text import EncodedStrings, PairBatch
 from nsed.types import NEG, UNKNOWN, Lengths, PerPair
@@ -178,9 +178,9 @@ class OddsNetwork(nn.Module):
         for name, part in odds._asdict().items():
             getattr(self, f"start_{name}").copy_(part)
 
-    def begin_with(self, known: "OddsNetwork", kinship: Kinship) -> None:
+    def begin_with(self, known: "OddsNetwork", kinship: Kinship, shares: Shares | None = None) -> None:
         """Set what another network knows as what to start from; its symbols and languages are the first of these."""
-        self.begin(known.extended_odds(kinship), kinship)
+        self.begin(known.extended_odds(kinship, shares), kinship)
         shared = ("scale", "place", "length", "identity", "coherence")
         weights = {name: part for name, part in known.state_dict().items() if name.partition(".")[0] in shared}
         self.load_state_dict(weights, strict=False)
@@ -202,11 +202,16 @@ class OddsNetwork(nn.Module):
         gap, substitute = (odds.delete + odds.insert) / 2, (odds.substitute + odds.substitute.T) / 2
         return Odds(gap, gap, substitute, odds.bias)
 
-    def extended_odds(self, kinship: Kinship) -> Odds:
+    def extended_odds(self, kinship: Kinship, shares: Shares | None = None) -> Odds:
         """Log-odds for more symbols, by the classes of their substitutions: the new ones are `<unk>` but among kin.
 
-        A new symbol with itself, or with its kin, has the mean of what is known of such symbols.
+        A new symbol with itself, or with its kin, has the mean of what is known of such symbols. With shares of known
+        symbols in new ones, those of both sides, a new symbol has the mean of what is known of these.
         """
+        odds = self._of_more_symbols(kinship)
+        return odds if shares is None else self._of_neighbours(odds, kinship, shares)
+
+    def _of_more_symbols(self, kinship: Kinship) -> Odds:
         odds = self.odds()
         known = self.kinship.shape
         rows, columns = (
@@ -220,6 +225,21 @@ class OddsNetwork(nn.Module):
             if len(found):
                 substitute = torch.where(new & (kinship == number), found.mean(), substitute)
         return Odds(odds.delete[rows], odds.insert[columns], substitute, odds.bias)
+
+    def _of_neighbours(self, more: Odds, kinship: Kinship, shares: Shares) -> Odds:
+        """Log-odds for more symbols, those of symbols with neighbours by these; with itself, as these with themselves.
+
+        Those of kin stay, where a symbol on either side has neither a number nor neighbours.
+        """
+        odds = self.odds()
+        source, target = (side.to(odds.delete) for side in shares)
+        told = (source[:, UNKNOWN] == 0)[:, None] & (target[:, UNKNOWN] == 0) | (kinship == OTHER)
+        told[: len(odds.delete), : len(odds.insert)] = False
+        same = (self.kinship == IDENTICAL).to(source)
+        found, weight = source @ odds.substitute @ target.T, source @ same @ target.T
+        identical = source @ (odds.substitute * same) @ target.T / weight
+        found = torch.where((kinship == IDENTICAL) & (weight > 0), identical, found)
+        return Odds(source @ odds.delete, target @ odds.insert, torch.where(told, found, more.substitute), odds.bias)
 
     def forward(
         self, batch: PairBatch, odds: Odds | None = None, *, in_context: bool = True

@@ -1,16 +1,22 @@
-"""TSV and CSV of pairs, in two or three columns or below a header, and of sources; further columns on demand."""
+"""TSV and CSV of pairs, in two or three columns or below a header, and of sources; further columns on demand.
+
+Tables of symbols and their features are read here too.
+"""
 
 import csv
+import math
 import re
+import unicodedata
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from importlib.util import find_spec
 from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
 import pyarrow as pa
 
-from nsed.errors import DataError, HeaderWarning, abbreviate
+from nsed.errors import DataError, HeaderWarning, NsedError, abbreviate
 from nsed.text.pairs import COLUMNS, LABELLED, LABELS, Pairs, parse_label, present
 from nsed.text.readers.lines import open_text
 
@@ -419,3 +425,87 @@ def _place(path: Path, header: Row, names: Sequence[str]) -> int:
 
 def _lower(header: Row) -> list[str]:
     return [name.strip().lower() for name in header.cells]
+
+
+PANPHON, PANPHON_TABLE = "panphon", "data/ipa_all.csv"
+"""Package that has features of the segments of the IPA, and the table in it: nothing else of the package is needed."""
+SIGNS = {"+": 1.0, "-": -1.0, "\u2212": -1.0}
+"""Features that are written as signs."""
+
+
+def read_symbol_features(path: str | Path) -> dict[str, list[float]]:
+    """Read features of symbols: the first column has the symbols, in NFD, the others numbers, or the signs + and -.
+
+    A first row without any number is a header. Columns whose first number is none (names, comments) are left out. The
+    word `panphon` in the place of a path is the table of that package.
+
+    Raises `DataError`, with file and line, for what is no number or not finite, for a symbol that is there twice, and
+    for a table without numbers; `NsedError` without the package.
+    """
+    if str(path) == PANPHON:
+        return _panphon_features()
+    path = Path(path)
+    with open_text(path) as stream:
+        is_csv = path.suffix.lower() == ".csv"
+        rows = csv_rows(path, stream) if is_csv else tsv_rows(stream)
+        return _features(path, rows, COMMA if is_csv else TAB)
+
+
+def _panphon_features() -> dict[str, list[float]]:
+    """Features of the package panphon; g of the keyboard is that of the IPA."""
+    spec = find_spec(PANPHON)
+    if spec is None or not spec.submodule_search_locations:
+        raise NsedError(f"symbol_features: the package {PANPHON} is not installed: pip install {PANPHON}")
+    found = read_symbol_features(Path(spec.submodule_search_locations[0]) / PANPHON_TABLE)
+    return found | ({"g": found["\u0261"]} if "g" not in found and "\u0261" in found else {})
+
+
+def _features(path: Path, rows: Iterable[Row], separator: Separator) -> dict[str, list[float]]:
+    first, rest = _first_row(path, rows, "a symbol and its features")
+    header = not any(_is_number(cell) for cell in first.cells[1:])
+    found: dict[str, list[float]] = {}
+    places: list[int] = []
+    for row in rest if header else chain([first], rest):
+        if len(row.cells) != len(first.cells):
+            raise wrong_width(path, row, f"{len(first.cells)}", separator)
+        places = places or _number_places(path, row)
+        symbol = unicodedata.normalize("NFD", row.cells[0].strip())
+        if not symbol or symbol in found:
+            reason = f"the symbol {symbol!r} is there twice" if symbol else "there is no symbol in the first column"
+            raise DataError(path, f"{reason}, expected each once", line=row.line)
+        found[symbol] = [_feature(path, row, place) for place in places]
+    if not found:
+        raise only_a_header(path, first, "symbol", separator)
+    if all(len(set(column)) == 1 for column in zip(*found.values(), strict=True)):
+        raise DataError(path, "all symbols have the same features, expected some that tell them apart")
+    return found
+
+
+def _number_places(path: Path, row: Row) -> list[int]:
+    """Columns of numbers, as the first row has them."""
+    places = [place for place, cell in enumerate(row.cells) if place and _is_number(cell)]
+    if not places:
+        expected = "expected a symbol in the first column and numbers, or + and -, in others"
+        raise DataError(path, f"no column has numbers; {expected}", line=row.line)
+    return places
+
+
+def _feature(path: Path, row: Row, place: int) -> float:
+    cell = row.cells[place].strip()
+    value = _number(cell)
+    if value is None or not math.isfinite(value):
+        expected = "a finite number, + or -: write 0 for what is not known"
+        message = f"feature {place} of {row.cells[0].strip()!r} is {abbreviate(repr(cell), 60)}, expected {expected}"
+        raise DataError(path, message, line=row.line)
+    return value
+
+
+def _is_number(cell: str) -> bool:
+    return _number(cell.strip()) is not None
+
+
+def _number(cell: str) -> float | None:
+    try:
+        return SIGNS[cell] if cell in SIGNS else float(cell)
+    except ValueError:
+        return None
