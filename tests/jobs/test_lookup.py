@@ -84,3 +84,11 @@ def test_arrays_of_n_grams_that_do_not_fit_together_are_damaged(tmp_path):
         np.save(path, wrong)
         with pytest.raises(DataError, match="the index of n-grams is damaged: make it again"):
             LookupIndex(tmp_path / "index")
+
+
+def test_references_that_have_become_equal_are_damaged(tmp_path):
+    LookupIndex.build(tmp_path / "index", ["1", "2"], ["Vienna", "Verona"])
+    path = tmp_path / "index" / "segment-000001" / "references.arrow"
+    path.write_bytes(path.read_bytes().replace(b"ViennaVerona", b"VeronaVerona"))
+    with pytest.raises(DataError, match="other references than those of the index"):
+        LookupIndex(tmp_path / "index")

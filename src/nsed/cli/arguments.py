@@ -79,6 +79,9 @@ def pairs_from(
         got = "neither" if path is None else "both"
         raise ArgumentError("PAIRS or --pair", got=got, expected="one of them")
     if pair is not None:
+        if sys.argv.count("--pair") > 1:  # of several, an option of two words has the last one
+            advice = "Several pairs come as a file, or by a pipe: two columns with a tab between them, - for the file."
+            raise ArgumentError("--pair", got=f"{sys.argv.count('--pair')} of them", expected="one", advice=advice)
         if columns is not None:
             raise ArgumentError("--columns", got=columns, expected="nothing beside --pair")
         return Pairs.of([pair])

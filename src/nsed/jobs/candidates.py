@@ -160,6 +160,7 @@ class Candidates:
         if self._vectors is not None:
             self._vectors.save(path)
         settings = {"format": FORMAT, "by": self.generators_, "k": self.k, "model": self.model is not None}
+        settings["different"] = len(self._different)
         replace_file(path / SETTINGS, json.dumps(settings).encode())
 
     @classmethod
@@ -171,12 +172,15 @@ class Candidates:
             texts = read_texts(path / TEXTS, "reference")
         except (OSError, RecursionError, ValueError) as error:
             raise DataError(path, f"no index of candidates: {abbreviate(error)}") from None
+        different = len(set(texts))
+        if settings.get("different", different) != different:  # older ones have no count
+            raise DataError(path / TEXTS, "other references than those of the index: damaged, make it again")
         model = load_model(path / MODEL) if settings["model"] else None
         made = cls(settings["by"], k=settings["k"], model=model)
         made.chosen_generators()
         made.references, made.generators_ = texts, settings["by"]
         by = set(settings["by"])
-        ngrams = NgramIndex.load(path, len(set(texts))) if {"ngrams", "nbest"} & by else None
+        ngrams = NgramIndex.load(path, different) if {"ngrams", "nbest"} & by else None
         made._build(ngrams, VectorIndex.load(path) if "vectors" in by else None)
         return made
 

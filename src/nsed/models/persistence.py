@@ -122,7 +122,10 @@ def resolved(path: str | Path) -> Path:
     if shipped and reason == os.strerror(errno.ENOENT):
         return shipped.path
     if reason:
-        known = f"there is no such folder; shipped models: {', '.join(shipped_models())}"
+        found = "a file; the folder of a model comes first" if Path(path).is_file() else "there is no such folder"
+            "a file is no folder of a model, which comes first" if Path(path).is_file() else "there is no such folder"
+        )
+        known = f"{found}; shipped models: {', '.join(shipped_models())}"
         message = f"no saved model here: {DESCRIPTION} cannot be read: {reason} ({known})"
         question = did_you_mean(shortened(str(path)), shipped_models())
         raise ModelFileError(shortened(str(path)), f"{message}. {question}" if question else message)

@@ -289,7 +289,7 @@ COLUMN_WORDS = frozenset(
         grapheme graphemes phoneme phonemes phone phones pron pronunciation transcription transliteration translit
         translation romanization romanisation ipa arpabet pinyin kana language lang latin english arabic russian greek
         hebrew hindi german french spanish japanese chinese korean id key value token tokens segments gloss concept
-        doculect
+        doculect one two other surname given full title city place record person customer product company firm
         """,
     )
 )
