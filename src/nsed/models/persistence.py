@@ -123,8 +123,6 @@ def resolved(path: str | Path) -> Path:
         return shipped.path
     if reason:
         found = "a file; the folder of a model comes first" if Path(path).is_file() else "there is no such folder"
-            "a file is no folder of a model, which comes first" if Path(path).is_file() else "there is no such folder"
-        )
         known = f"{found}; shipped models: {', '.join(shipped_models())}"
         message = f"no saved model here: {DESCRIPTION} cannot be read: {reason} ({known})"
         question = did_you_mean(shortened(str(path)), shipped_models())
