@@ -122,7 +122,8 @@ def resolved(path: str | Path) -> Path:
     if shipped and reason == os.strerror(errno.ENOENT):
         return shipped.path
     if reason:
-        found = "a file; the folder of a model comes first" if Path(path).is_file() else "there is no such folder"
+        is_file = reason == os.strerror(errno.ENOTDIR)
+        found = "a file; the folder of a model comes first" if is_file else "there is no such folder"
         known = f"{found}; shipped models: {', '.join(shipped_models())}"
         message = f"no saved model here: {DESCRIPTION} cannot be read: {reason} ({known})"
         question = did_you_mean(shortened(str(path)), shipped_models())
