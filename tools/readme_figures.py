@@ -21,7 +21,7 @@ DOCUMENTS = (
     "docs/speed.md",
     "docs/train.md",
 )
-MARKED = re.compile(r"<!-- ?([\w./-]+): ?([\w .,/-]+?)( [%kM])? ?-->([\d.]+)<!-- ?end ?-->")
+MARKED = re.compile(r"<!-- ?([\w./-]+): ?([\w .,:/-]+?)( [%kM])? ?-->([\d.]+)<!-- ?end ?-->")
 END = re.compile(r"<!-- ?end ?-->")
 UNITS = {None: 1.0, " %": 100.0, " k": 1e-3, " M": 1e-6}
 
