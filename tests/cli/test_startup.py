@@ -113,7 +113,7 @@ def test_type_checkers_find_public_names_where_they_are():
 
 def test_a_deprecated_name_warns_and_is_the_new_one(monkeypatch):
     monkeypatch.setitem(nsed._RENAMED, "Comparer", "Matcher")
-    with pytest.warns(DeprecationWarning, match=r"nsed\.Comparer is now nsed\.Matcher; the old name goes with 1\.0"):
+    with pytest.warns(DeprecationWarning, match=r"nsed\.Comparer is now nsed\.Matcher; the old name goes with 2\.0"):
         assert nsed.Comparer is nsed.Matcher
     with warnings.catch_warnings():
         warnings.simplefilter("error")

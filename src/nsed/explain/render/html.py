@@ -145,7 +145,7 @@ def _log_prob(evidence: Evidence) -> str:
 def _decision(decision: Decision) -> str:
     sign, side = ("✓", "reach") if decision.match else ("✗", "are below")
     marks = {"class": "nsed-decision", "data-match": str(decision.match).lower()}
-    border = f"log-odds {nats(decision.log_odds)} {side} {nats(decision.needed)}"
+    border = f"log-odds {nats(decision.log_odds)} {side} the threshold {nats(decision.needed)}"
     badge = tag("strong", marks, words(f"{sign} {decision.word}"))
     sure = f" probability {percent(decision.probability)}, a match from {percent(decision.threshold_probability)} on"
     return badge + words(f"{sure}; {border}")

@@ -73,7 +73,7 @@ def _summary(evidence: Evidence) -> Iterator[str]:
         side = "reach" if decision.match else "are below"
         yield f"decision        {decision.word}, probability {percent(decision.probability)}"
         yield f"                pairs match from {percent(decision.threshold_probability)} on:"
-        yield f"                the log-odds {nats(decision.log_odds)} {side} {nats(decision.needed)}"
+        yield f"                the log-odds {nats(decision.log_odds)} {side} the threshold {nats(decision.needed)}"
     yield f"script          {script.to_text() or 'nothing to do'}"
     yield f"its share       {percent(script.share)} of all derivations, entropy {nats(evidence.entropy)} nats"
 
