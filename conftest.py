@@ -57,10 +57,12 @@ SLOW_FILES = frozenset(
         "tests/lattice/test_extremes.py",
         "tests/lattice/test_gradients.py",
         "tests/lite/test_answers.py",
+        "tests/models/test_matcher_mixture.py",
         "tests/reproduce/test_grid.py",
         "tests/reproduce/test_runs.py",
         "tests/test_configs.py",
         "tests/train/test_split.py",
+        "tests/web/test_slow_clients.py",
     }
 )
 """Whole files that are slow: documents, which cannot carry a marker, checks of every kernel, many trainings."""

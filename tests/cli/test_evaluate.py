@@ -70,6 +70,7 @@ def test_matches_alone_have_no_ranking(matcher, tmp_path):
     assert not {"average_precision", "roc_auc"} & set(evaluated_on(matcher, tmp_path / "matches.tsv", tmp_path))
 
 
+@pytest.mark.slow
 def test_two_models_are_compared_pair_by_pair(transducer, copied, few, tmp_path):
     """Against itself a model is no better; against one that writes nothing it is as much better as it is right."""
     shown = run("evaluate", transducer, few, "--against", transducer)
@@ -80,6 +81,7 @@ def test_two_models_are_compared_pair_by_pair(transducer, copied, few, tmp_path)
     assert float(points) == pytest.approx(100 * (1 - json.loads(figures.read_text())["wer"]), abs=0.01)
 
 
+@pytest.mark.slow
 def test_evaluation_with_all_that_there_is(model, transducer, pairs, tmp_path):
     run("align", model, pairs, "--format", "pharaoh", "--output", tmp_path / "links.pharaoh")
     options = ["--nbest", 3, "--errors", 4, "--alignments", tmp_path / "links.pharaoh", "--against", transducer]

@@ -247,6 +247,7 @@ def test_expected_operations_of_a_cell_sum_to_one(backend, shape):
     torch.testing.assert_close(weighted, visited, rtol=1e-12, atol=1e-12)
 
 
+@pytest.mark.slow
 def test_unit_costs_in_the_max_semiring_give_levenshtein_on_ten_thousand_pairs():
     generator = torch.Generator().manual_seed(0)
     lengths = torch.randint(0, 16, (2, 10_000), generator=generator)

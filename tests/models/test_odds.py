@@ -83,6 +83,7 @@ def test_training_begins_with_what_em_knows():
     assert by_odds > by_em - 0.05
 
 
+@pytest.mark.slow
 def test_pseudo_counts_make_identical_symbols_evidence_for_a_match_whatever_few_pairs_say():
     pairs = nsed.Pairs(["ab", "cd", "ef", "gh"], ["ab", "cd", "xy", "zw"], [1, 1, 0, 0])
     made = OddsMatcher.fit(pairs, validation=pairs, shared_alphabet=True, train__learning_rate=0, **QUICK)
@@ -246,6 +247,7 @@ def test_a_model_from_before_features_identity_and_coherence_is_read_without_the
     assert not [name for name in names if name.startswith(("features", "identity", "coherence"))]
 
 
+@pytest.mark.slow
 def test_folds_share_no_string_and_have_both_labels():
     words = [f"{letter}{number}" for letter in "abcdefghij" for number in range(4)]
     rows = [(one, other) for one in words for other in words if one[0] == other[0] and one != other]
@@ -282,6 +284,7 @@ def test_scores_of_a_fold_are_put_on_the_scale_of_the_model(symmetric):
     assert known.on_scale(scores, other, device) == pytest.approx(scores - 1.5, abs=1e-5)
 
 
+@pytest.mark.slow
 def test_segments_of_several_phones_are_read_as_phones_with_the_reason():
     words = ["h a n t", "t a n", "n aː t", "t au n", "h an t a"] * 6
     pairs = nsed.Pairs(words, [*words[15:], *words[1:16]], [1] * 15 + [0] * 15)
@@ -290,6 +293,7 @@ def test_segments_of_several_phones_are_read_as_phones_with_the_reason():
     assert "phones in" in made.config.symbols_note
 
 
+@pytest.mark.slow
 def test_a_model_that_learns_more_begins_with_what_it_knows_and_stays_near_it(symmetric):
     more = nsed.Pairs(["xabc", "xade", "abcd", "bcda"], ["xabc", "xada", "hgfe", "aaaa"], [1, 1, 0, 0])
     others = [("abcdef", "abxdef"), ("gh", "hg"), ("xxab", "xxab"), ("", "ab")]
@@ -385,6 +389,7 @@ def shuffled(pairs, seed=0):
     return [pa.array(side).take(pa.array(chosen.integers(len(side), size=2000))) for side in columns]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("settings", [{}, {"place": False, "length": False}, {"shared_alphabet": True}], ids=str)
 @pytest.mark.filterwarnings("ignore::nsed.errors.UnknownSymbolWarning")
 def test_scores_by_the_kernel_of_tables_are_those_of_the_lattices(settings, monkeypatch):
