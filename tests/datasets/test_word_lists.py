@@ -245,3 +245,17 @@ def test_classes_that_are_none_are_doubted_and_true_ones_are_not():
     (whole,) = doubts(lambda concept, at: str(concept))
     assert whole.startswith("all words of 100% of the concepts are of one class")
     assert doubts(lambda concept, at: "") == []
+
+
+@pytest.mark.parametrize("name", [b"\\u0000.csv", b"\\ud800.csv"])
+def test_a_table_whose_name_no_file_can_have_is_named(cldf, name):
+    change(cldf / "Wordlist-metadata.json", (b"cognates.csv", name))
+    with pytest.raises(DataError, match="cannot be read as CLDF metadata: .*(null|surrogates)"):
+        read_cldf(cldf)
+
+
+def test_a_long_form_that_is_unknown_is_shortened(cldf):
+    change(cldf / "cognates.csv", (b"f2,f2", b"f2," + b"9" * 5000))
+    with pytest.raises(DataError, match=r"there is no form '9+\.\.\. \(\d+ characters\) in the FormTable") as caught:
+        read_cldf(cldf)
+    assert len(str(caught.value)) < 1000

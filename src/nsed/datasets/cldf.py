@@ -8,7 +8,7 @@ import os
 import re
 import shutil
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from importlib import import_module, util
 from importlib.util import find_spec
 from itertools import chain, count
@@ -170,7 +170,7 @@ def _words_of_sets(dataset: Any, forms: dict[str, list[str]]) -> Iterator[Word]:
     for path, row in _rows(dataset, COGNATES, "formReference", "cognatesetReference"):
         form, cognate_set = row.cells
         if form not in forms:
-            raise DataError(path, f"there is no form {form!r} in the {FORMS}", line=row.line)
+            raise DataError(path, f"there is no form {abbreviate(repr(form))} in the {FORMS}", line=row.line)
         yield _word(dataset, path, Row(row.line, [*forms[form], cognate_set]))._replace(id=form)
 
 
@@ -180,7 +180,7 @@ def _forms(dataset: Any) -> dict[str, list[str]]:
     for path, row in _rows(dataset, FORMS, *FORM_COLUMNS):
         identifier, *rest = row.cells
         if identifier in forms:
-            raise DataError(path, f"a second form {identifier!r}", line=row.line)
+            raise DataError(path, f"a second form {abbreviate(repr(identifier))}", line=row.line)
         forms[identifier] = rest
     return forms
 
@@ -214,7 +214,12 @@ def _rows(dataset: Any, table: str, *terms: str) -> Iterator[tuple[Path, Row]]:
 
 def _path(dataset: Any, table: str) -> Path:
     with _readable(dataset.directory):
-        return Path(dataset.directory) / str(dataset[table].url)
+        path = Path(dataset.directory) / str(dataset[table].url)
+        with suppress(
+            OSError
+        ):  # of a file that is not there, whoever opens it says so; of a name that none can have, we
+            path.stat()
+    return path
 
 
 def _separator(dataset: Any, table: str) -> Separator:

@@ -57,27 +57,18 @@ def _ipc(path: Path, file: pa.NativeFile) -> pa.RecordBatchFileReader:
 
 READ_AHEAD = 2**20
 """Bytes of a column of a Parquet file that are read at once, whatever the size of its row groups."""
+SMALL = 2**24
+"""Bytes of a file whose columns are read whole: a reader with a buffer makes room for what a page says of its size, up to
+two gigabytes in a damaged file."""
 
 
 def parquet_pieces(path: Path, *, start: int, rows: int) -> Iterator[pa.Table]:
     """Pieces of a Parquet file from a row on, each of about so many rows: no more is in memory."""
-    with pyarrow.parquet.ParquetFile(path) as file:
-        metadata = file.metadata
-    options = {"metadata": metadata, "pre_buffer": False, "buffer_size": _read_ahead(metadata)}
-    with pyarrow.parquet.ParquetFile(path, **options) as file:
+    buffer = READ_AHEAD if path.stat().st_size > SMALL else 0
+    with pyarrow.parquet.ParquetFile(path, pre_buffer=False, buffer_size=buffer) as file:
         groups, skipped = _groups_from(file.metadata, start)
         batches = file.iter_batches(rows, row_groups=groups)
         yield from _without_first(batches, start - skipped, file.schema_arrow)
-
-
-def _read_ahead(metadata: pyarrow.parquet.FileMetaData) -> int:
-    """Bytes of a column to read at once; 0 for all, where columns of row groups are small.
-
-    A reader with a buffer makes room for what a page says of its size: up to two gigabytes, in a damaged file.
-    """
-    groups = map(metadata.row_group, range(metadata.num_row_groups))
-    sizes = (group.column(place).total_compressed_size for group in groups for place in range(group.num_columns))
-    return READ_AHEAD if max(sizes, default=0) > READ_AHEAD else 0
 
 
 def _groups_from(metadata: pyarrow.parquet.FileMetaData, start: int) -> tuple[list[int], int]:
