@@ -250,7 +250,7 @@ def test_classes_that_are_none_are_doubted_and_true_ones_are_not():
 @pytest.mark.parametrize("name", [b"\\u0000.csv", b"\\ud800.csv"])
 def test_a_table_whose_name_no_file_can_have_is_named(cldf, name):
     change(cldf / "Wordlist-metadata.json", (b"cognates.csv", name))
-    with pytest.raises(DataError, match="cannot be read as CLDF metadata: .*(null|surrogates)"):
+    with pytest.raises(DataError, match=r"cannot be read as CLDF metadata: .*(null|surrogates)"):
         read_cldf(cldf)
 
 

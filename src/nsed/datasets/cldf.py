@@ -215,10 +215,8 @@ def _rows(dataset: Any, table: str, *terms: str) -> Iterator[tuple[Path, Row]]:
 def _path(dataset: Any, table: str) -> Path:
     with _readable(dataset.directory):
         path = Path(dataset.directory) / str(dataset[table].url)
-        with suppress(
-            OSError
-        ):  # of a file that is not there, whoever opens it says so; of a name that none can have, we
-            path.stat()
+        with suppress(OSError):  # of a file that is not there, whoever opens it says so
+            path.stat()  # `ValueError` for a name that no file can have
     return path
 
 
