@@ -58,8 +58,8 @@ def _ipc(path: Path, file: pa.NativeFile) -> pa.RecordBatchFileReader:
 READ_AHEAD = 2**20
 """Bytes of a column of a Parquet file that are read at once, whatever the size of its row groups."""
 SMALL = 2**24
-"""Bytes of a file whose columns are read whole: a reader with a buffer makes room for what a page says of its size, in a
-damaged file up to two gigabytes."""
+"""Bytes of a file whose columns are read whole: a reader with a buffer makes room for what a page says of its size, of
+a damaged file up to two gigabytes."""
 
 
 def parquet_pieces(path: Path, *, start: int, rows: int) -> Iterator[pa.Table]:
