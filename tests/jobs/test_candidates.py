@@ -8,6 +8,7 @@ import pytest
 import torch
 
 import nsed
+from nsed.capabilities import Capability
 from nsed.encoders import EncoderConfig
 from nsed.errors import ArgumentError, DataError
 from nsed.jobs.operation_search import OperationSearch
@@ -180,6 +181,44 @@ def test_nbest_of_a_transducer():
     assert index.query(["рим"]).references.tolist() == [1]
 
 
+def test_ranker_chooses_among_more_candidates_whichever_way_it_reads(model):
+    references = ["agab", "agad", "abad", "lina", "gora", "bela"]
+    queries = [text.translate(LETTERS) for text in ("agad", "gora")]
+
+    class Stubborn:
+        capabilities, tokenizers = frozenset({Capability.SCORE}), model.tokenizers
+
+        def score(self, pairs):
+            assert "".join(pairs.sources).isascii(), "Latin is the side of its sources"
+            return np.array([1000.0 * (text == "lina") for text in pairs.sources])
+
+    search = nsed.Candidates("operations", model=model, k=2).fit(references)
+    assert [references[row] for row in search.query(queries, 1).references] == ["agad", "gora"]
+    ranked = nsed.Candidates("operations", model=model, k=2, ranker=Stubborn()).fit(references).query(queries)
+    assert ranked.queries.tolist() == [0, 0, 1, 1]
+    assert [references[row] for row in ranked.references] == ["lina", "agad", "lina", "gora"]
+    turned = nsed.Candidates("operations", model=model, k=1, ranker=Stubborn()).fit(queries)
+    assert turned.query(references).queries.tolist() == [0, 1, 2, 3, 4, 5]
+
+
+def test_scores_of_search_and_ranker_add_up_also_when_saved(tmp_path, model):
+    references, queries = words(40, 5), [text.translate(LETTERS) for text in words(4, 6)]
+    both = nsed.Candidates("operations", model=model, k=8, ranker=model).fit(references)
+    both.save(tmp_path)
+    found = nsed.Candidates.load(tmp_path).query(queries)
+    same(both.query(queries), found)
+    alone = nsed.Candidates("operations", model=model, k=40).fit(references).query(queries)
+    sums = alone.scores + model.score([(references[b], queries[a]) for a, b in zip(*alone[:2], strict=True)])
+    for query in range(len(queries)):
+        best = np.sort(sums[alone.queries == query])[::-1][:8]
+        np.testing.assert_allclose(found.scores[found.queries == query], best, rtol=1e-6)
+
+
+def test_ranker_that_scores_nothing_is_refused():
+    with pytest.raises(ArgumentError, match="ranker"):
+        nsed.Candidates(ranker=object()).fit(["a"])
+
+
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
@@ -198,7 +237,7 @@ def test_settings_that_do_not_suit_are_refused(settings, message):
 def test_clone_of_scikit_learn():
     from sklearn.base import clone
 
-    assert clone(nsed.Candidates("exact", k=3)).get_params() == {"by": "exact", "k": 3, "model": None}
+    assert clone(nsed.Candidates("exact", k=3)).get_params() == {"by": "exact", "k": 3, "model": None, "ranker": None}
 
 
 def test_mined_negatives_are_wrong_candidates_on_the_sides_of_the_pairs():

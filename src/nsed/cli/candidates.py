@@ -45,6 +45,15 @@ ModelOption = Annotated[
     typer.Option("--model", help="Folder or name of a model, for operations, nbest and vectors.", show_default=False),
 ]
 K = Annotated[int, typer.Option("--k", "-k", min=1, help="Candidates of a query, of each generator.")]
+RankerOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--ranker",
+        help="Folder or name of a second model, which chooses the k among five times as many candidates: best, a "
+        "transducer that makes queries of references.",
+        show_default=False,
+    ),
+]
 RecallPath = Annotated[
     Path | None,
     typer.Option("--recall", help="Labelled pairs of a query and a reference: say how many matches are found."),
@@ -84,6 +93,7 @@ def candidates(
     by: By = None,
     model: ModelOption = None,
     k: K = 20,
+    ranker: RankerOption = None,
     block: Block = None,
     rule: Rule = None,
     recall: RecallPath = None,
@@ -101,7 +111,7 @@ def candidates(
     says which share of the matches is among the candidates, at several k: what is lost here, no model finds later.
     `--mine pairs.tsv` writes these matches and wrong candidates, to train a model that tells candidates apart. With
     `--block` or `--rule`, all pairs of a query, `a`, and a reference, `b`, that fulfil one are candidates; those of
-    generators too, where `--by` names some.
+    generators too, where `--by` names some. A `--ranker`, slower than the search, finds more.
     """
     from nsed.jobs.blocking import equal_keys
     from nsed.jobs.candidates import recall_of
@@ -113,14 +123,14 @@ def candidates(
     target = TableOutput.of(output, format_, header)
     rules, named = [*map(equal_keys, block or []), *(rule or [])], split_columns(by)
     if rules:
-        index = None if named is None else fitted(reference, on=on, by=named, model=model, k=k)
+        index = None if named is None else fitted(reference, on=on, by=named, model=model, k=k, ranker=ranker)
         listed = _by_rules(reference, queries, on, rules, index, others={"--save": save, "--mine": mine})
         if recall is not None:
             names = [f"{len(rules)} rules", *(named or [])]
             show_recall(recall_of(*listed, read_pairs(recall, columns=split_columns(columns))), names, len(listed[2]))
         _write(*listed, target)
         return
-    index = fitted(reference, on=on, by=named, model=model, k=k)
+    index = fitted(reference, on=on, by=named, model=model, k=k, ranker=ranker)
     if save is not None:
         index.save(save)
     if recall is not None:
@@ -158,20 +168,22 @@ def _by_rules(
     return found, one, other
 
 
-def fitted(path: Path, *, on: str | None, by: list[str] | None, model: Path | None, k: int) -> Candidates:
+def fitted(
+    path: Path, *, on: str | None, by: list[str] | None, model: Path | None, k: int, ranker: Path | None = None
+) -> Candidates:
     """Index of a file of references, or one that was saved."""
     from nsed.jobs.candidates import SETTINGS, Candidates
     from nsed.text.readers import read_sources
 
     if (path / SETTINGS).is_file():
-        if by or model:
-            raise ArgumentError("--by, --model", got=f"{path}, an index that has its own", expected="nothing")
+        if by or model or ranker:
+            raise ArgumentError("--by, --model, --ranker", got=f"{path}, an index that has its own", expected="nothing")
         index = Candidates.load(path)
         index.k = k
         return index
     texts = read_sources(path, column=on).texts
-    loaded = None if model is None else load_model(model)
-    return Candidates(by, k=k, model=loaded).fit(texts)  # type: ignore[arg-type]  # names are checked there
+    loaded = {name: load_model(one) for name, one in (("model", model), ("ranker", ranker)) if one is not None}
+    return Candidates(by, k=k, **loaded).fit(texts)  # type: ignore[arg-type]  # names are checked there
 
 
 def measured(index: Candidates, path: Path, columns: str | None) -> Recall:

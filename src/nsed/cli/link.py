@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from nsed.cli.arguments import Columns, ModelPath, load_model, split_columns
-from nsed.cli.candidates import Block, By, K, Rule
+from nsed.cli.candidates import Block, By, K, RankerOption, Rule
 from nsed.cli.console import err, out, warn
 from nsed.cli.tables import Overwrite, Resume, TableOutput, job_progress, telling_interruption
 from nsed.errors import ArgumentError
@@ -112,6 +112,7 @@ def link(
     block: Block = None,
     rule: Rule = None,
     k: K = 20,
+    ranker: RankerOption = None,
     threshold: Threshold = None,
     precision: Precision = None,
     labels: Labels = None,
@@ -148,6 +149,7 @@ def dedupe(
     block: Block = None,
     rule: Rule = None,
     k: K = 20,
+    ranker: RankerOption = None,
     threshold: Threshold = None,
     precision: Precision = None,
     labels: Labels = None,
@@ -185,6 +187,7 @@ def _settings(given: dict[str, Any]) -> dict[str, Any]:
         "by": split_columns(given["by"]),
         "rules": [*map(equal_keys, given["block"] or []), *(given["rule"] or [])],
         "why": given["why"] or [],
+        "ranker": None if given["ranker"] is None else load_model(given["ranker"]),
         **{name: given[name] for name in (*same, "resume", "overwrite", "shard_rows")},
     }
 

@@ -21,10 +21,12 @@ from nsed.train.saved_model import replace_file
 
 Generator = Literal["ngrams", "operations", "nbest", "vectors", "exact"]
 GENERATORS: tuple[Generator, ...] = get_args(Generator)
-FORMAT, SETTINGS, TEXTS, MODEL = 1, "candidates.json", "references.arrow", "model"
+FORMAT, SETTINGS, TEXTS, MODEL, RANKER = 1, "candidates.json", "references.arrow", "model", "ranker"
 QUERIES_AT_ONCE = 2048
 NBEST = 5
 """Targets of a transducer that are looked up for each query."""
+POOL = 5
+"""Candidates that a ranker reads for each one that it keeps."""
 SAME_SCRIPT = 0.5
 """Share of a sample's characters that a model's other side has too, from which on both are written in one script."""
 
@@ -54,18 +56,23 @@ class Candidates:
     encoder; `exact`, the same string but for case, accents and punctuation. Without `by`, it is `operations` across two
     scripts, `nbest` of a transducer, else `ngrams`.
 
+    A `ranker` is a second model, slower and better: it reads five times k candidates, and the k with the largest sum of
+    both scores are kept. Best is a Transducer that makes queries of references, log p(query | reference).
+
     >>> candidates = Candidates(k=2).fit(["Vienna", "Venice", "Verona", "Siena"])
     >>> found = candidates.query(["wien", "venezia"])
     >>> [(query, candidates.references[row]) for query, row in zip(found.queries.tolist(), found.references.tolist())]
     [(0, 'Siena'), (0, 'Vienna'), (1, 'Venice'), (1, 'Verona')]
     """
 
-    def __init__(self, by: Sequence[Generator] | Generator | None = None, *, k: int = 20, model: Any = None) -> None:
-        self.by, self.k, self.model = by, k, model
+    def __init__(
+        self, by: Sequence[Generator] | Generator | None = None, *, k: int = 20, model: Any = None, ranker: Any = None
+    ) -> None:
+        self.by, self.k, self.model, self.ranker = by, k, model, ranker
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Parameters, as scikit-learn's `clone` wants them."""
-        return {"by": self.by, "k": self.k, "model": self.model}
+        return {"by": self.by, "k": self.k, "model": self.model, "ranker": self.ranker}
 
     def set_params(self, **params: Any) -> "Candidates":
         """Set parameters, as scikit-learn's grid search does."""
@@ -86,7 +93,8 @@ class Candidates:
         """Candidates of each string, best first: rows of the query and of the reference, score.
 
         Scores are cosines of `ngrams`, `nbest` and `vectors`, log-odds of `operations`, 1 of `exact`. Of several
-        generators each has its k, in their order; what an earlier one found is not found again.
+        generators each has its k, in their order; what an earlier one found is not found again. With a ranker, its
+        scores are added, and of all generators together k are kept.
         """
         given, wanted = checked_texts(texts, "texts"), self.k if k is None else k
         if wanted < 1:
@@ -96,7 +104,7 @@ class Candidates:
         parts = []
         for start in range(0, len(given), QUERIES_AT_ONCE):
             some = given[start : start + QUERIES_AT_ONCE]
-            found = self._query(some, wanted)
+            found = self._query(some, wanted) if self.ranker is None else self._ranked(some, wanted)
             parts.append(found._replace(queries=found.queries + start))
             on_batch(len(some))
         return Ranked(*(np.concatenate(column) for column in zip(*parts, strict=True))) if parts else NOTHING
@@ -150,8 +158,9 @@ class Candidates:
         """Write the index to a folder: settings, references, arrays, the model."""
         path = Path(folder)
         path.mkdir(parents=True, exist_ok=True)
-        if self.model is not None:
-            self.model.save(path / MODEL)
+        for name, model in ((MODEL, self.model), (RANKER, self.ranker)):
+            if model is not None:
+                model.save(path / name)
         table = pa.table({"reference": pa.array(self.references, pa.string())})
         with pa.OSFile(str(path / TEXTS), "wb") as file, pa.ipc.new_file(file, table.schema) as writer:
             writer.write_table(table)
@@ -160,7 +169,7 @@ class Candidates:
         if self._vectors is not None:
             self._vectors.save(path)
         settings = {"format": FORMAT, "by": self.generators_, "k": self.k, "model": self.model is not None}
-        settings["different"] = len(self._different)
+        settings |= {"different": len(self._different), "ranker": self.ranker is not None}
         replace_file(path / SETTINGS, json.dumps(settings).encode())
 
     @classmethod
@@ -176,7 +185,8 @@ class Candidates:
         if settings.get("different", different) != different:  # older ones have no count
             raise DataError(path / TEXTS, "other references than those of the index: damaged, make it again")
         model = load_model(path / MODEL) if settings["model"] else None
-        made = cls(settings["by"], k=settings["k"], model=model)
+        ranker = load_model(path / RANKER) if settings.get("ranker") else None  # older ones have no word of it
+        made = cls(settings["by"], k=settings["k"], model=model, ranker=ranker)
         made.chosen_generators()
         made.references, made.generators_ = texts, settings["by"]
         by = set(settings["by"])
@@ -187,6 +197,8 @@ class Candidates:
     def chosen_generators(self) -> list[Generator]:
         """Generators that are wanted. Raises `ArgumentError` for unknown ones, and for a model that does not suit."""
         by = self.by
+        if self.ranker is not None and not can(self.ranker, Capability.SCORE):
+            raise ArgumentError("ranker", got=f"a {type(self.ranker).__name__}", expected="a model that scores pairs")
         if by is None:
             return [self._suitable()]
         listed = [by] if isinstance(by, str) else list(by)
@@ -232,6 +244,16 @@ class Candidates:
         _, first = np.unique(queries * max(len(self._different), 1) + places, return_index=True)
         first.sort()
         return Ranked(queries[first], self._rows[places[first]], scores[first])
+
+    def _ranked(self, texts: Sequence[str], k: int) -> Ranked:
+        """The k candidates with the largest sum of scores of search and ranker, best first."""
+        found = self._query(texts, POOL * k)
+        asked, there = [texts[row] for row in found.queries], [self.references[row] for row in found.references]
+        sides = (asked, there) if is_reversed(self.ranker, self.references) else (there, asked)
+        scores = found.scores + np.asarray(self.ranker.score(Pairs(*sides)), dtype=np.float64)
+        order = np.lexsort((-scores, found.queries))
+        order = order[rank_of(found.queries[order]) < k]
+        return Ranked(found.queries[order], found.references[order], scores[order])
 
     def _by(self, generator: Generator, texts: Sequence[str], k: int) -> Ranked:
         if generator == "ngrams" and self._ngrams is not None:

@@ -100,6 +100,8 @@ class LinkJob:
     rules: Sequence[str] = ()
     """SQL conditions on the columns of two records, `a` and `b`: pairs that fulfil one are compared."""
     k: int = 20
+    ranker: Any = None
+    """Model that chooses among five times k candidates, by the first text column: see `Candidates`."""
     threshold: float | None = None
     """Probability from which on a pair is a link; None: the model's own, of several columns one half, of learned
     weights that with the best F1 on the labels."""
@@ -203,7 +205,8 @@ class LinkJob:
         reversed_ = is_reversed(self.on[0].model, left.columns[0])
         comparisons = Comparisons(left, right, on=self.on, numeric=self.numeric, reversed_=reversed_)
         generators, joined = self._generators()
-        candidates = Candidates(generators, k=self.k, model=self.on[0].model) if generators else None
+        searched = {"k": self.k, "model": self.on[0].model, "ranker": self.ranker}
+        candidates = Candidates(generators, **searched) if generators else None
         finder, telling = PairFinder(left, right, candidates, joined=joined, rules=rules), Warnings()
         with self.progress("linking", total - start) as on_batch:
             for first in range(start, total, self.shard_rows):
@@ -358,6 +361,7 @@ class LinkJob:
             "weights": dict(self.weights),
             "by": self.by if self.by is None else list(self.by),
             "rules": list(self.rules),
+            **({} if self.ranker is None else {"ranker": model_hash(self.ranker)}),
             **{name: getattr(self, name) for name in plain},
             "inputs": [one._asdict() for one in describe_inputs(inputs)],
             "backend": wanted(),
