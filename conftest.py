@@ -1,4 +1,4 @@
-"""Shapes in signatures are checked while the tests run; everywhere else they are documentation."""
+"""Shapes in signatures are checked while the fast tests run; everywhere else they are documentation."""
 
 import os
 import re
@@ -12,6 +12,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # before NumPy comes; the pr
 
 import pytest
 import torch
+from jaxtyping import config as jaxtyping_config
 from jaxtyping import install_import_hook
 
 COMPILED = ("numba", "triton")
@@ -90,6 +91,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.slow)
     places = {name: place for place, name in enumerate(LONG_FILES)}
     items.sort(key=lambda item: places.get(_file(item), len(places)))
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Check shapes in fast tests only: slow ones train for thousands of steps, of which checks take a third."""
+    jaxtyping_config.update("jaxtyping_disable", item.get_closest_marker("slow") is not None)
 
 
 def _file(item: pytest.Item) -> str:

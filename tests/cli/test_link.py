@@ -36,6 +36,18 @@ def test_link_says_precision_and_recall_and_writes_links(files):
     assert rows == [["id_a", "id_b", "word_a", "word_b"], ["1", "8", "gray", "grey"], ["2", "7", "drag", "dreg"]]
 
 
+def test_ranker_of_candidates_and_links(files):
+    (files / "words.txt").write_text("grey\ndreg\nrey\n", encoding="utf-8")
+    (files / "queries.txt").write_text("gray\n", encoding="utf-8")
+    chosen = ["--model", files / "model", "--by", "operations", "--ranker", files / "model", "--k", 1]
+    one = run("candidates", files / "words.txt", files / "queries.txt", *chosen).splitlines()
+    assert [line.split("\t")[:3] for line in one[1:]] == [["gray", "grey", "1"]]
+    alone = run("candidates", files / "words.txt", files / "queries.txt", *chosen[:4], "--k", 1).splitlines()
+    assert alone[1].split("\t")[3] != one[1].split("\t")[3]
+    options = ["--on", "word", "--id", "id", "-o", files / "ranked.tsv", *chosen]
+    assert "2 links" in run("link", files / "a.tsv", files / "b.tsv", *options)
+
+
 @pytest.mark.filterwarnings("ignore::nsed.errors.UnknownSymbolWarning")  # the model's sources have no e
 def test_dedupe_numbers_clusters(files):
     (files / "both.tsv").write_text("word\ngray\ngrey\ndrag\ndreg\n", encoding="utf-8")

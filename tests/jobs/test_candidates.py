@@ -11,6 +11,7 @@ import nsed
 from nsed.capabilities import Capability
 from nsed.encoders import EncoderConfig
 from nsed.errors import ArgumentError, DataError
+from nsed.jobs.candidates import reads_queries
 from nsed.jobs.operation_search import OperationSearch
 from nsed.jobs.vector_index import NgramIndex, VectorIndex
 from nsed.kernels import use_backend
@@ -199,6 +200,17 @@ def test_ranker_chooses_among_more_candidates_whichever_way_it_reads(model):
     assert [references[row] for row in ranked.references] == ["lina", "agad", "lina", "gora"]
     turned = nsed.Candidates("operations", model=model, k=1, ranker=Stubborn()).fit(queries)
     assert turned.query(references).queries.tolist() == [0, 1, 2, 3, 4, 5]
+
+
+def test_with_one_alphabet_transducers_read_references_and_others_queries():
+    class Matching:
+        capabilities = frozenset({Capability.SCORE})
+
+    class Transducing:
+        capabilities = frozenset({Capability.SCORE, Capability.TRANSDUCE})
+
+    assert reads_queries(Matching(), ["abc"], ["abc"])
+    assert not reads_queries(Transducing(), ["abc"], ["abc"])
 
 
 def test_scores_of_search_and_ranker_add_up_also_when_saved(tmp_path, model):

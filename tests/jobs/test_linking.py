@@ -62,6 +62,28 @@ def test_links_manifest_and_report(tables, model):
     assert not (tables / "links.tsv.parts").exists()
 
 
+def test_ranker_chooses_the_candidates_and_counts_as_search(tables, model):
+    ranker = nsed.LearnableEditDistance.fit([(name.replace("a", "e"), name) for name in NAMES])
+    settings = dict(by=["operations"], learn=True, labels=tables / "known.tsv", k=2, threshold=0)
+    job(tables, model, **settings).run()
+    plain = rows(tables / "links.tsv")
+    summary = job(tables, model, ranker=ranker, overwrite=True, **settings).run()
+    assert summary.candidate_recall == 1
+    assert len(plain) == len(rows(tables / "links.tsv")) == 10
+    assert plain[0]["search"] != rows(tables / "links.tsv")[0]["search"]
+    assert "ranker" in json.loads((tables / "links.tsv.manifest.json").read_bytes())["job"]
+
+
+@pytest.mark.parametrize(
+    ("settings", "got"),
+    [(dict(rules=["a.name = b.name"]), "rules alone"), (dict(by=["ngrams"]), "candidates of several columns")],
+)
+def test_ranker_wants_candidates_of_one_column(tables, model, settings, got):
+    on = [TextColumn("name", model), TextColumn("town", model)]
+    with pytest.raises(ArgumentError, match=got):
+        job(tables, model, ranker=model, on=on, **settings).run()
+
+
 @pytest.mark.parametrize("done", [0, 1, 2, 4])
 def test_killed_job_goes_on_to_the_same_output(tables, model, monkeypatch, done):
     whole = job(tables, model, shard_rows=2)

@@ -57,7 +57,8 @@ class Candidates:
     scripts, `nbest` of a transducer, else `ngrams`.
 
     A `ranker` is a second model, slower and better: it reads five times k candidates, and the k with the largest sum of
-    both scores are kept. Best is a Transducer that makes queries of references, log p(query | reference).
+    both scores are kept. Best is a Transducer that makes queries of references, log p(query | reference). Which side it
+    reads, alphabets say; where both are the same, a transducer reads references, other models queries.
 
     >>> candidates = Candidates(k=2).fit(["Vienna", "Venice", "Verona", "Siena"])
     >>> found = candidates.query(["wien", "venezia"])
@@ -249,7 +250,7 @@ class Candidates:
         """The k candidates with the largest sum of scores of search and ranker, best first."""
         found = self._query(texts, POOL * k)
         asked, there = [texts[row] for row in found.queries], [self.references[row] for row in found.references]
-        sides = (asked, there) if is_reversed(self.ranker, self.references) else (there, asked)
+        sides = (asked, there) if reads_queries(self.ranker, texts, self.references) else (there, asked)
         scores = found.scores + np.asarray(self.ranker.score(Pairs(*sides)), dtype=np.float64)
         order = np.lexsort((-scores, found.queries))
         order = order[rank_of(found.queries[order]) < k]
@@ -334,6 +335,18 @@ def crosses_scripts(model: Any) -> bool:
 def is_reversed(model: Any, texts: Sequence[str]) -> bool:
     """Whether strings that should be the sources of a model are written as its targets are."""
     return hasattr(model, "tokenizers") and crosses_scripts(model) and side_of(model.tokenizers, texts) == "target"
+
+
+def reads_queries(ranker: Any, queries: Sequence[str], references: Sequence[str]) -> bool:
+    """Whether queries, not references, are the sources of a ranker.
+
+    Alphabets say it, where the two sides differ; else a transducer reads references, other models queries.
+    """
+    if hasattr(ranker, "tokenizers"):
+        sides = side_of(ranker.tokenizers, queries), side_of(ranker.tokenizers, references)
+        if sides[0] != sides[1]:
+            return sides[0] == "source"
+    return not can(ranker, Capability.TRANSDUCE)
 
 
 def checked_texts(texts: Iterable[str], name: str) -> list[str]:

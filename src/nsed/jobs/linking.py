@@ -164,6 +164,10 @@ class LinkJob:
                 raise ArgumentError(name, got=value, expected="a probability, from 0 to 1")
         if self.learn and self.labels is None:
             raise ArgumentError("--learn", got="no labels", expected="--labels with known links, to learn from")
+        generators, joined = self._generators()
+        if self.ranker is not None and (joined or not generators):
+            got = "candidates of several columns" if joined else "rules alone"
+            raise ArgumentError("--ranker", got=got, expected="candidates of one text column, which --by may name")
         if self.labels is not None and self.id is None:
             raise ArgumentError("--labels", got="no --id", expected="--id COLUMN: labels are pairs of ids")
 
