@@ -42,14 +42,18 @@ SLOW_FILES = frozenset(
         "README.md",
         "docs/compare.md",
         "docs/concepts/mixtures.md",
-        "docs/extend.md",
         "docs/export.md",
+        "docs/extend.md",
         "docs/quickstart.md",
         "docs/rules.md",
         "docs/train.md",
+        "src/nsed/jobs/linking.py",
+        "tests/baselines/test_classifier.py",
         "tests/datasets/test_loading.py",
         "tests/explain/test_rules.py",
         "tests/export/test_onnx.py",
+        "tests/golden/test_golden.py",
+        "tests/jobs/test_fixed_batches.py",
         "tests/kernels/test_gru.py",
         "tests/kernels/test_match_scores.py",
         "tests/kernels/test_pair_scores.py",
@@ -63,10 +67,13 @@ SLOW_FILES = frozenset(
         "tests/reproduce/test_runs.py",
         "tests/test_configs.py",
         "tests/train/test_split.py",
+        "tests/web/test_hostile_input.py",
+        "tests/web/test_label.py",
         "tests/web/test_slow_clients.py",
+        "tests/web/test_telemetry.py",
     }
 )
-"""Whole files that are slow: documents, which cannot carry a marker, checks of every kernel, many trainings."""
+"""Whole files that are slow: documents, which cannot carry a marker, checks of every kernel, trainings, servers."""
 
 
 LONG_FILES = (

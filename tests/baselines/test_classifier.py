@@ -41,7 +41,6 @@ def model(request):
     return nsed.PairClassifier.fit(TRAINING, config=settings(request.param, steps=4))
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("kind", "steps"), [("cross-encoder", 600), ("rnn", 400)])
 def test_held_out_pairs_of_the_rule_language_are_told_apart(kind, steps):
     """Without context (unigram) STANCE cannot: its CNN sees a few cells at once, and no path through the table.
@@ -106,7 +105,6 @@ def test_links_are_those_of_the_transport_plan(model):
     assert model.links(ODD[::-1]) == links[::-1]
 
 
-@pytest.mark.slow
 def test_similar_symbols_are_linked():
     """Of strings that belong together when they have the same symbols, in whatever order, equal symbols are linked."""
     random = np.random.default_rng(0)
@@ -122,7 +120,6 @@ def test_similar_symbols_are_linked():
     assert np.mean(found) > 0.9
 
 
-@pytest.mark.slow
 def test_languages_decide_where_the_strings_do_not(tmp_path):
     random = np.random.default_rng(0)
     sources = ["".join(random.choice(list("abc"), 4)) for _ in range(1000)]
@@ -134,7 +131,6 @@ def test_languages_decide_where_the_strings_do_not(tmp_path):
     assert (nsed.load(tmp_path).match(test) == test.labels).mean() >= 0.99
 
 
-@pytest.mark.slow
 def test_interrupted_training_goes_on_to_the_same_scores(tmp_path):
     config = from_mapping(
         nsed.StanceConfig, {"encoder": {"dim": 8}, "train": {"steps": 6, "validate_every": 2, "batch_pairs": 32}}

@@ -58,7 +58,6 @@ def deepest_frame(ask):
     return deepest
 
 
-@pytest.mark.slow
 def test_from_a_verb_to_the_arithmetic_it_is_nine_frames_at_most():
     code = (
         "import sys; sys.path.insert(0, sys.argv[1]); from golden import test_golden as t; import nsed\n"
@@ -73,7 +72,6 @@ def test_from_a_verb_to_the_arithmetic_it_is_nine_frames_at_most():
     assert max(map(int, done.stdout.split())) <= 9, done.stdout
 
 
-@pytest.mark.slow
 def test_g2p_en_answers_2000_test_words_as_it_did(data_folder):
     lines = (data_folder / "g2p-cmudict" / "test.dict").read_text(encoding="utf-8").splitlines()
     now, then = answers.g2p_answers(lines), json.loads(answers.G2P.read_text(encoding="utf-8"))

@@ -92,6 +92,7 @@ def test_pseudo_counts_make_identical_symbols_evidence_for_a_match_whatever_few_
     assert odds["e", "x"] < 0
 
 
+@pytest.mark.slow
 def test_a_new_symbol_is_known_by_its_kin_and_identical_to_itself(symmetric):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UnknownSymbolWarning)
@@ -136,6 +137,7 @@ def test_places_of_short_strings_are_those_nearer_to_an_end():
     assert names[5] == ["initial", "second", "medial", "medial", "last but one", "last"]
 
 
+@pytest.mark.slow
 def test_padding_batches_and_order_change_nothing(model):
     pairs = [*matching_pairs(60, seed=5), *HARD]
     together = model.score(pairs)
@@ -467,6 +469,7 @@ NEW = [("azcd", "azce"), ("azcd", "abce"), ("abce", "zacd"), ("zzh", "bg"), ("za
 OLD = [tuple(text.translate(str.maketrans("z", "b", "\u0301")) for text in pair) for pair in NEW]
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::nsed.errors.UnknownSymbolWarning")
 def test_a_new_symbol_scores_as_a_known_one_with_the_same_features(featured, symmetric):
     assert featured.score(NEW) == pytest.approx(featured.score(OLD), abs=0.1)
@@ -501,6 +504,7 @@ def test_features_are_saved_with_the_model_which_needs_no_table_any_more(feature
         nsed.load(tmp_path / "model")
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::nsed.errors.UnknownSymbolWarning")
 def test_a_model_that_learns_more_keeps_its_features_and_begins_with_what_they_say(featured, tmp_path):
     more = nsed.Pairs(["zabc", "zade", "abcd", "bcda"], ["zabc", "zada", "hgfe", "aaaa"], [1, 1, 0, 0])
@@ -512,6 +516,7 @@ def test_a_model_that_learns_more_keeps_its_features_and_begins_with_what_they_s
         OddsMatcher.fit(more, start=featured, symbol_features="other.tsv")
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::nsed.errors.UnknownSymbolWarning")
 def test_rare_symbols_learn_with_those_that_have_like_features(tmp_path):
     words = alike(200, seed=3)

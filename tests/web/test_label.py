@@ -61,7 +61,6 @@ def test_page_is_there_and_strangers_are_refused(address):
     assert httpx.post(f"{address}/api/answer", content=b"x" * 10**8).status_code == 413
 
 
-@pytest.mark.slow
 def test_matcher_is_written_once(address, tmp_path, monkeypatch):
     monkeypatch.setattr(unsupervised, "FINAL", {"train__steps": 5})
     monkeypatch.setattr(unsupervised, "QUICK", {"train__steps": 5})
