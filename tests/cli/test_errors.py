@@ -49,6 +49,11 @@ WRONG = {
         "cannot be the folder of a training: Not a directory",
     ),
     "nothing to score": (["score", "MODEL"], ArgumentError, "PAIRS or --pair: got neither, expected one of them"),
+    "a file where the model belongs": (
+        ["score", "PAIRS", "MODEL"],
+        ModelFileError,
+        "a file; the folder of a model comes first",
+    ),
     "too much": (["score", "MODEL", "PAIRS", "--pair", "a", "b"], ArgumentError, "PAIRS or --pair: got both"),
     "column": (["align", "MODEL", "PAIRS", "--columns", "a,b"], DataError, r"rules\.tsv:1: no column named 'a', 'b'"),
     "output": (["score", "MODEL", "PAIRS", "-o", "/no/such/file"], DataError, "/no/such/file: cannot be written"),
@@ -64,6 +69,13 @@ def test_what_is_wrong_is_named(model, transducer, pairs, case):
         {"MODEL": model, "TRANSDUCER": transducer, "PAIRS": pairs}.get(argument, argument) for argument in arguments
     ]
     with pytest.raises(error, match=message):
+        run(*given)
+
+
+def test_two_pairs_by_options_are_refused_as_the_first_would_be_lost(model, monkeypatch):
+    given = ["score", model, "--pair", "A", "a", "--pair", "B", "b"]
+    monkeypatch.setattr("sys.argv", ["nsed", *map(str, given)])
+    with pytest.raises(ArgumentError, match="--pair: got 2 of them, expected one"):
         run(*given)
 
 

@@ -17,6 +17,12 @@ def test_explain(model):
     assert json.loads(run("explain", model, "--pair", "BC", "c", "--format", "json"))["source"] == ["B", "C"]
 
 
+def test_what_a_model_that_decides_scores_is_no_log_probability():
+    shown = run("explain", "cognates", "--pair", "h a n t", "h a n d")
+    assert "\nscore           " in shown
+    assert "log-probability" not in shown
+
+
 def test_explanations_as_pages_pictures_and_boxes(model, tmp_path):
     page = run("explain", model, "--pair", "BC", "c", "--format", "html")
     assert page.startswith("<!doctype html>")

@@ -68,7 +68,7 @@ def word(symbols: tuple[str, ...]) -> str:
 def _summary(evidence: Evidence) -> Iterator[str]:
     script, decision = evidence.script, evidence.decision
     yield f"pair            {word(evidence.source)} ⇒ {word(evidence.target)}"
-    yield f"log-probability {nats(evidence.log_prob)}"
+    yield f"{'log-probability' if evidence.decision is None else 'score':15} {nats(evidence.log_prob)}"
     if decision is not None:
         side = "reach" if decision.match else "are below"
         yield f"decision        {decision.word}, probability {percent(decision.probability)}"
