@@ -6,7 +6,6 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from time import monotonic
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,7 +17,7 @@ from nsed.jobs.shards import InputFile, Position, RejectedRow, ShardInProgress, 
 from nsed.jobs.table_files import Table, answered, other_columns, unwritable
 from nsed.jobs.table_output import JobOutput
 from nsed.models.transduction import Overrides
-from nsed.progress import OnBatch, Progress, ignore, return_freed_memory
+from nsed.progress import OnBatch, Progress, ignore
 from nsed.text import Pairs
 from nsed.text.readers.batches import (
     BatchOptions,
@@ -36,10 +35,6 @@ sources take their time."""
 CONTEXTUAL_ROWS = 2**19
 """Pairs of a batch, and of a shard, of a model that encodes each different string of a batch once, in context: that is
 most of its work, and the more pairs there are, the more often strings are the same."""
-
-TRIM_SECONDS = 10.0
-"""Seconds of work after which free memory goes back to the system: malloc's pieces of it drift apart otherwise, and a
-job of ten million pairs grows beyond one of a million."""
 
 
 class BatchAnswers(NamedTuple):
@@ -187,16 +182,13 @@ class TableRun:
         """Write all shards that are left."""
         start = self.output.position
         self._know_columns(start)
-        batches, telling, trimmed = _read_ahead(self._batches(start)), Warnings(), monotonic()
+        batches, telling = _read_ahead(self._batches(start)), Warnings()
         with self.options.progress(self.question.verb, self.inputs.rows_from(start)) as on_batch:
             while first := next(batches, None):
                 with self.output.shard() as shard:
                     self._write(first, shard, on_batch, telling)
                     while shard.rows < self.options.shard_rows and (placed := next(batches, None)):
                         self._write(placed, shard, on_batch, telling)
-                if monotonic() - trimmed > TRIM_SECONDS:
-                    return_freed_memory()
-                    trimmed = monotonic()
 
     def write_rows(self, start: Position, rows: int, shard: ShardInProgress) -> None:
         """Write a shard of so many rows, from a position on, of the last file that there is."""
