@@ -16,7 +16,7 @@ import random
 import time
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -171,7 +171,7 @@ def agreement(model: Any, positives: Pairs) -> dict[str, float]:
     """F1 of links of a list's segments, best scripts against SCA's pairwise alignments."""
     splitters, found = (model.tokenizers.source, model.tokenizers.target), []
     for row, links in zip(positives, model.links(positives), strict=True):
-        of_source, of_target = (tokens_of(text, one.split) for text, one in zip(row, splitters, strict=True))
+        of_source, of_target = (one.splitter.tokens(text) for text, one in zip(row, splitters, strict=True))
         found.append(Counter((of_source[s], of_target[t]) for s, t in links))
     expected = sca_links([(source.split(), target.split()) for source, target in positives])
     return {
@@ -195,11 +195,6 @@ def sca_links(rows: Sequence[tuple[Sequence[str], Sequence[str]]]) -> list[froze
         aligned = lingpy_module("align.pairwise").Pairwise([tuple(map(" ".join, row)) for row in rows])
         aligned.align(method="sca", mode="global")
     return [links_of(*alignment[:2]) for alignment in aligned.alignments]
-
-
-def tokens_of(text: str, split: Callable[[str], tuple[str, ...]]) -> list[int]:
-    """Number of the token that each symbol of a string is in: a phone's segment."""
-    return [number for number, token in enumerate(text.split()) for _ in split(token)]
 
 
 def links_of(source: list[str], target: list[str]) -> frozenset[tuple[int, int]]:

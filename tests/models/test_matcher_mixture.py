@@ -61,6 +61,36 @@ def test_contributions_add_up_to_the_mixtures_log_odds(mixture):
         assert explanation.decision.probability == pytest.approx(probability)
 
 
+def test_tables_of_other_symbols_add_to_the_operations_on_the_same_tokens():
+    training = labelled(60, 1)
+    spaced = Pairs(
+        [" ".join(one) for one in training.sources], [" ".join(one) for one in training.targets], training.labels
+    )
+    lead, other = (
+        OddsMatcher.fit(spaced, train__steps=30, source_symbols=kind, target_symbols=kind, place=kind == "tokens")
+        for kind in ("tokens", "letters")
+    )
+    mixed = MatcherMixture([lead, other], [0.75, 0.25])
+    found, own, more = (one.explain("A B C", "a b c") for one in (mixed, lead, other))
+    assert str(found.script) == str(own.script) == str(more.script)
+    for whole, first, second in zip(found.contributions[:3], own.contributions, more.contributions, strict=False):
+        assert whole.value == pytest.approx(0.75 * first.value + 0.25 * second.value)
+    assert math.fsum(part.value for part in found.contributions) == pytest.approx(found.total)
+    constants = 0.75 * own.constant + 0.25 * more.constant
+    assert found.constant == pytest.approx(constants)
+    assert nsed.Explanation.from_json(found.to_json()).contributions == found.contributions
+
+
+@pytest.mark.filterwarnings("ignore::nsed.errors.UnknownSymbolWarning")
+def test_members_that_cut_strings_otherwise_are_not_told_apart_by_operations(members):
+    words = OddsMatcher.fit(labelled(60, 1), train__steps=30, source_symbols="tokens", target_symbols="tokens")
+    mixed = MatcherMixture([members[0], words])
+    found, own = mixed.explain("AB", "ab"), members[0].explain("AB", "ab")
+    assert set(found.decision.added) == {0.0}
+    assert found.contributions[0].value == pytest.approx(own.contributions[0].value / 2)
+    assert "members" in [part.name for part in found.contributions]
+
+
 def test_decisions_of_explanations_are_those_of_match(mixture):
     pairs = labelled(10, 4)
     said = [one.decision.match for one in mixture.explain_all(pairs)]

@@ -181,12 +181,23 @@ def test_identical_long_words_match_almost_surely_and_strangers_almost_never(sym
     assert symmetric.probability([("abcdabcd", "efghhgfe")])[0] < 0.01
 
 
+def test_the_offset_is_the_same_for_every_pair_and_what_differs_has_a_name():
+    made = OddsMatcher.fit(alike(300, seed=1), shared_alphabet=True, coherence=True, **QUICK)
+    made.criterion = made.criterion._replace(calibration=made.calibration._replace(bend=0.0))
+    found = [made.explain(*pair) for pair in [("abc", "abc"), ("abcdefg", "h"), ("ab", "ba")]]
+    names = [[part.name for part in one.contributions if part.edit is None] for one in found]
+    assert names[0] == ["ambiguity", "lengths", "identity", "coherence", "threshold"]
+    assert names[1] == names[2] == ["ambiguity", "lengths", "coherence", "threshold"]
+    assert found[0].constant == pytest.approx(found[1].constant) == found[2].constant
+    assert nsed.Explanation.from_json(found[0].to_json()).contributions == found[0].contributions
+
+
 @pytest.mark.parametrize("pair", HARD)
 def test_contributions_add_up_to_the_log_odds_with_ambiguity_and_bias_alone(model, pair):
     explanation = model.explain(*pair)
     parts = explanation.contributions
     assert math.fsum(part.value for part in parts) == pytest.approx(explanation.total, abs=1e-9)
-    assert {part.name for part in parts if part.edit is None} == {"ambiguity", "threshold"}
+    assert {part.name for part in parts if part.edit is None} - {"lengths"} == {"ambiguity", "threshold"}
     calibration, score = model.calibration, model.score([pair])[0]
     assert explanation.total == pytest.approx(calibration.slope * calibration.evidence(score) + calibration.intercept)
     assert explanation.decision.probability == pytest.approx(model.probability([pair])[0])

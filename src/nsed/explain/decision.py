@@ -24,6 +24,10 @@ class Decision(NamedTuple):
     offset: float
     needed: float
     """Decision threshold in log-odds, from which on pairs count as matches."""
+    beside: tuple[tuple[str, float], ...] = ()
+    """Parts of the offset that have a name, one of `REMAINDERS`, and differ from pair to pair."""
+    added: tuple[float, ...] = ()
+    """Parts of the offset that belong to the operations of the best script: other members of a mixture say so."""
 
     @classmethod
     def of(
@@ -65,17 +69,25 @@ def read_decision(read: dict[str, Any] | None) -> Decision | None:
     if read is None:
         return None
     before = {"needed": read["slope"] * read["threshold"] + read["offset"]}  # what version 0.1 wrote has it not
-    return Decision(**{**before, **read})
+    parts = {"beside": tuple((str(name), float(value)) for name, value in read.get("beside", ()))}
+    return Decision(**{**before, **read, **parts, "added": tuple(map(float, read.get("added", ())))})
 
 
 def _probability(log_odds: float) -> float:
     return 1 / (1 + exp(-max(-700.0, min(700.0, log_odds))))
 
 
+ROUNDING = 1e-9
+"""Size from which on a remainder is one, and not what rounding leaves."""
 REMAINDERS = {
     "ambiguity": "what all other derivations add to the best one",
     "end": "that the target ends here",
     "certainty": "how little is left for the opposite, -log(1 - alpha)",
+    "lengths": "how long the strings are, and how alike in that",
+    "languages": "how close the two languages are",
+    "identity": "that the strings are the same",
+    "coherence": "how operations fit those around them",
+    "members": "what other members of the mixture say beyond these operations",
     "threshold": "the constant of the calibration, which every pair gets",
 }
 """Remainders: parts of a score that belong to no operation."""
@@ -114,12 +126,17 @@ class Contribution(NamedTuple):
 
 def contributions_to_decision(script: EditScript, score: float, decision: Decision) -> tuple[Contribution, ...]:
     """Contributions that add up to the log-odds of a decision."""
-    parts = [Contribution(str(edit), decision.slope * edit.log_weight, edit) for edit in script]
+    added = decision.added or (0.0,) * len(script)
+    parts = [
+        Contribution(str(edit), decision.slope * edit.log_weight + more, edit)
+        for edit, more in zip(script, added, strict=True)
+    ]
     parts.append(Contribution("ambiguity", decision.slope * (score - _weight(script))))
     certainty = decision.log_odds - (decision.slope * score + decision.offset)
-    if certainty:
+    if abs(certainty) > ROUNDING:
         parts.append(Contribution("certainty", certainty))
-    return (*parts, Contribution("threshold", decision.offset))
+    constant = decision.offset - fsum(added) - fsum(value for _, value in decision.beside)
+    return (*parts, *(Contribution(*part) for part in decision.beside), Contribution("threshold", constant))
 
 
 def contributions_to_score(script: EditScript, score: float, log_alpha: float) -> tuple[Contribution, ...]:

@@ -90,6 +90,11 @@ class Evidence:
         return contributions_to_score(self.script, self.log_prob, float(self.log_alpha[-1, -1]))
 
     @property
+    def constant(self) -> float:
+        """Constant of the calibration: what every pair gets, whatever it is; of a model that decides."""
+        return self.contributions[-1].value
+
+    @property
     def total(self) -> float:
         """Explained quantity: the log-odds of a Matcher's decision, otherwise the log-probability."""
         return self.log_prob if self.decision is None else self.decision.log_odds

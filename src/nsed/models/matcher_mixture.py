@@ -1,7 +1,9 @@
 """The MatcherMixture: several Matchers that decide as one, whose log-odds are a weighted sum of theirs."""
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
+from itertools import repeat
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -15,6 +17,7 @@ from nsed.explain.explanation import Explanation
 from nsed.models.base import Contents, Model, checked_scores
 from nsed.models.lattice_model import LatticeModel
 from nsed.models.mixture import of_member
+from nsed.models.odds import OddsMatcher
 from nsed.models.pair_model import Criterion, DecidingModel, labels_of
 from nsed.models.persistence import model_class
 from nsed.progress import OnBatch, ignore
@@ -123,24 +126,44 @@ class MatcherMixture(DecidingModel):
         return self._lead.links(pairs, targets, on_batch=on_batch)
 
     def explain_all(self, pairs: PairsLike, *, scripts: int = 3) -> Iterator[Explanation]:
-        """Explanations by the first member with operations; what the others say is the offset of its contributions."""
-        known = Pairs.of(pairs)
-        lead = self._lead
-        weight = float(self.weights[self.members.index(lead)])
-        scores = np.asarray(self.score(known))
-        for explanation, score in zip(lead.explain_all(known, scripts=scripts), scores.tolist(), strict=True):
-            assert explanation.decision is not None
-            yield replace(explanation, decision=self._mixed(explanation.decision, weight, score))
+        """Explanations by the first member with operations; what others in odds form say of these is added to each.
 
-    def _mixed(self, own: Decision, weight: float, score: float) -> Decision:
-        """Decision of the mixture in terms of the leading member's evidence."""
+        What other members say beyond these operations is a part of its own.
+        """
+        known, lead = Pairs.of(pairs), self._lead
+        scores = np.asarray(self.score(known)).tolist()
+        others = [one for one in self.members if isinstance(one, OddsMatcher) and one is not lead]
+        others = others if isinstance(lead, OddsMatcher) else []
+        told = zip(*(one.explain_all(known, scripts=1) for one in others), strict=True) if others else repeat(())
+        for pair, explanation, score, more in zip(
+            known, lead.explain_all(known, scripts=scripts), scores, told, strict=False
+        ):
+            parts = [(self._share_of(one), one, found) for one, found in zip(others, more, strict=True)]
+            yield replace(explanation, decision=self._mixed(pair, explanation, parts, score))
+
+    def _share_of(self, member: Any) -> float:
+        """Share of a member's log-odds in those of the mixture."""
+        return float(self.calibration.slope * self.weights[self.members.index(member)])
+
+    def _mixed(
+        self, pair: tuple[str, str], lead: Explanation, others: list[tuple[float, Any, Explanation]], score: float
+    ) -> Decision:
+        """Decision of the mixture in terms of the leading member's evidence, and of what others say of the same."""
+        own, share = lead.decision, self._share_of(self._lead)
+        assert own is not None
         threshold, calibration = self.criterion
         total, needed = (calibration.slope * one + calibration.intercept for one in (score, threshold))
-        slope = calibration.slope * weight * own.slope
-        offset = total - calibration.slope * weight * (own.log_odds - own.offset)
+        slope, offset = share * own.slope, total - share * (own.log_odds - own.offset)
         at = (needed - offset) / slope if slope else own.threshold
         probability = float(calibration.probability(np.array([score]))[0])
-        return Decision(score >= threshold, probability, total, at, slope, offset, needed)
+        added = added_evidence(pair, (self._lead, lead), others)
+        constants = share * lead.constant + sum(share_of * one.constant for share_of, _, one in others)
+        beside = [(name, share * value) for name, value in own.beside]
+        known = calibration.intercept + constants + sum(added) + sum(value for _, value in beside)
+        beside.append(("members", offset - known))
+        return Decision(
+            score >= threshold, probability, total, at, slope, offset, needed, beside=tuple(beside), added=added
+        )
 
     def contents(self, *, half: bool = False) -> Contents:
         """See `Model.contents`: those of all members, under their numbers, with the weights."""
@@ -195,3 +218,45 @@ def _weights(evidence: np.ndarray, labels: np.ndarray) -> np.ndarray:
         kept = kept[found >= 0]
     even = np.full(len(evidence), 1 / len(evidence))
     return weights / weights.sum() if weights.any() else even
+
+
+Place = tuple[int | None, int | None]
+"""Tokens of source and target that an operation reads and writes, from 0; a character is its own token."""
+
+
+def added_evidence(
+    pair: tuple[str, str], lead: tuple[Any, Explanation], others: Iterable[tuple[float, Any, Explanation]]
+) -> tuple[float, ...]:
+    """What other members' best scripts say of each operation of the leading one's: of those on the same tokens.
+
+    Several operations on the same tokens, letters of one, share it. What has none there is not in it, and nothing is of
+    members that cut strings into other tokens.
+    """
+    member, explanation = lead
+    cut = tokens_of(member, pair)
+    places = places_of(explanation, *cut)
+    alike, added = Counter(places), np.zeros(len(places))
+    for share, other, found in others:
+        other_cut = tokens_of(other, pair)
+        if any(one[-1:] != of_lead[-1:] for one, of_lead in zip(other_cut, cut, strict=True)):
+            continue
+        said = dict.fromkeys(places, 0.0)
+        for place, part in zip(places_of(found, *other_cut), found.contributions, strict=False):
+            if place in said:
+                said[place] += part.value
+        added += [share * said[place] / alike[place] for place in places]
+    return tuple(added.tolist())
+
+
+def tokens_of(member: Any, pair: tuple[str, str]) -> tuple[list[int], list[int]]:
+    """Number of the token that each symbol is in, of source and target."""
+    source, target = (one.splitter for one in (member.tokenizers.source, member.tokenizers.target))
+    return source.tokens(pair[0]), target.tokens(pair[1])
+
+
+def places_of(explanation: Explanation, source: list[int], target: list[int]) -> list[Place]:
+    """Tokens that each operation of the best script is on."""
+    return [
+        (source[edit.i] if edit.kind != "insert" else None, target[edit.j] if edit.kind != "delete" else None)
+        for edit in explanation.script
+    ]

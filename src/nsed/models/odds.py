@@ -12,7 +12,7 @@ import torch
 
 from nsed.capabilities import Capability
 from nsed.errors import ArgumentError, NotExplainableError
-from nsed.explain.decision import Decision
+from nsed.explain.decision import ROUNDING, Decision
 from nsed.explain.explanation import Explanation, ExplanationSummary
 from nsed.explain.rule_table import RuleTable
 from nsed.kernels.dispatch import LATTICE, TABLE_SCORES, Choice
@@ -33,7 +33,7 @@ from nsed.models.pair_model import UNCALIBRATED, Criterion, PairModel, language_
 from nsed.models.settings import check_unchanged, resolve_settings
 from nsed.networks.kinship import Shares, SymbolFeatures, kinship_of, letter_features
 from nsed.networks.odds import Odds, OddsNetwork, odds_of
-from nsed.networks.odds_scores import PairOdds, odds_lattices, pair_odds
+from nsed.networks.odds_scores import PairOdds, bias_parts, odds_lattices, pair_odds
 from nsed.networks.operation_table import OperationTable
 from nsed.progress import OnBatch, ignore
 from nsed.text import AlphabetConfig, PairBatch, Pairs, Tokenizers, Vocabulary
@@ -159,34 +159,48 @@ class OddsMatcher(PairModel, LatticeModel):
 
     def _log_probs(self, pairs: Pairs) -> np.ndarray:
         """Log-probabilities of the lattices: what the operations explain, before scale and bias."""
-        return self._explained_odds(pairs).log_probs
+        return self._explained_odds(*self._read(pairs)).log_probs
 
-    def _explained_odds(self, pairs: Pairs) -> PairOdds:
+    def _explained_odds(self, read: DistinctPairs, odds: Odds | None) -> PairOdds:
         """Log-odds of pairs in the parts of `lattices`: where these are the table's, coherence is in the bias."""
-        found = self._odds(pairs)
+        found = pair_odds(self.network, read, self.device, odds)
         if self.network.coherence is None or self.config.table_scripts is not True:
             return found
-        read, odds = self._read(pairs)
         table = pair_odds(self.network, read, self.device, odds, in_context=False)
         return table._replace(biases=found.scores - table.scale * table.log_probs)
+
+    def _named_biases(self, read: DistinctPairs, odds: Odds | None, biases: np.ndarray) -> list[dict[str, float]]:
+        """Parts of each pair's bias that have a name: lengths, languages, identity, and what coherence adds."""
+        with torch.no_grad():
+            odds = self.network.odds() if odds is None else odds
+        parts = bias_parts(self.network, read, self.device, odds)
+        parts["coherence"] = biases - sum(parts.values(), start=float(odds.bias))
+        rows = zip(*(part.tolist() for part in parts.values()), strict=True)
+        return [{name: one for name, one in zip(parts, row, strict=True) if abs(one) > ROUNDING} for row in rows]
 
     def _decisions(self, pairs: Pairs) -> list[Decision]:
         """Decisions in terms of each pair's log-probability: what is no operation's, the bias, is its offset.
 
         Where the calibration is bent, a pair's slope is that of the line from a score of 0 to its own.
         """
-        (threshold, calibration), evidence = self.criterion, self._explained_odds(pairs)
+        read, odds = self._read(pairs)
+        (threshold, calibration), evidence = self.criterion, self._explained_odds(read, odds)
         steepness = calibration.slope * calibration.steepness(evidence.scores)
         needed = calibration.slope * float(calibration.evidence(threshold)) + calibration.intercept
+        named = self._named_biases(read, odds, evidence.biases)
         return [
             Decision.of(
                 float(log_prob),
                 threshold=(threshold - float(bias)) / evidence.scale,
                 slope=float(slope) * evidence.scale,
                 offset=float(slope * bias) + calibration.intercept,
-            )._replace(match=bool(score >= threshold), needed=needed)
-            for log_prob, bias, score, slope in zip(
-                evidence.log_probs, evidence.biases, evidence.scores, steepness, strict=True
+            )._replace(
+                match=bool(score >= threshold),
+                needed=needed,
+                beside=tuple((name, float(slope) * value) for name, value in parts.items()),
+            )
+            for log_prob, bias, score, slope, parts in zip(
+                evidence.log_probs, evidence.biases, evidence.scores, steepness, named, strict=True
             )
         ]
 

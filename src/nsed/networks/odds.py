@@ -263,9 +263,22 @@ class OddsNetwork(nn.Module):
         identical: Bool[Tensor, " batch"],
     ) -> PerPair:
         """Bias of each pair, all that is of no operation: by lengths and languages of both strings, and identity."""
-        of_lengths, n = self._of_lengths(lengths, odds.bias), lengths[0]
-        of_identity = self._of_identity(identical, n, odds.bias)
-        return odds.bias + of_lengths + self._of_languages(languages, n, odds.bias) + of_identity
+        parts = self.bias_parts(odds, lengths, languages, identical)
+        return odds.bias + parts["lengths"] + parts["languages"] + parts["identity"]
+
+    def bias_parts(
+        self,
+        odds: Odds,
+        lengths: tuple[Lengths, Lengths],
+        languages: Int[Tensor, "batch sides"] | None,
+        identical: Bool[Tensor, " batch"],
+    ) -> dict[str, PerPair]:
+        """Parts of the bias that differ from pair to pair, by name."""
+        return {
+            "lengths": self._of_lengths(lengths, odds.bias),
+            "languages": self._of_languages(languages, lengths[0], odds.bias),
+            "identity": self._of_identity(identical, lengths[0], odds.bias),
+        }
 
     def no_table(self) -> str:
         """Why the log-odds of operations are no table of kinds of symbols, in words; nothing where they are.

@@ -65,12 +65,21 @@ def pair_odds(
         return _lattice_odds(network, pairs.expanded(), device, odds, on_batch=on_batch)
     with torch.no_grad():
         odds = network.odds() if odds is None else odds
-        n, m = (torch.from_numpy(part).to(device) for part in pairs.lengths)
-        languages = None if pairs.languages is None else torch.from_numpy(pairs.languages).to(device)
-        identical = torch.from_numpy(pairs.identical).to(device)
-        biases = network.biases(odds, (n, m), languages, identical).cpu().numpy()
+    biases = np.full(len(pairs), float(odds.bias))
+    for part in bias_parts(network, pairs, device, odds).values():
+        biases = biases + part
     compiled = network.compiled(pairs.source, pairs.target, odds)
     return PairOdds(table_log_probs(compiled, pairs, on_batch=on_batch), _scale(network), biases)
+
+
+def bias_parts(network: OddsNetwork, pairs: DistinctPairs, device: torch.device, odds: Odds) -> dict[str, np.ndarray]:
+    """Parts of the bias of each pair that differ from pair to pair, by name: see `OddsNetwork.bias_parts`."""
+    n, m = (torch.from_numpy(part).to(device) for part in pairs.lengths)
+    languages = None if pairs.languages is None else torch.from_numpy(pairs.languages).to(device)
+    identical = torch.from_numpy(pairs.identical).to(device)
+    with torch.no_grad():
+        parts = network.bias_parts(odds, (n, m), languages, identical)
+    return {name: part.cpu().numpy() for name, part in parts.items()}
 
 
 def _lattice_odds(

@@ -130,6 +130,17 @@ class SymbolSplitter:
             return tuple(text.split())
         return tuple(chain.from_iterable(map(TOKEN_SPLITTERS[self.kind], text.split())))
 
+    def tokens(self, text: str) -> list[int]:
+        """Number of the token that each symbol of a string is in, from 0; of characters, its own number.
+
+        >>> SymbolSplitter("phones").tokens("ˈtʰ oa eː n")
+        [0, 1, 1, 2, 3]
+        """
+        if self.kind not in TOKEN_SPLITTERS:
+            return list(range(len(self.split(text))))
+        tokens = self.normal(text).split()
+        return [number for number, token in enumerate(tokens) for _ in self.split_token(token)]
+
     def split_token(self, token: str) -> Iterable[str]:
         """The symbols of what stands between two spaces of a normal string; of `tokens`, that is one."""
         return TOKEN_SPLITTERS[self.kind](token)
