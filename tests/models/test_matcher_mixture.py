@@ -7,6 +7,7 @@ import pytest
 
 import nsed
 from nsed.baselines.similarity import Levenshtein
+from nsed.capabilities import Capability, can
 from nsed.datasets import rule_language
 from nsed.errors import ArgumentError, NotExplainableError
 from nsed.evaluate import average_precision
@@ -89,6 +90,29 @@ def test_members_that_cut_strings_otherwise_are_not_told_apart_by_operations(mem
     assert set(found.decision.added) == {0.0}
     assert found.contributions[0].value == pytest.approx(own.contributions[0].value / 2)
     assert "members" in [part.name for part in found.contributions]
+
+
+def test_edit_distances_that_decide_are_mixed_and_explained():
+    pairs, validation = labelled(60, 1), labelled(60, 2)
+    both = [nsed.LearnableEditDistance.fit(pairs, validation=validation, iterations=2 + k) for k in range(2)]
+    mixed = MatcherMixture(both)
+    for made, probability in zip(mixed.explain_all(validation), mixed.probability(validation), strict=True):
+        assert math.fsum(part.value for part in made.contributions) == pytest.approx(made.total, abs=1e-6)
+        assert made.decision.probability == pytest.approx(probability)
+
+
+def test_without_operations_a_mixture_says_that_it_cannot_explain(members):
+    mixed = MatcherMixture([members[1], members[1]])
+    assert can(mixed, Capability.MATCH)
+    assert not can(mixed, Capability.ALIGN)
+    assert not can(mixed, Capability.EXPLAIN)
+    assert can(MatcherMixture(members), Capability.ALIGN, Capability.LINKS, Capability.EXPLAIN)
+
+
+@pytest.mark.parametrize("weights", [[1.0], [1.0, float("nan")], [1.0, -1.0], [0.5, 0.25, 0.25]])
+def test_weights_are_one_for_each_member(members, weights):
+    with pytest.raises(ArgumentError, match=r"weights: got .* expected 2 numbers"):
+        MatcherMixture(members, weights)
 
 
 def test_decisions_of_explanations_are_those_of_match(mixture):

@@ -181,6 +181,22 @@ def test_identical_long_words_match_almost_surely_and_strangers_almost_never(sym
     assert symmetric.probability([("abcdabcd", "efghhgfe")])[0] < 0.01
 
 
+@pytest.mark.filterwarnings("ignore::nsed.errors.UnknownSymbolWarning")
+def test_a_pair_has_the_same_answers_alone_and_among_many_with_thousands_of_new_symbols(monkeypatch, symmetric):
+    new = [chr(0x4E00 + number) for number in range(60)]
+    pairs = [("abc" + one, "abd" + one) for one in new]
+    expected = symmetric.score(pairs[:3])
+    alone = [symmetric.explain(*pair) for pair in pairs[:3]]
+    for most in (2**24, 1000):
+        monkeypatch.setattr("nsed.models.odds.MOST_EXTENDED", most)
+        assert symmetric.score(pairs)[:3] == pytest.approx(expected, abs=1e-9)
+        among = symmetric.summarize_all(pairs)[:3]
+        assert [one.decision.log_odds for one in among] == pytest.approx([one.total for one in alone], abs=1e-9)
+        assert [str(one.script) for one in among] == [str(one.script) for one in alone]
+    monkeypatch.setattr("nsed.models.odds.MOST_EXTENDED", 1)  # then new symbols are not known by their kin
+    assert symmetric.score(pairs)[:3].max() < expected.min() - 1
+
+
 def test_the_offset_is_the_same_for_every_pair_and_what_differs_has_a_name():
     made = OddsMatcher.fit(alike(300, seed=1), shared_alphabet=True, coherence=True, **QUICK)
     made.criterion = made.criterion._replace(calibration=made.calibration._replace(bend=0.0))

@@ -47,9 +47,6 @@ class MatcherMixture(DecidingModel):
     """
 
     configs: ClassVar[Mapping[str, type[MatcherMixtureConfig]]] = {"matcher-mixture": MatcherMixtureConfig}
-    capabilities = frozenset(
-        {Capability.SCORE, Capability.MATCH, Capability.ALIGN, Capability.LINKS, Capability.EXPLAIN}
-    )
     config: MatcherMixtureConfig
 
     def __init__(
@@ -62,7 +59,7 @@ class MatcherMixture(DecidingModel):
     ) -> None:
         self.members = _checked(list(members))
         even = [1 / len(self.members)] * len(self.members)
-        self.weights = np.array(even if weights is None else list(weights), dtype=float)
+        self.weights = _checked_weights(even if weights is None else list(weights), len(self.members))
         self.criterion = criterion or Criterion(0.0, Calibration(1.0, 0.0))
         self.config = MatcherMixtureConfig()
         self.record = dict(record or {})
@@ -79,6 +76,13 @@ class MatcherMixture(DecidingModel):
         evidence = mixture.member_log_odds(known)
         weights = _weights(evidence, labels)
         return cls(mixture.members, weights, criterion=Criterion.tuned(weights @ evidence, labels))
+
+    @property
+    def capabilities(self) -> frozenset[Capability]:  # type: ignore[override]  # of some members more
+        """See `Model.capabilities`: without a member that has operations, there is nothing to align or explain by."""
+        shown = {Capability.ALIGN, Capability.LINKS, Capability.EXPLAIN}
+        decides = {Capability.SCORE, Capability.MATCH}
+        return frozenset(decides | shown if any(isinstance(one, LatticeModel) for one in self.members) else decides)
 
     @property
     def device(self) -> torch.device:
@@ -134,10 +138,9 @@ class MatcherMixture(DecidingModel):
         scores = np.asarray(self.score(known)).tolist()
         others = [one for one in self.members if isinstance(one, OddsMatcher) and one is not lead]
         others = others if isinstance(lead, OddsMatcher) else []
+        explained = (_decided(lead, one) for one in lead.explain_all(known, scripts=scripts))
         told = zip(*(one.explain_all(known, scripts=1) for one in others), strict=True) if others else repeat(())
-        for pair, explanation, score, more in zip(
-            known, lead.explain_all(known, scripts=scripts), scores, told, strict=False
-        ):
+        for pair, explanation, score, more in zip(known, explained, scores, told, strict=False):
             parts = [(self._share_of(one), one, found) for one, found in zip(others, more, strict=True)]
             yield replace(explanation, decision=self._mixed(pair, explanation, parts, score))
 
@@ -204,6 +207,19 @@ def _checked(members: list[Any]) -> list[Any]:
             got = f"a model of kind {one.kind!r}"
             raise ArgumentError("members", got=got, expected="models that match: odds, matcher, edit-distance, ...")
     return members
+
+
+def _checked_weights(weights: list[float], members: int) -> np.ndarray:
+    """Weights as an array. Raises `ArgumentError` where they are not as many as the members, or no weights."""
+    found = np.array(weights, dtype=float)
+    if found.shape != (members,) or not np.isfinite(found).all() or (found < 0).any():
+        raise ArgumentError("weights", got=weights, expected=f"{members} numbers of at least 0, one for each member")
+    return found
+
+
+def _decided(member: Any, explanation: Explanation) -> Explanation:
+    """Explanation with the decision of the member, which one with a threshold need not have of its own."""
+    return replace(explanation, decision=explanation.decision or member.criterion.decision(explanation.log_prob))
 
 
 def _weights(evidence: np.ndarray, labels: np.ndarray) -> np.ndarray:

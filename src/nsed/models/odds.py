@@ -33,7 +33,7 @@ from nsed.models.pair_model import UNCALIBRATED, Criterion, PairModel, language_
 from nsed.models.settings import check_unchanged, resolve_settings
 from nsed.networks.kinship import Shares, SymbolFeatures, kinship_of, letter_features
 from nsed.networks.odds import Odds, OddsNetwork, odds_of
-from nsed.networks.odds_scores import PairOdds, bias_parts, odds_lattices, pair_odds
+from nsed.networks.odds_scores import PairOdds, bias_parts, joined_odds, odds_lattices, pair_odds
 from nsed.networks.operation_table import OperationTable
 from nsed.progress import OnBatch, ignore
 from nsed.text import AlphabetConfig, PairBatch, Pairs, Tokenizers, Vocabulary
@@ -143,10 +143,12 @@ class OddsMatcher(PairModel, LatticeModel):
 
     def lattices(self, pairs: Pairs) -> Iterator[tuple[PairBatch, EditLattice]]:
         """See `LatticeModel.lattices`: with `table_scripts` those of the table, without coherence."""
-        read, odds = self._read(pairs)
-        in_context = self.config.table_scripts is not True
-        for batch, lattice, _ in odds_lattices(self.network, read.expanded(), self.device, odds, in_context=in_context):
-            yield batch, lattice
+        in_context, first = self.config.table_scripts is not True, 0
+        for read, odds in self._reads(pairs):
+            encoded = read.expanded()
+            for batch, lattice, _ in odds_lattices(self.network, encoded, self.device, odds, in_context=in_context):
+                yield batch._replace(rows=batch.rows + first), lattice
+            first += len(read)
 
     def summarize_all(self, pairs: PairsLike, *, on_batch: OnBatch = ignore) -> list[ExplanationSummary]:
         """See `LatticeModel.summarize_all`."""
@@ -159,7 +161,7 @@ class OddsMatcher(PairModel, LatticeModel):
 
     def _log_probs(self, pairs: Pairs) -> np.ndarray:
         """Log-probabilities of the lattices: what the operations explain, before scale and bias."""
-        return self._explained_odds(*self._read(pairs)).log_probs
+        return np.concatenate([self._explained_odds(*part).log_probs for part in self._reads(pairs)])
 
     def _explained_odds(self, read: DistinctPairs, odds: Odds | None) -> PairOdds:
         """Log-odds of pairs in the parts of `lattices`: where these are the table's, coherence is in the bias."""
@@ -179,46 +181,52 @@ class OddsMatcher(PairModel, LatticeModel):
         return [{name: one for name, one in zip(parts, row, strict=True) if abs(one) > ROUNDING} for row in rows]
 
     def _decisions(self, pairs: Pairs) -> list[Decision]:
-        """Decisions in terms of each pair's log-probability: what is no operation's, the bias, is its offset.
+        """Decisions in terms of each pair's log-probability: what is no operation's, the bias, is its offset."""
+        return [decision for part in self._reads(pairs) for decision in self._decisions_of(*part)]
 
-        Where the calibration is bent, a pair's slope is that of the line from a score of 0 to its own.
-        """
-        read, odds = self._read(pairs)
+    def _decisions_of(self, read: DistinctPairs, odds: Odds | None) -> Iterator[Decision]:
+        """Decisions; where the calibration is bent, a pair's slope is that of the line from a score of 0 to its own."""
         (threshold, calibration), evidence = self.criterion, self._explained_odds(read, odds)
         steepness = calibration.slope * calibration.steepness(evidence.scores)
         needed = calibration.slope * float(calibration.evidence(threshold)) + calibration.intercept
         named = self._named_biases(read, odds, evidence.biases)
-        return [
-            Decision.of(
+        columns = evidence.log_probs, evidence.biases, evidence.scores, steepness, named
+        for log_prob, bias, score, slope, parts in zip(*columns, strict=True):
+            decision = Decision.of(
                 float(log_prob),
                 threshold=(threshold - float(bias)) / evidence.scale,
                 slope=float(slope) * evidence.scale,
                 offset=float(slope * bias) + calibration.intercept,
-            )._replace(
-                match=bool(score >= threshold),
-                needed=needed,
-                beside=tuple((name, float(slope) * value) for name, value in parts.items()),
             )
-            for log_prob, bias, score, slope, parts in zip(
-                evidence.log_probs, evidence.biases, evidence.scores, steepness, named, strict=True
-            )
-        ]
+            beside = tuple((name, float(slope) * value) for name, value in parts.items())
+            yield decision._replace(match=bool(score >= threshold), needed=needed, beside=beside)
 
     def _odds(self, pairs: Pairs, *, on_batch: OnBatch = ignore) -> PairOdds:
-        read, odds = self._read(pairs)
-        return pair_odds(self.network, read, self.device, odds, on_batch=on_batch)
+        parts = self._reads(pairs)
+        return joined_odds(
+            [pair_odds(self.network, read, self.device, odds, on_batch=on_batch) for read, odds in parts]
+        )
 
-    def _read(self, pairs: Pairs) -> tuple[DistinctPairs, Odds | None]:
-        """Encoded pairs, and the log-odds of operations if some symbols are new: by their kinship."""
+    def _reads(self, pairs: Pairs) -> Iterator[tuple[DistinctPairs, Odds | None]]:
+        """Encoded pairs, in parts, and the log-odds of operations if some symbols are new: by their kinship.
+
+        Parts are halves where a table of all new symbols would be too large: no pair depends on the others. One pair
+        that has too many alone has what is known of `<unk>`.
+        """
         sides = Texts.of(pairs.sources).compacted(), Texts.of(pairs.targets).compacted()
         languages = language_numbers(pairs, self.languages)
         read = self.tokenizers.encode_distinct(*sides, languages=languages)
         if not (read.source.has_unknown or read.target.has_unknown):
-            return read, None
+            yield read, None
+            return
         tokenizers = self.tokenizers.extended_by(*sides, shared=bool(self.config.shared_alphabet))
-        if math.prod(len(vocabulary) for vocabulary in tokenizers.vocabularies.values()) > MOST_EXTENDED:
-            return read, None
-        return tokenizers.encode_distinct(*sides, languages=languages), self.odds_for(tokenizers)
+        if math.prod(len(vocabulary) for vocabulary in tokenizers.vocabularies.values()) <= MOST_EXTENDED:
+            yield tokenizers.encode_distinct(*sides, languages=languages), self.odds_for(tokenizers)
+        elif len(pairs) == 1:
+            yield read, None
+        else:
+            for rows in np.array_split(np.arange(len(pairs)), 2):
+                yield from self._reads(pairs.chosen(rows.tolist()))
 
     def odds_for(self, tokenizers: Tokenizers) -> Odds:
         """Log-odds of operations for more symbols, new ones by their kinship and, if there are any, their features."""

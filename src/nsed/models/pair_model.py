@@ -15,6 +15,7 @@ from nsed.errors import ArgumentError, NotExplainableError
 from nsed.evaluate import best_threshold
 from nsed.evaluate.calibration import Calibration, Form, fit_calibration
 from nsed.evaluate.matching import tuned_threshold
+from nsed.explain.decision import Decision
 from nsed.models.base import Contents, Model, NetworkModel
 from nsed.progress import OnBatch, ignore
 from nsed.text import Pairs, Tokenizers, Vocabulary
@@ -68,6 +69,12 @@ class Criterion(NamedTuple):
         numbers = _number("slope", slope), _number("intercept", intercept)
         calibration = Calibration(*numbers, cast("Form", form), _number("bend", bend))
         return cls(_number("threshold", threshold, infinite=True), calibration)
+
+    def decision(self, score: float) -> Decision:
+        """Decision about a pair with this score, in terms of its evidence."""
+        slope, offset = self.calibration.slope, self.calibration.intercept
+        evidence = self.calibration.evidence
+        return Decision.of(score, threshold=self.threshold, slope=slope, offset=offset, evidence=evidence)
 
     def record(self) -> list[float | str]:
         """Plain values, for a file."""

@@ -1,6 +1,6 @@
 """Log-odds of many pairs: by the kernel of tables or, where operations depend on their context, by lattices."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -27,6 +27,14 @@ class PairOdds(NamedTuple):
         """Log-odds."""
         scores: np.ndarray = self.scale * self.log_probs + self.biases
         return scores
+
+
+def joined_odds(parts: Sequence[PairOdds]) -> PairOdds:
+    """Log-odds of all pairs of some parts, in order, by one network."""
+    if len(parts) == 1:
+        return parts[0]
+    log_probs, biases = (np.concatenate([getattr(one, name) for one in parts]) for name in ("log_probs", "biases"))
+    return parts[0]._replace(log_probs=log_probs, biases=biases)
 
 
 def odds_lattices(
