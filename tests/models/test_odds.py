@@ -30,7 +30,7 @@ from nsed.evaluate import average_precision, matching_score
 from nsed.evaluate.calibration import expected_calibration_error
 from nsed.models.edit_distance import LearnableEditDistance
 from nsed.models.odds import OddsMatcher
-from nsed.models.odds_training import HeldOutScores, OddsConfig
+from nsed.models.odds_training import HeldOutScores, OddsConfig, cross_validated_scores
 from nsed.networks.odds import PLACES, places_of
 from nsed.text import EncodedPairs, Tokenizers
 from nsed.text.readers.delimited import read_symbol_features
@@ -274,6 +274,36 @@ def test_a_model_from_before_features_identity_and_coherence_is_read_without_the
     tokenizers = Tokenizers.learned(config, nsed.Pairs(["ab"], ["ab"]))
     names = set(OddsMatcher._network(config, tokenizers, None).state_dict())
     assert not [name for name in names if name.startswith(("features", "identity", "coherence"))]
+
+
+def noise(count, seed):
+    chosen = random.Random(seed)
+    words = ["".join(chosen.choices("abcdefgh", k=6)) for _ in range(2 * count)]
+    return nsed.Pairs(words[::2], words[1::2], [chosen.random() < 0.5 for _ in range(count)])
+
+
+def test_the_validation_metric_is_that_of_validation_pairs_even_where_weights_are_chosen_by_more():
+    pairs, few = noise(300, seed=1), noise(60, seed=2)
+    made = OddsMatcher.fit(pairs, validation=few, train__steps=60)
+    found = average_precision(made.score(few), np.array(few.labels))
+    assert made.record["average_precision"] == pytest.approx(found)
+    assert made.record["average_precision_with_training_pairs"] > found + 0.05
+
+
+@pytest.mark.slow
+def test_cross_validated_scores_of_noise_are_noise(monkeypatch):
+    judged = []
+
+    def watched(task, pairs, *given, **options):
+        scores = cross_validated_scores(task, pairs, *given, **options)
+        ranks = scores.argsort().argsort() / len(scores)
+        judged.append(ranks[pairs.labels].mean() - ranks[~pairs.labels].mean())
+        return scores
+
+    monkeypatch.setattr("nsed.models.odds_training.cross_validated_scores", watched)
+    for seed in range(3):
+        OddsMatcher.fit(noise(400, seed=seed), train__steps=60)
+    assert abs(np.mean(judged)) < 0.05  # .12 where models of folds have seen the pairs that they judge
 
 
 @pytest.mark.slow

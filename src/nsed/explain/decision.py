@@ -85,7 +85,7 @@ REMAINDERS = {
     "certainty": "how little is left for the opposite, -log(1 - alpha)",
     "lengths": "how long the strings are, and how alike in that",
     "languages": "how close the two languages are",
-    "identity": "that the strings are the same",
+    "identity": "that the strings, or all of their classes, are the same",
     "coherence": "how operations fit those around them",
     "members": "what other members of the mixture say beyond these operations",
     "threshold": "the constant of the calibration, which every pair gets",

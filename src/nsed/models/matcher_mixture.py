@@ -160,13 +160,12 @@ class MatcherMixture(DecidingModel):
         at = (needed - offset) / slope if slope else own.threshold
         probability = float(calibration.probability(np.array([score]))[0])
         added = added_evidence(pair, (self._lead, lead), others)
-        constants = share * lead.constant + sum(share_of * one.constant for share_of, _, one in others)
-        beside = [(name, share * value) for name, value in own.beside]
-        known = calibration.intercept + constants + sum(added) + sum(value for _, value in beside)
-        beside.append(("members", offset - known))
-        return Decision(
-            score >= threshold, probability, total, at, slope, offset, needed, beside=tuple(beside), added=added
-        )
+        parts = [(share, lead), *((share_of, one) for share_of, _, one in others)]
+        named = _named_parts((share_of, one.decision) for share_of, one in parts)
+        constants = calibration.intercept + sum(share_of * one.constant for share_of, one in parts)
+        named["members"] = offset - constants - sum(added) - sum(named.values())
+        beside = tuple(named.items())
+        return Decision(score >= threshold, probability, total, at, slope, offset, needed, beside=beside, added=added)
 
     def contents(self, *, half: bool = False) -> Contents:
         """See `Model.contents`: those of all members, under their numbers, with the weights."""
@@ -234,6 +233,15 @@ def _weights(evidence: np.ndarray, labels: np.ndarray) -> np.ndarray:
         kept = kept[found >= 0]
     even = np.full(len(evidence), 1 / len(evidence))
     return weights / weights.sum() if weights.any() else even
+
+
+def _named_parts(decisions: Iterable[tuple[float, Decision | None]]) -> dict[str, float]:
+    """Parts of the offsets of decisions that have a name, in sum, each by its share."""
+    named: dict[str, float] = {}
+    for share, decision in decisions:
+        for name, value in decision.beside if decision else ():
+            named[name] = named.get(name, 0.0) + share * value
+    return named
 
 
 Place = tuple[int | None, int | None]

@@ -49,6 +49,8 @@ SLICE_CELLS = 2**16
 """Cells of lattices that are computed at once."""
 ROUNDS = 2
 """Rounds of EM: the shares of kinds of operations that the first one finds are what the second expects."""
+AVERAGE_PRECISION, WITH_TRAINING = "average_precision", "average_precision_with_training_pairs"
+"""Metrics by which weights are chosen; the second where validation pairs are few, and not what new pairs would have."""
 TOLERANCE = 1e-4
 """Share of the log-likelihood that an iteration of EM must improve, to go on."""
 COHERENCE_SIZE, COHERENT_FROM = 16, 50_000
@@ -123,7 +125,7 @@ class OddsTask(LabelledTask):
     Pairs that share a word say much the same: the prior weighs as one of as many pairs as there are different words.
     """
 
-    metric, in_slices = "average_precision", False
+    metric, in_slices = AVERAGE_PRECISION, False
     network: OddsNetwork
     config: OddsConfig
 
@@ -131,7 +133,9 @@ class OddsTask(LabelledTask):
         super().__init__(*given)
         self.begun, self.most_cells = begun, SLICE_CELLS
         self.independent = independent(self.training)
-        self.judged = self.validation if has_enough(self.validation) else self.training.joined(self.validation)
+        self.judged = self.validation
+        if not has_enough(self.validation):
+            self.metric, self.judged = WITH_TRAINING, self.training.joined(self.validation)
         if len(self.judged) > MOST_JUDGED:
             rows = np.random.default_rng(self.config.train.seed).permutation(len(self.judged))[:MOST_JUDGED]
             self.judged = self.judged.chosen(np.sort(rows))
@@ -148,9 +152,15 @@ class OddsTask(LabelledTask):
         return pair_odds(self.network, DistinctPairs.of(self.validation), self.device).scores
 
     def validate(self) -> Mapping[str, float]:
-        """Average precision: it needs no threshold, and of few pairs says more than F1."""
+        """Average precision: it needs no threshold, and of few pairs says more than F1.
+
+        Where validation pairs are too few to choose weights by, that of training pairs and these too.
+        """
         scores = pair_odds(self.network, DistinctPairs.of(self.judged), self.device).scores
-        return {self.metric: average_precision(scores, self.judged.labels)}
+        found = {self.metric: average_precision(scores, self.judged.labels)}
+        if self.metric != AVERAGE_PRECISION:
+            found[AVERAGE_PRECISION] = average_precision(self.validation_scores(), self.validation.labels)
+        return found
 
 
 def decided(config: OddsConfig, pairs: Pairs) -> OddsConfig:
@@ -244,16 +254,15 @@ def tuned_criterion(task: OddsTask) -> Criterion:
 
     These are all pairs, or some of many, each scored by a model that has not seen it (cross-validation): a validation
     part may have few of what pairs share, say concepts, and be easier or harder than others. Validation pairs, where
-    they are not few, are scored by the model itself, and count no more than others: as large a share of them is taken.
+    they are not few, are scored by the model itself, which knows more than the others: up to as many are taken.
     Scores of the other models are put on its scale by them.
     """
     if not has_enough(task.validation):
         pairs = task.training.joined(task.validation)
         return Criterion.tuned(cross_validated_scores(task, pairs, FOLDS), pairs.labels, form=FORM)
-    random, share = np.random.default_rng(task.config.train.seed), min(1.0, MOST_CROSS_VALIDATED / len(task.training))
+    random = np.random.default_rng(task.config.train.seed)
     rows, apart = (
-        np.sort(random.permutation(len(pairs))[: math.ceil(share * len(pairs))])
-        for pairs in (task.training, task.validation)
+        np.sort(random.permutation(len(pairs))[:MOST_CROSS_VALIDATED]) for pairs in (task.training, task.validation)
     )
     known = HeldOutScores(task.validation.chosen(apart), task.validation_scores()[apart])
     scores = known.scores, cross_validated_scores(task, task.training, FEWER_FOLDS, rows, known)
@@ -289,7 +298,8 @@ def cross_validated_scores(
     With pairs of known scores, all are on the scale of these.
     """
     train = task.config.train
-    config = replace(task.config, train=replace(train, steps=min(train.steps, FOLD_STEPS)))
+    steps = min(train.steps, FOLD_STEPS)  # the last weights, lest a fold's own pairs choose which
+    config = replace(task.config, train=replace(train, steps=steps, validate_every=steps, keep="last"))
     folds = folds_of(pairs, count, shared=bool(config.shared_alphabet), seed=train.seed)
     if rows is not None:
         pairs, folds = pairs.chosen(rows), folds[rows]

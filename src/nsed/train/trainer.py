@@ -117,10 +117,13 @@ class Trainer:
 
     @property
     def record(self) -> dict[str, object]:
-        """Training metadata: its steps, the best of them, and how good that was."""
-        last = self.config.keep == "last" and self.validations
-        value = self.validations[-1].metrics[self.task.metric] if last else self.best
-        return {"steps": self.step, "best_step": self.best_step, self.task.metric: value}
+        """Training metadata: its steps, which of them was kept, and how good that was."""
+        kept = [one.metrics for one in self.validations if one.step == self.best_step]
+        return {
+            "steps": self.step,
+            "best_step": self.best_step,
+            **(kept[-1] if kept else {self.task.metric: self.best}),
+        }
 
     def _run(self, on_step: OnStep, on_validation: OnValidation) -> None:
         self._saved_at = time.monotonic()
