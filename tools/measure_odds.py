@@ -5,6 +5,9 @@ Three splits of each set, no settings: cognates from `NSED_DATA`, whole concepts
 training part, and nothing of the validation part, odds are compared with what needs little or no training. What the
 file has already is not measured again, so that the command can be interrupted; `--again` measures it anew.
 
+Three splits of concepts say little of calibration: `--calibration` writes the errors of twelve splits of each family to
+`results/odds-calibration.json`.
+
 Trials are measured on validation parts alone: `--trial NAME --set KEY=VALUE` adds a row to `results/odds-trials.json`.
 """
 
@@ -50,6 +53,8 @@ SIMPLE = ("levenshtein", "jaro-winkler", "anyascii-levenshtein", "edit-distance"
 """What odds are compared with, of few labelled pairs."""
 LONG, LOOKED_AT = 6, 2000
 """Symbols from which on identical words should be certain, and positive pairs whose scripts are looked at."""
+CALIBRATION_SPLITS = range(12)
+"""Splits of each family whose calibration errors are measured."""
 SAMPLES = 300
 """Samples of concepts that show what calibration errors come by chance."""
 RESULTS = Path(__file__).parents[1] / "results"
@@ -292,6 +297,39 @@ def measure_all(path: Path, names: Path | None, chosen: list[str], *, again: boo
             write(path, rows)
 
 
+def measure_calibration(path: Path, chosen: list[str]) -> None:
+    """Measure calibration errors of many splits of each family, those that the file does not have yet."""
+    rows = json.loads(path.read_text(encoding="utf-8"))["rows"] if path.exists() else []
+    done = {(row["set"], row["split"]) for row in rows}
+    for name in chosen or COGNATES:
+        for split in (one for one in CALIBRATION_SPLITS if (name, one) not in done):
+            parts = splits_of(name, split, None)
+            model = model_class("odds").fit(parts.training, validation=parts.validation, config={"model": "odds"})
+            found = figures(model, parts.test)
+            shares = {f"{part}_share": float(np.mean(getattr(parts, part).labels)) for part in ("training", "test")}
+            rows.append({"set": name, "split": split, "figures": rounded(found | shares)})
+            print(json.dumps(rows[-1]), flush=True)
+            write_calibration(path, rows)
+
+
+def write_calibration(path: Path, rows: list[dict[str, Any]]) -> None:
+    """Write calibration errors, with a row on each line, and their means."""
+    errors: dict[str, list[float]] = {}
+    for row in rows:
+        errors.setdefault(row["set"], []).append(row["figures"]["calibration_error"])
+    mean = {
+        name: {"splits": len(of), "calibration_error": round(float(np.mean(of)), 4), "highest": max(of)}
+        for name, of in errors.items()
+    }
+    head = {
+        "title": "Calibration errors of Matchers in odds form, concepts held out, twelve splits",
+        "note": "no settings, as in odds.json. The first three splits are its own. Shares: of pairs that match.",
+        "again": "python tools/measure_odds.py --calibration",
+        "mean": mean,
+    }
+    write_trials(path, {**head, "rows": rows})
+
+
 def try_settings(path: Path, given: argparse.Namespace) -> None:
     """Measure a trial on validation parts, and add it to the trials."""
     trials = json.loads(path.read_text(encoding="utf-8"))
@@ -320,13 +358,16 @@ def main() -> None:
     parser.add_argument("--sets", nargs="+", default=[], help="only these sets")
     parser.add_argument("--again", action="store_true", help="measure anew what the file has already")
     parser.add_argument("--output", type=Path, default=RESULTS / "odds.json")
+    parser.add_argument("--calibration", action="store_true", help="only calibration errors, of twelve splits")
     parser.add_argument("--trial", help="name of a trial, on validation parts")
     parser.add_argument("--splits", nargs="+", type=int, default=[0], help="splits of a trial")
     parser.add_argument("--pairs", type=int, default=0, help="labelled pairs of a trial; 0: all")
     parser.add_argument("--set", action="append", default=[], help="setting of a trial")
     given = parser.parse_args()
     warnings.simplefilter("ignore")
-    if given.trial:
+    if given.calibration:
+        measure_calibration(RESULTS / "odds-calibration.json", given.sets)
+    elif given.trial:
         try_settings(RESULTS / "odds-trials.json", given)
     else:
         measure_all(given.output, given.names, given.sets, again=given.again)
