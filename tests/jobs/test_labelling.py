@@ -11,7 +11,8 @@ from typer.testing import CliRunner
 
 import nsed
 from nsed.__main__ import app
-from nsed.jobs import LabelSession, unsupervised
+from nsed.errors import ArgumentError
+from nsed.jobs import LabelSession, labelling, unsupervised
 from nsed.jobs.labelling import AnswerFile, candidate_pairs
 from nsed.jobs.unsupervised import Pool, calibrated, competing, pseudo_labels, untrained
 from nsed.text import Pairs
@@ -156,6 +157,32 @@ def test_a_single_match_is_too_few_to_train_and_no_error(tmp_path):
     session = LabelSession(pairs, tmp_path / "answers.tsv", every=2)
     answered(session, lambda pair: pair == pairs[0], 4)
     assert (session.model, session.growth, session.question()) == (None, [], None)
+
+
+@pytest.mark.parametrize("broken", ["a\tb", "a\nb", "a\rb"])
+def test_a_pair_with_a_tab_or_a_line_break_is_named_before_it_blocks_a_session(broken, tmp_path):
+    pairs = [*pool_and_gold()[0][:9], ("ab", broken)]
+    with pytest.raises(nsed.NsedError, match=r"pairs: got \('ab', .* in row 10, one of 1 pairs with a tab or a line"):
+        LabelSession(pairs, tmp_path / "answers.tsv")
+    assert not (tmp_path / "answers.tsv").exists()
+
+
+def test_a_pair_too_long_to_learn_from_is_named_before_any_question(tmp_path):
+    pairs = [*pool_and_gold()[0][:9], ("ab" * 300, "аб" * 300)]
+    with pytest.raises(nsed.NsedError, match=r"600 x 600 symbols in row 10 \('abab.*Shorten or leave out pairs"):
+        LabelSession(pairs, tmp_path / "answers.tsv", every=4)
+
+
+def test_training_that_fails_says_so(tmp_path, monkeypatch):
+    def failing(*given, **settings):
+        raise ArgumentError("pairs", got="something else", expected="what can be learned from")
+
+    monkeypatch.setattr(labelling, "learn_quickly", failing)
+    pairs, truth = pool_and_gold()
+    session = LabelSession(pairs, tmp_path / "answers.tsv", every=1000)
+    answered(session, truth, 2)
+    with pytest.raises(ArgumentError, match="pairs: got something else"):
+        session.refit()
 
 
 def test_one_kind_of_answers_teaches_nothing(tmp_path):
