@@ -92,6 +92,25 @@ def test_log_probabilities_count_per_token():
     assert ((likely > 0) & (likely <= 1)).all()
 
 
+def test_similarity_to_scores_relative_to_chance_stays_below_one():
+    words = ["a b", "c d", "e f", "g h"]
+    symbols = {"source_symbols": "tokens", "target_symbols": "tokens"}
+    model = nsed.LearnableEditDistance.fit([(word, word) for word in words], relative=True, **symbols)
+    pairs = Pairs.of([("a b", "a b"), ("a b", "c d"), ("a b", "a d")])
+    assert model.score(pairs)[0] > 0
+    same, other, half = similarity(model, pairs)
+    assert 0 <= other < half < same <= 1
+
+
+def test_scores_that_are_no_log_probabilities_are_refused():
+    class Scorer:
+        def score(self, pairs, *, on_batch):
+            return np.full(len(pairs), 3.5)
+
+    with pytest.raises(ArgumentError, match="model: got a Scorer whose scores are above 0, hence no log-probabilities"):
+        similarity(Scorer(), Pairs.of([("a", "b")]))
+
+
 def test_a_matcher_compares_by_its_calibrated_probability():
     words = word_list(4)
     config = nsed.config.from_mapping(
