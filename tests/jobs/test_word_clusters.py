@@ -7,7 +7,7 @@ import nsed
 from nsed.datasets.word_list import Word
 from nsed.errors import ArgumentError
 from nsed.jobs import CLUSTERERS, LevenshteinControl, cluster_score, cluster_words, tune_threshold
-from nsed.jobs.word_clusters import similarity
+from nsed.jobs.word_clusters import join_across, similarity
 from nsed.text import Pairs
 
 LANGUAGES = ("L1", "L2", "L3", "L4")
@@ -73,6 +73,16 @@ def test_concepts_stay_apart_and_single_words_are_clusters():
     words = [Word(language, concept, "a", "") for concept in ("x", "y") for language in ("L1", "L2")]
     words.insert(1, Word("L1", "z", "a", ""))
     assert cluster_words(LevenshteinControl(), words, threshold=0.5).tolist() == [0, 1, 0, 2, 2]
+
+
+def test_a_single_pair_of_words_joins_no_sets_of_two_concepts():
+    def joined(*words):
+        clusters = np.array([int(word.concept == "arm") for word in words])
+        return join_across(LevenshteinControl(), [*words], clusters).tolist()
+
+    hand, arm = (Word(language, concept, "p a t a", "") for language, concept in (("L1", "hand"), ("L2", "arm")))
+    assert joined(hand, arm) == [0, 1]
+    assert joined(hand, hand._replace(language="L2"), arm, arm._replace(language="L1")) == [0, 0, 0, 0]
 
 
 def test_a_class_of_two_concepts_is_one_in_each_and_words_without_class_do_not_count():
