@@ -3,6 +3,7 @@
 import copy
 import errno
 import json
+import math
 
 import numpy as np
 import pyarrow as pa
@@ -203,6 +204,30 @@ def test_log_odds_of_columns_add_up(tables, model):
         assert sum(parts) == pytest.approx(float(one["log_odds"]), abs=1e-5)
         assert (parts[2] > 0) == (one["town_a"] == one["town_b"])
     assert 0 < sum(one["town_a"] == one["town_b"] for one in links) < len(links)
+
+
+@pytest.fixture(scope="module")
+def rare():
+    """Matcher of pairs of which one in nine matches, as a folder, and as an older version wrote it."""
+    pairs = [(w, w.replace("a", "e")) for w in NAMES * 3]
+    wrong = [(a, b) for a in NAMES for b in NAMES if a != b for _ in range(3)][:240]
+    return nsed.OddsMatcher.fit([*pairs, *wrong], [1] * 30 + [0] * 240, train__steps=10)
+
+
+def test_the_prior_counts_once_however_many_columns_there_are(tables, rare, tmp_path):
+    rare.save(tmp_path / "model")
+    saved = nsed.load(tmp_path / "model")
+    older = copy.copy(rare)
+    older.criterion = rare.criterion._replace(share=None)
+    prior = math.log(1 / 8)
+    for one, columns, less in ((rare, 1, 0), (saved, 2, prior), (rare, 2, prior), (older, 1, 0), (older, 2, 0)):
+        on = [TextColumn(name, one) for name in ("name", "town")[:columns]]
+        summary = job(tables, one, on=on, threshold=0, assign="all", overwrite=True).run()
+        assert summary.weights["intercept"] == pytest.approx(prior if one is not older else 0)
+        for link in rows(tables / "links.tsv")[:20]:
+            given = [(link[f"{column.name}_a"], link[f"{column.name}_b"]) for column in on]
+            expected = sum(math.log(p / (1 - p)) for p in one.probability(given).tolist()) - less
+            assert float(link["log_odds"]) == pytest.approx(expected, abs=1e-4)
 
 
 def test_exact_column_decides_between_equal_names(tmp_path, model):

@@ -25,7 +25,7 @@ On = Annotated[
     list[str],
     typer.Option(
         "--on",
-        help="Text column to compare, or COLUMN=MODEL with its own model; repeatable, log-odds add up.",
+        help="Text column to compare, or COLUMN=MODEL with its own model; repeatable, log-odds add up, the prior once.",
         show_default=False,
     ),
 ]

@@ -39,6 +39,7 @@ from nsed.jobs.records import (
     Records,
     TextColumn,
     evidence_names,
+    prior_once,
     read_table,
 )
 from nsed.jobs.shards import Position, ShardFolder, describe_inputs, model_hash, telling_what_is_kept
@@ -101,7 +102,7 @@ class LinkJob:
     right: str | Path | None
     output: str | Path
     on: Sequence[TextColumn]
-    """Text columns, each with its model; their log-odds add up."""
+    """Text columns, each with its model; their evidence adds up, and the prior of the first counts once."""
     id: str | None = None
     """Column that names a record; None: rows, counted from 1."""
     exact: Sequence[str] = ()
@@ -281,7 +282,7 @@ class LinkJob:
         given = {f"log_odds_{one.name}": one.weight for one in self.on}
         given |= {f"agreement_{name}": self.weights.get(name, 1.0) for name in self.exact}
         given |= {f"nearness_{one.name}": self.weights.get(one.name, 1.0) for one in self.numeric}
-        return EvidenceWeights.given(shards.names, given), None
+        return EvidenceWeights.given(shards.names, given, prior=prior_once(self.on)), None
 
     def _held(self, shards: ScoredShards, crossed: CrossFit | None, pairs: ScoredPairs) -> ScoredPairs | None:
         """Pairs that may be links by scores that their own labels have not taught; None where labels are too few."""

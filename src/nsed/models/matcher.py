@@ -198,7 +198,7 @@ class Matcher(PairModel, LatticeModel):
         return MatcherTask(self.network, self.config, training, validation, device)
 
     def _decision(self, score: float) -> Decision:
-        threshold, calibration = self.criterion
+        threshold, calibration = self.threshold, self.calibration
         slope, offset = calibration.slope, calibration.intercept
         return Decision.of(score, threshold=threshold, slope=slope, offset=offset, evidence=calibration.evidence)
 
