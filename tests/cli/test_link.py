@@ -32,6 +32,7 @@ def test_link_says_precision_and_recall_and_writes_links(files):
     assert "2 links of 2 and 2 records" in told
     assert "known links among the candidates: 100.00%" in told
     assert "precision 100.00%" in told
+    assert "parts of them held out: judged by what the others have chosen" in told
     rows = [line.split("\t")[:4] for line in (files / "links.tsv").read_text(encoding="utf-8").splitlines()]
     assert rows == [["id_a", "id_b", "word_a", "word_b"], ["1", "8", "gray", "grey"], ["2", "7", "drag", "dreg"]]
 

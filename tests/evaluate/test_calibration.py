@@ -7,10 +7,14 @@ from hypothesis import strategies as st
 from sklearn.calibration import calibration_curve
 from sklearn.metrics import brier_score_loss
 
+import nsed
+from nsed.baselines.similarity import Levenshtein
 from nsed.errors import ArgumentError
 from nsed.evaluate import brier_score, expected_calibration_error, fit_calibration, reliability_bins
 from nsed.evaluate.calibration import Calibration
+from nsed.models.matcher_mixture import MatcherMixture
 from nsed.models.pair_model import Criterion
+from nsed.text import Pairs
 
 METRICS = [brier_score, expected_calibration_error, reliability_bins]
 
@@ -143,6 +147,38 @@ def test_few_pairs_bend_nothing_much_and_a_bend_is_kept_in_files():
     assert abs(found.bend) < 0.1
     assert Criterion.of_record(*Criterion(0.5, found).record()).calibration == found
     assert Calibration(1.0, 0.0).record == [1.0, 0.0, "score"]
+
+
+MATCHES = [(word, word.replace("a", "e")) for word in ("gray", "gala", "lay", "ray", "yard", "drag")] * 4
+OTHERS = [(one, other) for one, _ in MATCHES[:6] for _, other in MATCHES[:6] if one[:2] != other[:2]] * 3
+LABELLED = Pairs.of(MATCHES + OTHERS, [1] * len(MATCHES) + [0] * len(OTHERS))
+
+
+@pytest.mark.parametrize(
+    "fitted",
+    [
+        lambda: nsed.LearnableEditDistance.fit(LABELLED, validation=LABELLED),
+        lambda: nsed.OddsMatcher.fit(LABELLED, train__steps=2),
+        lambda: MatcherMixture.of([nsed.OddsMatcher.fit(LABELLED, train__steps=2)] * 2, validation=LABELLED),
+        lambda: Levenshtein.fit(LABELLED),
+    ],
+    ids=["edit-distance", "odds", "mixture", "baseline"],
+)
+def test_the_share_of_matches_that_a_calibration_is_of_is_kept_in_files(fitted, tmp_path):
+    model = fitted()
+    assert model.criterion.share == pytest.approx(len(MATCHES) / len(LABELLED), abs=0.02)
+    model.save(tmp_path / "model")
+    again = nsed.load(tmp_path / "model")
+    assert again.criterion == model.criterion
+    assert "match_share" not in getattr(again, "record", {})
+    older = Criterion.of_record(*model.criterion.record()).with_share({"threshold": 0})
+    assert (older, older.prior) == (model.criterion._replace(share=None), None)
+
+
+@pytest.mark.parametrize("wrong", [0.0, 1.0, -0.5, float("nan"), "half", True])
+def test_a_share_of_matches_that_is_none_is_refused(wrong):
+    with pytest.raises(ArgumentError, match="match_share: got "):
+        Criterion(0.5, Calibration(1.0, 0.0)).with_share({"match_share": wrong})
 
 
 def test_bins_count_by_their_pairs():

@@ -11,7 +11,9 @@ from typer.testing import CliRunner
 
 import nsed
 from nsed.__main__ import app
-from nsed.jobs import LabelSession, unsupervised
+from nsed.errors import ArgumentError
+from nsed.evaluate import matching_score
+from nsed.jobs import LabelSession, labelling, unsupervised
 from nsed.jobs.labelling import AnswerFile, candidate_pairs
 from nsed.jobs.unsupervised import Pool, calibrated, competing, pseudo_labels, untrained
 from nsed.text import Pairs
@@ -151,11 +153,58 @@ def test_few_answers_teach_nearly_all_and_growth_is_told(tmp_path, monkeypatch):
     assert np.mean(model.match([(word, cyrillic(word[::-1])) for word in new if word != word[::-1]])) < 0.05
 
 
+def test_questions_are_drawn_in_proportion_to_how_open_their_answers_are(tmp_path):
+    pairs, _ = pool_and_gold()
+    asked = [LabelSession(pairs, tmp_path / f"{seed}.tsv", seed=seed).question() for seed in range(6)]
+    openness = [max(one.predicted * (1 - one.predicted), labelling.LEAST_OPEN) for one in asked]
+    assert max(openness) > 1.05 * min(openness)
+    assert [one.chance / open_ for one, open_ in zip(asked, openness, strict=True)] == pytest.approx(
+        [asked[0].chance / openness[0]] * 6
+    )
+
+
+def test_estimated_f1_is_the_true_one_where_all_pairs_are_answered(tmp_path):
+    pairs, truth = pool_and_gold(20)
+    session = LabelSession(pairs, tmp_path / "answers.tsv", every=1000, assign="all")
+    answered(session, truth, len(pairs))
+    model, scores, labels = untrained(Pool(Pairs.of(pairs))), session._scores, np.array([truth(pair) for pair in pairs])
+    for share in (0.0, 0.5, 0.9):
+        model.criterion = model.criterion._replace(threshold=float(np.quantile(scores, share)))
+        true = matching_score(scores, labels, model.threshold).f1
+        assert session._expected_f1(model) == pytest.approx(true, abs=1e-6)
+
+
 def test_a_single_match_is_too_few_to_train_and_no_error(tmp_path):
     pairs = [("ab", "аб"), ("ba", "зз"), ("ak", "зз"), ("ka", "зз")]
     session = LabelSession(pairs, tmp_path / "answers.tsv", every=2)
     answered(session, lambda pair: pair == pairs[0], 4)
     assert (session.model, session.growth, session.question()) == (None, [], None)
+
+
+@pytest.mark.parametrize("broken", ["a\tb", "a\nb", "a\rb"])
+def test_a_pair_with_a_tab_or_a_line_break_is_named_before_it_blocks_a_session(broken, tmp_path):
+    pairs = [*pool_and_gold()[0][:9], ("ab", broken)]
+    with pytest.raises(nsed.NsedError, match=r"pairs: got \('ab', .* in row 10, one of 1 pairs with a tab or a line"):
+        LabelSession(pairs, tmp_path / "answers.tsv")
+    assert not (tmp_path / "answers.tsv").exists()
+
+
+def test_a_pair_too_long_to_learn_from_is_named_before_any_question(tmp_path):
+    pairs = [*pool_and_gold()[0][:9], ("ab" * 300, "аб" * 300)]
+    with pytest.raises(nsed.NsedError, match=r"600 x 600 symbols in row 10 \('abab.*Shorten or leave out pairs"):
+        LabelSession(pairs, tmp_path / "answers.tsv", every=4)
+
+
+def test_training_that_fails_says_so(tmp_path, monkeypatch):
+    def failing(*given, **settings):
+        raise ArgumentError("pairs", got="something else", expected="what can be learned from")
+
+    monkeypatch.setattr(labelling, "learn_quickly", failing)
+    pairs, truth = pool_and_gold()
+    session = LabelSession(pairs, tmp_path / "answers.tsv", every=1000)
+    answered(session, truth, 2)
+    with pytest.raises(ArgumentError, match="pairs: got something else"):
+        session.refit()
 
 
 def test_one_kind_of_answers_teaches_nothing(tmp_path):

@@ -1,7 +1,9 @@
 """Linkage: links, assignment, evidence of several columns, duplicates, and a kill between any two shards."""
 
+import copy
 import errno
 import json
+import math
 
 import numpy as np
 import pyarrow as pa
@@ -11,8 +13,9 @@ import nsed
 from nsed.errors import ArgumentError, DataError
 from nsed.evaluate.matching import threshold_at_precision, threshold_curve
 from nsed.jobs import LinkJob, NumericColumn, TextColumn, table_files
-from nsed.jobs.assignment import ScoredPairs, assigned
+from nsed.jobs.assignment import KnownLinks, ScoredPairs, assigned
 from nsed.jobs.blocking import equal_keys, write_rule_pairs
+from nsed.jobs.records import Records, read_table
 
 NAMES = ["gray", "gala", "lay", "ray", "yard", "drag", "garland", "dally", "radar", "lard"]
 
@@ -203,6 +206,30 @@ def test_log_odds_of_columns_add_up(tables, model):
     assert 0 < sum(one["town_a"] == one["town_b"] for one in links) < len(links)
 
 
+@pytest.fixture(scope="module")
+def rare():
+    """Matcher of pairs of which one in nine matches, as a folder, and as an older version wrote it."""
+    pairs = [(w, w.replace("a", "e")) for w in NAMES * 3]
+    wrong = [(a, b) for a in NAMES for b in NAMES if a != b for _ in range(3)][:240]
+    return nsed.OddsMatcher.fit([*pairs, *wrong], [1] * 30 + [0] * 240, train__steps=10)
+
+
+def test_the_prior_counts_once_however_many_columns_there_are(tables, rare, tmp_path):
+    rare.save(tmp_path / "model")
+    saved = nsed.load(tmp_path / "model")
+    older = copy.copy(rare)
+    older.criterion = rare.criterion._replace(share=None)
+    prior = math.log(1 / 8)
+    for one, columns, less in ((rare, 1, 0), (saved, 2, prior), (rare, 2, prior), (older, 1, 0), (older, 2, 0)):
+        on = [TextColumn(name, one) for name in ("name", "town")[:columns]]
+        summary = job(tables, one, on=on, threshold=0, assign="all", overwrite=True).run()
+        assert summary.weights["intercept"] == pytest.approx(prior if one is not older else 0)
+        for link in rows(tables / "links.tsv")[:20]:
+            given = [(link[f"{column.name}_a"], link[f"{column.name}_b"]) for column in on]
+            expected = sum(math.log(p / (1 - p)) for p in one.probability(given).tolist()) - less
+            assert float(link["log_odds"]) == pytest.approx(expected, abs=1e-4)
+
+
 def test_exact_column_decides_between_equal_names(tmp_path, model):
     (tmp_path / "a.tsv").write_text("id\tname\ttown\n1\tgray\tx\n", encoding="utf-8")
     (tmp_path / "b.tsv").write_text("id\tname\ttown\n7\tgrey\ty\n8\tgrey\tx\n9\tdrag\tz\n", encoding="utf-8")
@@ -266,6 +293,81 @@ def test_columns_and_ids_that_are_wrong_are_named(tables, model):
     (tables / "a.tsv").write_text("id\tname\n1\tgray\n1\tlay\n", encoding="utf-8")
     with pytest.raises(DataError, match="'1' names 2 records"):
         job(tables, model).run()
+
+
+def test_threshold_of_one_column_is_that_of_its_model(tables, model):
+    moved = copy.copy(model)
+    moved.criterion = model.criterion._replace(threshold=model.threshold + 2)
+    for one in (model, moved):
+        assert job(tables, one, overwrite=True).run().threshold == one.threshold_probability
+    assert moved.threshold_probability > model.threshold_probability
+
+
+def test_records_without_labels_are_not_judged_and_links_that_are_lost_count_in_recall(tables, model):
+    known = (tables / "known.tsv").read_text(encoding="utf-8").splitlines()
+    (tables / "some.tsv").write_text("\n".join([*known[:7], "a0\tb99"]) + "\n", encoding="utf-8")
+    summary = job(tables, model, labels=tables / "some.tsv").run()
+    assert (summary.links, summary.at_threshold.matches, summary.at_threshold.precision) == (10, 6, 1)
+    assert summary.at_threshold.recall == pytest.approx(6 / 7)
+    assert summary.folds == 0
+
+
+def noise(folder, seed):
+    """Sixty records of two tables in blocks of three, whose numbers say nothing; half of their links are labelled."""
+    random, letters = np.random.default_rng(seed), "graylnd"
+    for side in "ab":
+        lines = ["id\tname\t" + "\t".join(f"n{column}" for column in range(6))]
+        for row in range(60):
+            numbers = "\t".join(f"{number:.3f}" for number in random.normal(size=6))
+            lines.append(f"{side}{row}\t{letters[row // 3 % 7]}{letters[row // 21]}ay\t{numbers}")
+        (folder / f"{side}.tsv").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    other = np.concatenate([first + random.permutation(3) for first in range(0, 60, 3)])
+    links = [(f"a{row}", f"b{other[row]}") for row in range(60)]
+    some = [f"{a}\t{b}" for row, (a, b) in enumerate(links) if row // 3 % 2 == 0]
+    (folder / "known.tsv").write_text("\n".join(["source\ttarget", *some]) + "\n", encoding="utf-8")
+    return links
+
+
+def test_figures_of_what_was_chosen_on_the_labels_are_not_those_of_the_choice(tmp_path, model):
+    numeric = [NumericColumn(f"n{column}", 1) for column in range(6)]
+    settings = dict(numeric=numeric, by=["exact"], labels=tmp_path / "known.tsv", assign="all", overwrite=True)
+    told, true, precise = [], [], []
+    for seed in range(6):
+        links = noise(tmp_path, seed)
+        summary = job(tmp_path, model, learn=True, **settings).run()
+        found = [(one["id_a"], one["id_b"]) for one in rows(tmp_path / "links.tsv")]
+        unseen = [pair for pair in found if int(pair[0][1:]) // 3 % 2]
+        true.append(2 * len({*unseen} & {*links}) / (len(unseen) + 30))
+        told.append(summary.at_threshold.f1)
+        precise.append(job(tmp_path, model, precision=0.38, **settings).run().at_threshold)
+    assert summary.folds == 5
+    assert np.mean(told) == pytest.approx(np.mean(true), abs=0.05)
+    assert np.mean([point.precision for point in precise if point]) < 0.37
+    page = (tmp_path / "links.tsv.html").read_text(encoding="utf-8")
+    assert "each of 5 parts of them held out: judged by what the others have chosen" in page
+
+
+def test_labels_of_one_record_teach_weights_and_give_no_figures(tables, model):
+    (tables / "one.tsv").write_text("source\ttarget\na0\tb0\n", encoding="utf-8")
+    summary = job(tables, model, labels=tables / "one.tsv", learn=True, exact=["town"], assign="all").run()
+    assert (summary.at_threshold, summary.folds, summary.candidate_recall) == (None, 0, 1)
+
+
+@pytest.mark.parametrize("second", ["b.tsv", None])
+def test_pairs_of_one_record_and_of_linked_ones_share_a_fold(tables, model, second):
+    left, right = (Records.of(read_table(tables / name, "name"), ["name"], "id") for name in ("a.tsv", "b.tsv"))
+    links = [(f"a{row}", f"a{row + 1}" if second is None else f"b{row}") for row in range(0, 10, 2)]
+    labels = ["source\ttarget\tlabel", *(f"{a}\t{b}\t1" for a, b in links), *(["a1\tb2\t0"] if second else [])]
+    (tables / "known.tsv").write_text("\n".join(labels) + "\n", encoding="utf-8")
+    known = KnownLinks(tables / "known.tsv", left, left if second is None else right)
+    assert known.fold_count == 5
+    named = [row for row in range(10) if second is None or row % 2 == 0]
+    assert sorted(known.folds[named[:: 2 if second is None else 1]].tolist()) == [0, 1, 2, 3, 4]
+    if second is None:
+        assert (known.folds[::2] == known.folds[1::2]).all()
+    else:
+        assert known.folds[1] >= 0
+        assert (known.folds[3::2] == -1).all()
 
 
 def test_weights_are_learned_from_labels(tables, model):

@@ -5,8 +5,9 @@ import random
 import numpy as np
 import pytest
 
+import nsed
 from nsed.errors import ArgumentError, DataError, NsedError
-from nsed.jobs import LookupIndex
+from nsed.jobs import Candidates, LookupIndex, lookup
 
 
 def words(count, seed):
@@ -54,12 +55,73 @@ def test_what_is_not_there_changes_nothing(tmp_path):
         LookupIndex(tmp_path / "nothing")
 
 
+def entries(index):
+    return sorted(pair for segment in index.segments for pair in segment.rows())
+
+
+def test_an_add_that_fails_loses_no_entry_here_nor_on_disk(tmp_path, monkeypatch):
+    index = LookupIndex.build(tmp_path / "index", ["1", "2"], ["Vienna", "Venice"])
+    for ids, texts, wrong in ((["1"], ["\ud800"], "texts"), (["\ud800"], ["Verona"], "ids")):
+        with pytest.raises(ArgumentError, match=rf"{wrong}: got '\\ud800' at place 0, expected whole characters"):
+            index.add(ids, texts)
+    with monkeypatch.context() as patched:
+        patched.setattr(lookup, "replace_file", lambda *given: (_ for _ in ()).throw(OSError("the disk is full")))
+        with pytest.raises(OSError, match="full"):
+            index.add(["1"], ["Wien"])
+    assert entries(index) == [("1", "Vienna"), ("2", "Venice")]
+    index.add(["3"], ["Verona"])
+    assert entries(LookupIndex(tmp_path / "index")) == [("1", "Vienna"), ("2", "Venice"), ("3", "Verona")]
+
+
+def test_half_a_character_makes_no_folder(tmp_path):
+    with pytest.raises(ArgumentError, match="no lone surrogate"):
+        LookupIndex.build(tmp_path / "index", ["1"], ["\ud800"])
+    with pytest.raises(ArgumentError, match="no lone surrogate"):
+        Candidates("ngrams").fit(["\ud800"]).save(tmp_path / "index")
+    assert not (tmp_path / "index").exists()
+
+
+def test_two_handles_that_both_change_an_index_lose_nothing(tmp_path):
+    one = LookupIndex.build(tmp_path / "index", ["1"], ["Vienna"])
+    other = LookupIndex(tmp_path / "index")
+    one.add(["2"], ["Venice"])
+    other.add(["3"], ["Verona"])
+    one.remove(["3"])
+    other.add(["4"], ["Siena"])
+    expected = [("1", "Vienna"), ("2", "Venice"), ("4", "Siena")]
+    assert entries(other) == entries(LookupIndex(tmp_path / "index")) == expected
+
+
+def test_a_change_while_another_one_is_made_says_who_makes_it(tmp_path):
+    index = LookupIndex.build(tmp_path / "index", ["1"], ["Vienna"])
+    with index._lock():
+        for change in (lambda: index.add(["2"], ["Venice"]), lambda: index.remove(["1"])):
+            with pytest.raises(DataError, match=r"somebody else is changing this index, process \d+ .*: try again"):
+                change()
+    assert entries(LookupIndex(tmp_path / "index")) == [("1", "Vienna")]
+
+
+def test_hits_of_an_earlier_generator_come_before_higher_scores_of_the_next(tmp_path):
+    texts = ["gray", "grey", "grex", "lay"]
+    model = nsed.LearnableEditDistance.fit([(text, text) for text in texts] + [("gray", "grey")], relative=True)
+    by = ["exact", "operations"]
+    index = LookupIndex.build(tmp_path / "index", ["0", "1"], texts[:2], by=by, model=model)
+    index.add(["2", "3"], texts[2:])
+    hits = index.query(["GREX!", "gray"], k=4)
+    assert [hits[0][0].id, hits[1][0].id] == ["2", "0"]
+    assert [one[0].score for one in hits] == [1, 1]
+    assert hits[1][1].score > 1
+    found = Candidates(by, model=model).fit(texts).query(["gray"], 4)
+    assert [hit.text for hit in hits[1]] == [texts[row] for row in found.references]
+
+
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
         ("lookup.json", b"[]", "lookup.json is incomplete or altered: format, by, model, next, segments"),
         ("lookup.json", b'{"format": 1, "by": ["ngrams"], "model": 0, "next": 2, "segments": []}', "model, segments"),
         ("lookup.json", b'{"format": 9, "by": [], "model": false, "next": 2, "segments": {}}', "format 9 is newer"),
+        ("lookup.json", b'{"format": 1, "by": ["x"], "model": false, "next": 2, "segments": {}}', "altered: by"),
         ("lookup.json", b'{"format": 1, "by": [], "model": false, "next": 2, "segments": {"../a": []}}', "'../a'"),
         ("lookup.json", b"[" * 100_000, "no lookup index: "),
         ("segment-000001/candidates.json", b'{"format": 1, "by": "ngrams", "k": 0, "model": false}', "altered: by"),

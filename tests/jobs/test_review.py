@@ -1,6 +1,8 @@
 """What deserves a look comes first."""
 
+import copy
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -74,8 +76,24 @@ def test_labels_that_the_matcher_contradicts_come_first(matcher):
     first = review_pairs(matcher, pairs)[0]
     assert (first.source, first.target, first.label) == (wrong.source, wrong.target, not wrong.label)
     p = first.probability
-    assert first.disagreement == pytest.approx(abs(math.log(p / (1 - p))))
+    needed = matcher.threshold_probability
+    assert first.disagreement == pytest.approx(abs(math.log(p / (1 - p)) - math.log(needed / (1 - needed))))
     assert first.languages == ("x", "y")
+
+
+@pytest.mark.parametrize("share", [0.2, 0.8])
+def test_pairs_that_the_matcher_decides_as_the_data_do_are_no_disagreement_whatever_the_threshold(matcher, share):
+    pairs = Pairs.of(list(matching_pairs(60, seed=2)))
+    model = copy.copy(matcher)
+    threshold = float(np.quantile(matcher.score(pairs), share))
+    model.criterion = model.criterion._replace(threshold=threshold)
+    assert model.threshold_probability != pytest.approx(0.5, abs=0.005)
+    decided = replace(pairs, labels=model.match(pairs).tolist())
+    assert {one.disagreement for one in review_pairs(model, decided)} == {0.0}
+    turned = replace(pairs, labels=[not label for label in decided.labels])
+    assert all(
+        one.disagreement > 0 or one.probability == model.threshold_probability for one in review_pairs(model, turned)
+    )
 
 
 def test_disagreement_needs_data(model):

@@ -5,10 +5,12 @@ from itertools import product
 import numpy as np
 import pytest
 
+from nsed.datasets.splits import pairs_of
 from nsed.datasets.word_list import Word
 from nsed.errors import ArgumentError
 from nsed.jobs import cluster_score, cluster_words, learn_without_gold
 from nsed.jobs.unsupervised import across_concepts, isotonic, posterior
+from nsed.jobs.word_clusters import compared_pairs
 
 SHIFT = str.maketrans("ptkaio", "bdgeou")
 """Sound change: all that the second language has in common with the first."""
@@ -35,6 +37,12 @@ def test_posterior_is_what_exceeds_chance():
     assert probable[7_000:].mean() > 0.9
     order = np.argsort(within)
     assert (np.diff(probable[order]) >= 0).all()
+
+
+def test_posterior_counts_what_looks_like_chance_but_is_more_frequent():
+    random = np.random.default_rng(3)
+    chance, within = random.normal(0, 1, 20_000), np.r_[random.normal(0, 1, 5_000), random.normal(2, 1, 5_000)]
+    assert posterior(within, chance).mean() == pytest.approx(0.48, abs=0.05)
 
 
 def test_without_anything_but_chance_nothing_is_probable():
@@ -70,6 +78,15 @@ def test_correspondences_are_learned_without_classes():
     related, unrelated = model.probability([one for one, _ in shifted], [other for _, other in shifted])
     assert related > 0.8
     assert unrelated < 0.3
+
+
+def test_probabilities_without_gold_are_those_of_the_mixture():
+    words, random = word_list(40), np.random.default_rng(0)
+    model = learn_without_gold(words, rounds=1, train__steps=5)
+    rows = compared_pairs(words), across_concepts(words, most=9999, random=random)
+    within, across = (pairs_of(words, some) for some in rows)
+    expected = posterior(model.score(within), model.score(across)).mean()
+    assert model.probability(within).mean() == pytest.approx(expected, abs=0.06)
 
 
 @pytest.mark.slow

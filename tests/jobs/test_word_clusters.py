@@ -7,7 +7,7 @@ import nsed
 from nsed.datasets.word_list import Word
 from nsed.errors import ArgumentError
 from nsed.jobs import CLUSTERERS, LevenshteinControl, cluster_score, cluster_words, tune_threshold
-from nsed.jobs.word_clusters import similarity
+from nsed.jobs.word_clusters import join_across, similarity
 from nsed.text import Pairs
 
 LANGUAGES = ("L1", "L2", "L3", "L4")
@@ -75,6 +75,16 @@ def test_concepts_stay_apart_and_single_words_are_clusters():
     assert cluster_words(LevenshteinControl(), words, threshold=0.5).tolist() == [0, 1, 0, 2, 2]
 
 
+def test_a_single_pair_of_words_joins_no_sets_of_two_concepts():
+    def joined(*words):
+        clusters = np.array([int(word.concept == "arm") for word in words])
+        return join_across(LevenshteinControl(), [*words], clusters).tolist()
+
+    hand, arm = (Word(language, concept, "p a t a", "") for language, concept in (("L1", "hand"), ("L2", "arm")))
+    assert joined(hand, arm) == [0, 1]
+    assert joined(hand, hand._replace(language="L2"), arm, arm._replace(language="L1")) == [0, 0, 0, 0]
+
+
 def test_a_class_of_two_concepts_is_one_in_each_and_words_without_class_do_not_count():
     words = [Word("L1", "x", "a", "1"), Word("L2", "x", "a", "1"), Word("L1", "y", "a", "1"), Word("L2", "y", "a", "")]
     score = cluster_score(words, np.array([0, 0, 1, 0]))
@@ -90,6 +100,25 @@ def test_log_probabilities_count_per_token():
     likely = similarity(model, Pairs.of([("a b", "a b"), ("", "")]))
     assert likely[0] == pytest.approx(np.exp(model.score([("a b", "a b")])[0] / 4))
     assert ((likely > 0) & (likely <= 1)).all()
+
+
+def test_similarity_to_scores_relative_to_chance_stays_below_one():
+    words = ["a b", "c d", "e f", "g h"]
+    symbols = {"source_symbols": "tokens", "target_symbols": "tokens"}
+    model = nsed.LearnableEditDistance.fit([(word, word) for word in words], relative=True, **symbols)
+    pairs = Pairs.of([("a b", "a b"), ("a b", "c d"), ("a b", "a d")])
+    assert model.score(pairs)[0] > 0
+    same, other, half = similarity(model, pairs)
+    assert 0 <= other < half < same <= 1
+
+
+def test_scores_that_are_no_log_probabilities_are_refused():
+    class Scorer:
+        def score(self, pairs, *, on_batch):
+            return np.full(len(pairs), 3.5)
+
+    with pytest.raises(ArgumentError, match="model: got a Scorer whose scores are above 0, hence no log-probabilities"):
+        similarity(Scorer(), Pairs.of([("a", "b")]))
 
 
 def test_a_matcher_compares_by_its_calibrated_probability():

@@ -174,7 +174,7 @@ class LexStat(PairScorer):
         turned = zip(COLUMNS, zip(*self.distances, strict=True), strict=True)
         columns = {name: Texts.of(column) for name, column in turned}
         tensors = {**to_tensors(columns), "distances": torch.tensor(list(self.distances.values()), dtype=torch.float64)}
-        return Contents(tensors=tensors, record={"criterion": self.criterion.record()})
+        return Contents(tensors=tensors, record={"criterion": self.criterion.record(), **self.criterion.share_record})
 
     @classmethod
     def from_saved(cls, saved: SavedModel) -> "LexStat":
@@ -184,7 +184,7 @@ class LexStat(PairScorer):
         one_language, one, other_language, other = (from_tensors(saved.tensors, name) for name in COLUMNS)
         keys = zip(one_language, one, other_language, other, strict=True)
         distances = dict(zip(keys, saved.tensors["distances"].double().flatten().tolist(), strict=True))
-        return cls(distances, config, Criterion.of_record(*saved.record["criterion"]))
+        return cls(distances, config, Criterion.of_record(*saved.record["criterion"]).with_share(saved.record))
 
     def _distance(self, key: Key) -> float:
         turned = (*key[2:], *key[:2])

@@ -92,12 +92,12 @@ class Similarity(PairScorer):
 
     def contents(self, *, half: bool = False) -> Contents:
         """See `Model.contents`: threshold and calibration."""
-        return Contents(record={"criterion": self.criterion.record()})
+        return Contents(record={"criterion": self.criterion.record(), **self.criterion.share_record})
 
     @classmethod
     def from_saved(cls: type[SomeSimilarity], saved: SavedModel) -> SomeSimilarity:
         """See `Model.from_saved`."""
-        return cls(cls.saved_config(saved), Criterion.of_record(*saved.record["criterion"]))
+        return cls(cls.saved_config(saved), Criterion.of_record(*saved.record["criterion"]).with_share(saved.record))
 
 
 @dataclass(frozen=True)

@@ -25,7 +25,7 @@ On = Annotated[
     list[str],
     typer.Option(
         "--on",
-        help="Text column to compare, or COLUMN=MODEL with its own model; repeatable, log-odds add up.",
+        help="Text column to compare, or COLUMN=MODEL with its own model; repeatable, log-odds add up, the prior once.",
         show_default=False,
     ),
 ]
@@ -81,7 +81,11 @@ Threshold = Annotated[
 ]
 Precision = Annotated[
     float | None,
-    typer.Option("--precision", help="Lowest threshold with this precision on --labels, say 0.99.", show_default=False),
+    typer.Option(
+        "--precision",
+        help="Lowest threshold with this precision on --labels, say 0.99; its figures are those of held-out labels.",
+        show_default=False,
+    ),
 ]
 Labels = Annotated[
     Path | None,
@@ -253,6 +257,8 @@ def _run(first: Path, second: Path | None, output: Path, settings: dict[str, Any
 
 
 def _show(summary: LinkSummary, output: Path) -> None:
+    from nsed.jobs.link_report import held_out
+
     a, b = summary.records
     out.print(
         f"{summary.links:,} links of {a:,} and {b:,} records, {summary.candidates:,} candidate pairs; "
@@ -264,7 +270,9 @@ def _show(summary: LinkSummary, output: Path) -> None:
     if summary.review:
         out.print(f"{summary.review:,} pairs in the review band", markup=False)
     if summary.at_threshold is not None:
-        out.print(_point(summary.at_threshold), markup=False)
+        out.print(f"{_point(summary.at_threshold)}; on labelled links{held_out(summary.folds)}", markup=False)
+    elif summary.candidate_recall is not None:
+        out.print("precision is not known: no pair of labels that were held out is a link", markup=False)
 
 
 def _point(point: ThresholdPoint) -> str:
@@ -295,6 +303,7 @@ def threshold(
     """Choose a threshold on labelled pairs: precision, with its Wilson interval, recall and F1 of each probability.
 
     Shows the model's own threshold, that with the best F1, and with `--precision 0.99` the lowest one that keeps it.
+    Figures of the last two are on the pairs that they are chosen on: a little too good where these are few.
     """
     import numpy as np
 

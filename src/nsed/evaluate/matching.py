@@ -200,10 +200,15 @@ def threshold_curve(scores: np.ndarray, labels: np.ndarray, *, positives: int | 
     ranked, hits = scores[order], np.cumsum(labels[order])
     ends = np.flatnonzero(np.r_[ranked[1:] != ranked[:-1], True])
     total = max(int(labels.sum()) if positives is None else positives, 1)
-    return [_point(float(ranked[end]), int(end) + 1, int(hits[end]), total) for end in ends.tolist()]
+    return [threshold_point(float(ranked[end]), int(end) + 1, int(hits[end]), total) for end in ends.tolist()]
 
 
-def _point(threshold: float, called: int, right: int, total: int) -> ThresholdPoint:
+def threshold_point(threshold: float, called: int, right: int, total: int) -> ThresholdPoint:
+    """What a threshold gives, by how many pairs it calls a match, how many rightly so, and how many there are in all.
+
+    >>> threshold_point(0.5, 4, 3, 6)[2:]
+    (0.75, Interval(low=0.30..., high=0.95...), 0.5, 0.6)
+    """
     precision, recall = right / called, right / total
     f1 = 2 * right / (called + total)
     return ThresholdPoint(threshold, called, precision, wilson_interval(precision, called), recall, f1)
@@ -218,12 +223,17 @@ def threshold_at_precision(curve: list[ThresholdPoint], precision: float) -> Thr
     """
     if not 0 < precision <= 1:
         raise ArgumentError("precision", got=precision, expected="a share above 0, at most 1")
-    enough = [point for point in curve if point.precision >= precision]
-    if not enough:
+    lowest = lowest_at_precision(curve, precision)
+    if lowest is None:
         best = max(point.precision for point in curve)
         expected = f"at most {best:.4f}, the highest precision of any threshold on the labelled pairs"
         raise ArgumentError("precision", got=precision, expected=expected)
-    return enough[-1]
+    return lowest
+
+
+def lowest_at_precision(curve: list[ThresholdPoint], precision: float) -> ThresholdPoint | None:
+    """The lowest threshold with at least this precision; None where none has."""
+    return next((point for point in reversed(curve) if point.precision >= precision), None)
 
 
 def best_f1(curve: list[ThresholdPoint]) -> ThresholdPoint:

@@ -1,6 +1,6 @@
 """Assignment: which of the scored pairs become links, what is known of labelled ones, and clusters of links."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Literal, NamedTuple
 
@@ -8,11 +8,13 @@ import numpy as np
 import pyarrow as pa
 
 from nsed.errors import ArgumentError
-from nsed.evaluate.matching import ThresholdPoint, threshold_curve
+from nsed.evaluate.matching import ThresholdPoint, threshold_curve, threshold_point
 from nsed.jobs.records import EvidenceWeights, LinkEvidence, Records
 from nsed.text import read_pairs
 
 Assignment = Literal["one-to-one", "best", "all"]
+FOLDS = 5
+"""Parts of the labelled records, each of which is judged by what the others have taught."""
 
 
 class ScoredPairs(NamedTuple):
@@ -41,6 +43,8 @@ class DecidedPairs(NamedTuple):
     threshold: float
     at_threshold: ThresholdPoint | None
     review: float
+    folds: int = 0
+    """Folds of the labels that figures were cross-fitted by; 0 where nothing was chosen on the labels."""
 
     def between(self, low: float, high: float = np.inf) -> ScoredPairs:
         """Pairs with a probability from one up to another one."""
@@ -49,7 +53,7 @@ class DecidedPairs(NamedTuple):
 
 
 class KnownLinks:
-    """Known links by rows, and the records of which all links are known.
+    """Known links by rows, the records of which all links are known, and the folds of these, for cross-fitting.
 
     Raises `ArgumentError` for labels without a link.
     """
@@ -68,6 +72,35 @@ class KnownLinks:
         self.complete[[rows[0][name] for name in named if name in rows[0]]] = True
         if not self.total:
             raise ArgumentError("--labels", got="no link", expected="pairs of ids, known links")
+        self.folds = self._folds()
+
+    def _folds(self) -> np.ndarray:
+        """Fold of each record of which all links are known, -1 of others, and of all where fewer than two have links.
+
+        Records of one table that links connect share a fold. Each fold has about as many records with links.
+        """
+        one, other = self.keys // self.size, self.keys % self.size
+        groups = components(one, other, self.size) if self.alone else np.arange(len(self.complete))
+        linked, found = np.unique(groups[one]), np.full(len(groups), -1)
+        count = min(FOLDS, len(linked))
+        if count > 1:
+            random = np.random.default_rng(0)
+            others = np.setdiff1d(groups[self.complete], linked)
+            order = np.concatenate([random.permutation(linked), random.permutation(others)])
+            fold_of = np.zeros(groups.max() + 1, dtype=np.int64)
+            fold_of[order] = np.arange(len(order)) % count
+            found[self.complete] = fold_of[groups[self.complete]]
+        return found
+
+    @property
+    def fold_count(self) -> int:
+        """Number of folds; 0 where there are none."""
+        return int(self.folds.max(initial=-1)) + 1
+
+    def fold(self, left: np.ndarray, right: np.ndarray) -> np.ndarray:
+        """Fold of each pair, that of its record; -1 of pairs of which nothing is known."""
+        own = self.folds[left]
+        return np.asarray(np.where(own < 0, self.folds[right], own) if self.alone else own)
 
     def judges(self, left: np.ndarray, right: np.ndarray) -> np.ndarray:
         """Which pairs are of a record of which all links are known."""
@@ -79,12 +112,70 @@ class KnownLinks:
 
     def curve(self, links: ScoredPairs) -> list[ThresholdPoint]:
         """Threshold curve of the links of labelled records; what candidates have lost counts in recall."""
+        some = self._judged(links)
+        return threshold_curve(some.probabilities, self.has(some.left, some.right), positives=self.total)
+
+    def held_out(self, links: ScoredPairs, choose: "Choice", threshold: float) -> ThresholdPoint | None:
+        """Figures of a threshold chosen on the labels: those of each fold at the one that the other folds choose.
+
+        None where there are no folds, or where no held-out pair is called a link.
+        """
+        some = self._judged(links)
+        folds, right = self.fold(some.left, some.right), self.has(some.left, some.right)
+        called = np.zeros(len(folds), bool)
+        for number in range(self.fold_count):
+            own, lost = folds == number, int((self.folds[self.keys // self.size] == number).sum())
+            if not own.all():
+                positives = max(self.total - lost, 1)
+                point = choose(threshold_curve(some.probabilities[~own], right[~own], positives=positives))
+                called[own] = False if point is None else some.probabilities[own] >= point.threshold
+        hits = int((called & right).sum())
+        return threshold_point(threshold, int(called.sum()), hits, self.total) if called.any() else None
+
+    def _judged(self, links: ScoredPairs) -> ScoredPairs:
         rows = np.flatnonzero(self.judges(links.left, links.right))
         if not len(rows):
             got = "none that names a record that has a candidate"
             raise ArgumentError("--labels", got=got, expected="pairs of ids, known links")
-        some = links.chosen(rows)
-        return threshold_curve(some.probabilities, self.has(some.left, some.right), positives=self.total)
+        return links.chosen(rows)
+
+
+Choice = Callable[[list[ThresholdPoint]], ThresholdPoint | None]
+"""Choice of a threshold on a curve; None where no threshold will do."""
+
+
+class CrossFit(NamedTuple):
+    """Cross-fitting: weights without the labels of each fold, for its pairs; those of all labels for other pairs."""
+
+    known: KnownLinks
+    without: Sequence[EvidenceWeights]
+    of_all: EvidenceWeights
+
+    @classmethod
+    def of(cls, known: KnownLinks, evidence: "LabelledEvidence", of_all: EvidenceWeights) -> "CrossFit | None":
+        """Weights learned without each fold; None where the labels left teach nothing, or there are no folds."""
+        without = []
+        for number in range(known.fold_count):
+            others = evidence.folds != number
+            if not evidence.labels[others].any() or evidence.labels[others].all():
+                return None
+            without.append(EvidenceWeights.learned(of_all.names, evidence.values[others], evidence.labels[others]))
+        return cls(known, without, of_all) if without else None
+
+    def log_odds(self, shard: LinkEvidence) -> np.ndarray:
+        """Log-odds of a match, of labelled records out of fold."""
+        found, folds = self.of_all.log_odds(shard.values), self.known.fold(shard.left, shard.right)
+        for number, weights in enumerate(self.without):
+            found[folds == number] = weights.log_odds(shard.values[folds == number])
+        return found
+
+
+class LabelledEvidence(NamedTuple):
+    """Evidence of the pairs of labelled records, which of them are links, and the fold of each."""
+
+    values: np.ndarray
+    labels: np.ndarray
+    folds: np.ndarray
 
 
 class ScoredShards:
@@ -103,14 +194,14 @@ class ScoredShards:
                 left, right = (table.column(name).to_numpy() for name in ("left", "right"))
                 yield LinkEvidence(left, right, np.stack(columns, axis=1))
 
-    def labelled(self, known: KnownLinks) -> tuple[np.ndarray, np.ndarray]:
-        """Evidence of the pairs of labelled records, and which of them are links."""
-        values, labels = [np.zeros((0, len(self.names)))], [np.zeros(0, bool)]
+    def labelled(self, known: KnownLinks) -> LabelledEvidence:
+        """Evidence of the pairs of labelled records."""
+        columns = [(np.zeros((0, len(self.names))), np.zeros(0, bool), np.zeros(0, np.int64))]
         for shard in self:
             judged = known.judges(shard.left, shard.right)
-            values.append(shard.values[judged])
-            labels.append(known.has(shard.left[judged], shard.right[judged]))
-        return np.concatenate(values), np.concatenate(labels)
+            left, right = shard.left[judged], shard.right[judged]
+            columns.append((shard.values[judged], known.has(left, right), known.fold(left, right)))
+        return LabelledEvidence(*(np.concatenate(parts) for parts in zip(*columns, strict=True)))
 
     def recall(self, known: KnownLinks) -> float:
         """Share of the known links among the pairs."""
@@ -118,12 +209,12 @@ class ScoredShards:
         kept = [keys[np.isin(keys, known.keys)] for keys in found]
         return len(np.unique(np.concatenate(kept))) / known.total if kept else 0.0
 
-    def scored(self, weights: EvidenceWeights, floor: float) -> ScoredPairs:
+    def scored(self, log_odds_of: Callable[[LinkEvidence], np.ndarray], floor: float) -> ScoredPairs:
         """Pairs with log-odds of at least `floor`, each once: of one table a pair may be found from both records."""
         columns = [ScoredPairs(np.zeros(0, np.int32), np.zeros(0, np.int32), np.zeros(0), np.zeros(0, np.int64))]
         start = 0
         for shard in self:
-            log_odds = weights.log_odds(shard.values)
+            log_odds = log_odds_of(shard)
             rows = np.flatnonzero(log_odds >= floor)
             columns.append(ScoredPairs(shard.left[rows], shard.right[rows], log_odds[rows], rows + start))
             start += len(log_odds)

@@ -110,6 +110,11 @@ class Candidates:
             on_batch(len(some))
         return Ranked(*(np.concatenate(column) for column in zip(*parts, strict=True))) if parts else NOTHING
 
+    def query_by(self, generator: Generator, texts: Sequence[str], k: int) -> Ranked:
+        """Candidates of each string that one of the generators finds, as if it were the only one."""
+        found = self._by(generator, texts, k)
+        return found._replace(references=self._rows[found.references])
+
     def recall(self, pairs: Pairs, *, ks: Sequence[int] = (1, 5, 10, 20), on_batch: OnBatch = ignore) -> Recall:
         """Recall on the matches among pairs of a query and a reference, in either order; without labels, on all."""
         row_of = {text: row for row, text in reversed(list(enumerate(self.references)))}
@@ -158,13 +163,12 @@ class Candidates:
     def save(self, folder: str | Path) -> None:
         """Write the index to a folder: settings, references, arrays, the model."""
         path = Path(folder)
+        check_storable(self.references, "references")
         path.mkdir(parents=True, exist_ok=True)
         for name, model in ((MODEL, self.model), (RANKER, self.ranker)):
             if model is not None:
                 model.save(path / name)
-        table = pa.table({"reference": pa.array(self.references, pa.string())})
-        with pa.OSFile(str(path / TEXTS), "wb") as file, pa.ipc.new_file(file, table.schema) as writer:
-            writer.write_table(table)
+        write_texts(path / TEXTS, "reference", self.references)
         if self._ngrams is not None:
             self._ngrams.save(path)
         if self._vectors is not None:
@@ -237,14 +241,14 @@ class Candidates:
             self._keys.setdefault(plain_text(text), []).append(place)
 
     def _query(self, texts: Sequence[str], k: int) -> Ranked:
-        found = [self._by(generator, texts, k) for generator in self.generators_]
-        queries, places, scores = (np.concatenate(column) for column in zip(*found, strict=True))
+        found = [self.query_by(generator, texts, k) for generator in self.generators_]
+        queries, references, scores = (np.concatenate(column) for column in zip(*found, strict=True))
         turn = np.repeat(np.arange(len(found)), [len(one.queries) for one in found])
         order = np.lexsort((np.arange(len(queries)), turn, queries))
-        queries, places, scores = queries[order], places[order], scores[order]
-        _, first = np.unique(queries * max(len(self._different), 1) + places, return_index=True)
+        queries, references, scores = queries[order], references[order], scores[order]
+        _, first = np.unique(queries * max(len(self.references), 1) + references, return_index=True)
         first.sort()
-        return Ranked(queries[first], self._rows[places[first]], scores[first])
+        return Ranked(queries[first], references[first], scores[first])
 
     def _ranked(self, texts: Sequence[str], k: int) -> Ranked:
         """The k candidates with the largest sum of scores of search and ranker, best first."""
@@ -358,6 +362,26 @@ def checked_texts(texts: Iterable[str], name: str) -> list[str]:
     if wrong is not None:
         raise ArgumentError(name, got=f"{listed[wrong]!r} at place {wrong}", expected="strings")
     return listed
+
+
+def check_storable(texts: Iterable[str], name: str) -> None:
+    r"""Check that a file can hold some strings. Raises `ArgumentError` for half a character, which no encoding has.
+
+    >>> check_storable(["Vienna", "\ud83d"], "texts")
+    Traceback (most recent call last):
+    nsed.errors.ArgumentError: texts: got '\ud83d' at place 1, expected whole characters, no lone surrogate
+    """
+    for place, text in enumerate(texts):
+        if not text.isascii() and any("\ud800" <= character <= "\udfff" for character in text):
+            expected = "whole characters, no lone surrogate"
+            raise ArgumentError(name, got=f"{abbreviate(repr(text))} at place {place}", expected=expected)
+
+
+def write_texts(path: Path, name: str, texts: Sequence[str]) -> None:
+    """Write strings as a column of an Arrow file, for `read_texts`."""
+    table = pa.table({name: pa.array(texts, pa.string())})
+    with pa.OSFile(str(path), "wb") as file, pa.ipc.new_file(file, table.schema) as writer:
+        writer.write_table(table)
 
 
 def read_texts(path: Path, name: str) -> list[str]:

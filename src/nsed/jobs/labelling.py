@@ -18,8 +18,17 @@ import numpy as np
 from nsed.errors import ArgumentError, DataError, abbreviate
 from nsed.evaluate import matching_score
 from nsed.jobs.candidates import Candidates, crosses_scripts
-from nsed.jobs.table_files import tsv_lines
-from nsed.jobs.unsupervised import Assign, Pool, calibrated, competing, learn_from_few, learn_quickly, untrained
+from nsed.jobs.table_files import RowFormat, tsv_lines, unwritable
+from nsed.jobs.unsupervised import (
+    Assign,
+    Pool,
+    calibrated,
+    check_lengths,
+    competing,
+    learn_from_few,
+    learn_quickly,
+    untrained,
+)
 from nsed.models.edit_distance import quiet_about_symbols
 from nsed.models.odds import OddsMatcher
 from nsed.models.pair_model import DecidingModel, labels_of
@@ -141,6 +150,16 @@ def _append(path: Path, columns: tuple[str, ...], cells: list[object]) -> None:
         os.fsync(file.fileno())
 
 
+def _check_storable(pairs: Pairs) -> None:
+    """Check that the file of answers can hold all pairs. Raises `ArgumentError` with the first that it cannot."""
+    rows = unwritable({"source": pairs.sources, "target": pairs.targets}, RowFormat.TSV)
+    if rows:
+        first = pairs.sources[rows[0]], pairs.targets[rows[0]]
+        got = f"{abbreviate(repr(first))} in row {rows[0] + 1:,}, one of {len(rows):,} pairs with a tab or a line break"
+        advice = "Leave these pairs out, or put spaces there."
+        raise ArgumentError("pairs", got=got, expected="strings that fit into the file of answers, TSV", advice=advice)
+
+
 def candidate_pairs(
     texts: Sequence[str], references: Sequence[str], *, k: int = 5, on_batch: OnBatch = ignore
 ) -> Pairs:
@@ -190,11 +209,16 @@ class LabelSession:
     ) -> None:
         """`start` is a model that the first questions are chosen by, instead of one that knows nothing but alphabets.
 
-        In the `background`, questions go on by the model before while the next one is trained.
+        In the `background`, questions go on by the model before while the next one is trained. Raises `ArgumentError`
+        for pairs that could not be answered, or not be learned from.
         """
-        self._pool, self._file = Pool(Pairs.of(pairs), assign), AnswerFile(answers)
+        given = Pairs.of(pairs)
+        self._pool = Pool(given, assign)
         if len(self._pool) < 2:
             raise ArgumentError("pairs", got=f"{len(self._pool)} different pairs", expected="two at least, to choose")
+        _check_storable(given)
+        check_lengths(self._pool, given)
+        self._file = AnswerFile(answers)
         self._held_out = None if held_out is None else Pairs.of(held_out)
         self._every, self._background, self._lock = every, background, Lock()
         self._random, self._seed = np.random.default_rng([seed, len(self._file.answers)]), seed
@@ -301,9 +325,8 @@ class LabelSession:
 
     def _learn(self, labels: Mapping[int, bool]) -> Callable[[], None]:
         def work() -> None:
-            try:
-                model = learn_quickly(self._scores, self._pool, labels, seed=self._seed)
-            except ArgumentError:  # one pair of a kind alone: the next answers bring more
+            model = learn_quickly(self._scores, self._pool, labels, seed=self._seed)
+            if model is None:  # the next answers bring more
                 return
             scores = self._scored(model)
             with self._lock:

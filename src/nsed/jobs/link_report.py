@@ -74,9 +74,15 @@ def _figures(figures: LinkFigures) -> list[Figure]:
         note = "known links among the candidates: others no model can find"
         found.append(Figure("candidate_recall", summary["candidate_recall"], note=note))
     if point is not None:
-        found.append(Figure("precision", point.precision, "share", point.precision_interval, "on labelled links"))
+        note = f"on labelled links{held_out(summary['folds'])}"
+        found.append(Figure("precision", point.precision, "share", point.precision_interval, note))
         found += [Figure("recall", point.recall, note="of all known links"), Figure("f1", point.f1)]
     return found
+
+
+def held_out(folds: int) -> str:
+    """What figures on labels are, after a comma, where weights or threshold were chosen on these; else nothing."""
+    return f", each of {folds} parts of them held out: judged by what the others have chosen" if folds else ""
 
 
 def _histogram(figures: LinkFigures) -> str:

@@ -8,15 +8,26 @@ import json
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
 from nsed.capabilities import Capability, can
 from nsed.errors import ArgumentError, UnknownSymbolWarning
-from nsed.evaluate.matching import ThresholdPoint, best_f1, threshold_at_precision
-from nsed.jobs.assignment import Assignment, DecidedPairs, KnownLinks, ScoredPairs, ScoredShards, assigned, components
+from nsed.evaluate.matching import ThresholdPoint, best_f1, lowest_at_precision, threshold_at_precision
+from nsed.jobs.assignment import (
+    Assignment,
+    Choice,
+    CrossFit,
+    DecidedPairs,
+    KnownLinks,
+    ScoredPairs,
+    ScoredShards,
+    assigned,
+    components,
+)
 from nsed.jobs.blocking import RULES, PairFinder, RulePairs, generators_of, write_rule_pairs
 from nsed.jobs.candidates import Candidates, Generator, is_reversed
 from nsed.jobs.link_report import LinkExample, LinkFigures, link_page
@@ -28,6 +39,7 @@ from nsed.jobs.records import (
     Records,
     TextColumn,
     evidence_names,
+    prior_once,
     read_table,
 )
 from nsed.jobs.shards import Position, ShardFolder, describe_inputs, model_hash, telling_what_is_kept
@@ -57,11 +69,17 @@ class LinkSummary(NamedTuple):
     threshold: float
     """Probability from which on pairs are links."""
     at_threshold: ThresholdPoint | None
-    """Precision and recall at the threshold, on labelled links; None without labels."""
+    """Precision and recall at the threshold, on labelled links; None without labels, or where these are too few.
+
+    Where weights or threshold were chosen on the labels, each fold of the labelled records is judged by what the others
+    have chosen (cross-fitting): it is what records without labels may expect, not how well the labels were fitted.
+    """
     candidate_recall: float | None
     """Share of the labelled links among the candidates."""
     weights: Mapping[str, float]
     """Weights of the evidence, given or learned."""
+    folds: int
+    """Folds of cross-fitting; 0 where nothing was chosen on the labels."""
 
 
 @dataclass(frozen=True)
@@ -84,7 +102,7 @@ class LinkJob:
     right: str | Path | None
     output: str | Path
     on: Sequence[TextColumn]
-    """Text columns, each with its model; their log-odds add up."""
+    """Text columns, each with its model; their evidence adds up, and the prior of the first counts once."""
     id: str | None = None
     """Column that names a record; None: rows, counted from 1."""
     exact: Sequence[str] = ()
@@ -94,7 +112,7 @@ class LinkJob:
     weights: Mapping[str, float] = field(default_factory=dict)
     """Weights of exact and numeric columns, by name; 1 for others."""
     learn: bool = False
-    """Learn the weights of all evidence, that of the search too, from the labels."""
+    """Learn the weights of all evidence, that of the search too, from the labels; figures are of held-out ones."""
     by: Sequence[Generator] | None = None
     """Generators of candidates, see `Candidates`; None: what suits, none where there are rules."""
     rules: Sequence[str] = ()
@@ -232,9 +250,10 @@ class LinkJob:
     def _finish(self, left: Records, right: Records, shards: ScoredShards) -> LinkSummary:
         """Weigh the evidence, assign, choose the threshold, write links, manifest and report."""
         known = None if self.labels is None else KnownLinks(self.labels, left, right)
-        weights = self._weights(shards, known)
-        scored = shards.scored(weights, self._floor())
-        decided = self._decided(scored.chosen(assigned(scored, self.assign)), known)
+        weights, crossed = self._weights(shards, known)
+        scored = shards.scored(lambda shard: weights.log_odds(shard.values), self._floor())
+        pairs = self._assigned(scored)
+        decided = self._decided(pairs, known, self._held(shards, crossed, pairs))
         links, review = decided.between(decided.threshold), decided.between(decided.review, decided.threshold)
         self._write(Path(self.output), left, right, links, weights.contributions(shards.values(links.places)))
         if self.review is not None:
@@ -242,7 +261,7 @@ class LinkJob:
         recall = None if known is None else shards.recall(known)
         named = dict(zip(weights.names, weights.weights.tolist(), strict=True)) | {"intercept": weights.intercept}
         counts = (len(left), len(right)), sum(len(one.left) for one in shards), len(links.left), len(review.left)
-        summary = LinkSummary(*counts, decided.threshold, decided.at_threshold, recall, named)
+        summary = LinkSummary(*counts, decided.threshold, decided.at_threshold, recall, named, decided.folds)
         shown = decided.pairs.probabilities, links.left, links.right, decided.curve, weights
         near, asked = self._near(decided), self._asked(left, right, scored)
         examples, reasons = (
@@ -254,13 +273,25 @@ class LinkJob:
         self._describe(summary, link_page(title, self._identity(), figures, examples, reasons))
         return summary
 
-    def _weights(self, shards: ScoredShards, known: KnownLinks | None) -> EvidenceWeights:
+    def _weights(self, shards: ScoredShards, known: KnownLinks | None) -> tuple[EvidenceWeights, CrossFit | None]:
+        """Weights, given or learned; of learned ones, where labels are enough, also those without each fold of them."""
         if self.learn and known is not None:
-            return EvidenceWeights.learned(shards.names, *shards.labelled(known))
+            evidence = shards.labelled(known)
+            learned = EvidenceWeights.learned(shards.names, evidence.values, evidence.labels)
+            return learned, CrossFit.of(known, evidence, learned)
         given = {f"log_odds_{one.name}": one.weight for one in self.on}
         given |= {f"agreement_{name}": self.weights.get(name, 1.0) for name in self.exact}
         given |= {f"nearness_{one.name}": self.weights.get(one.name, 1.0) for one in self.numeric}
-        return EvidenceWeights.given(shards.names, given)
+        return EvidenceWeights.given(shards.names, given, prior=prior_once(self.on)), None
+
+    def _held(self, shards: ScoredShards, crossed: CrossFit | None, pairs: ScoredPairs) -> ScoredPairs | None:
+        """Pairs that may be links by scores that their own labels have not taught; None where labels are too few."""
+        if crossed is None:
+            return None if self.learn else pairs
+        return self._assigned(shards.scored(crossed.log_odds, self._floor()))
+
+    def _assigned(self, scored: ScoredPairs) -> ScoredPairs:
+        return scored.chosen(assigned(scored, self.assign))
 
     def _floor(self) -> float:
         """Log-odds below which no pair is needed: a little less than those of the lowest probability in question."""
@@ -274,24 +305,43 @@ class LinkJob:
         own = self.on[0].model.threshold_probability if single else 0.5
         return float(own if self.threshold is None else self.threshold)
 
-    def _decided(self, pairs: ScoredPairs, known: KnownLinks | None) -> DecidedPairs:
-        """Threshold and review band of the pairs that may be links."""
-        curve = [] if known is None else known.curve(pairs)
+    def _decided(self, pairs: ScoredPairs, known: KnownLinks | None, held: ScoredPairs | None) -> DecidedPairs:
+        """Threshold and review band of the pairs that may be links, by these pairs as `_held` has them."""
+        own = self._own_threshold()
+        if known is None:
+            return DecidedPairs(pairs, [], own, None, own if self.review is None else self.review)
+        curve = known.curve(pairs if held is None else held)
+        chosen = self._chosen(curve, known, held) if self._chooses else self._at(own, curve, held)
+        folds = known.fold_count if held is not None and (self.learn or self._chooses) else 0
+        return DecidedPairs(pairs, curve, *chosen, self._review(curve, chosen[0]), folds)
+
+    @property
+    def _chooses(self) -> bool:
+        """Whether the threshold is chosen on the labels."""
+        return self.precision is not None or (self.learn and self.threshold is None)
+
+    def _chosen(
+        self, curve: list[ThresholdPoint], known: KnownLinks, held: ScoredPairs | None
+    ) -> tuple[float, ThresholdPoint | None]:
+        """Threshold chosen on a curve, and its figures on labels that have not chosen it."""
+        point, choice = best_f1(curve), cast("Choice", best_f1)
         if self.precision is not None:
-            point: ThresholdPoint | None = threshold_at_precision(curve, self.precision)
-        elif self.learn and self.threshold is None:
-            point = best_f1(curve)
-        else:
-            own = self._own_threshold()
-            above = [one for one in curve if one.threshold >= own]
-            return DecidedPairs(
-                pairs, curve, own, above[-1] if above else None, own if self.review is None else self.review
-            )
-        assert point is not None
-        review = point.threshold if self.review is None else self.review
-        if self.precision is not None and self.review is not None:
-            review = threshold_at_precision(curve, self.review).threshold
-        return DecidedPairs(pairs, curve, point.threshold, point, min(review, point.threshold))
+            point = threshold_at_precision(curve, self.precision)
+            choice = partial(lowest_at_precision, precision=self.precision)
+        return point.threshold, None if held is None else known.held_out(held, choice, point.threshold)
+
+    @staticmethod
+    def _at(own: float, curve: list[ThresholdPoint], held: ScoredPairs | None) -> tuple[float, ThresholdPoint | None]:
+        """Threshold that was given, and its figures."""
+        above = [one for one in curve if one.threshold >= own]
+        return own, above[-1] if above and held is not None else None
+
+    def _review(self, curve: list[ThresholdPoint], threshold: float) -> float:
+        """Where the review band begins."""
+        if self.review is None or not self._chooses:
+            return threshold if self.review is None else self.review
+        review = self.review if self.precision is None else threshold_at_precision(curve, self.review).threshold
+        return min(review, threshold)
 
     @property
     def review_path(self) -> Path:

@@ -7,19 +7,29 @@ there are and which of their rows are removed; it is replaced atomically, so tha
 import json
 import shutil
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-import pyarrow as pa
 
 from nsed.errors import ArgumentError, DataError, abbreviate
-from nsed.jobs.candidates import Candidates, Generator, checked_texts, read_texts
+from nsed.jobs.candidates import (
+    GENERATORS,
+    Candidates,
+    Generator,
+    check_storable,
+    checked_texts,
+    read_texts,
+    write_texts,
+)
 from nsed.jobs.records import EqualStrings
 from nsed.models.persistence import load as load_model
+from nsed.train.run_folder import take_lock
 from nsed.train.saved_model import replace_file
 
-FORMAT, DESCRIPTION, IDS, MODEL = 1, "lookup.json", "ids.arrow", "model"
+FORMAT, DESCRIPTION, IDS, MODEL, LOCK = 1, "lookup.json", "ids.arrow", "model", "lookup.lock"
 MOST_SEGMENTS = 8
 """Segments from which on they are made one: each costs a search."""
 
@@ -32,16 +42,26 @@ class Hit(NamedTuple):
     score: float
 
 
+@dataclass(frozen=True)
 class Segment:
     """Saved candidates with ids, of which some rows are removed."""
 
-    def __init__(self, path: Path, removed: Iterable[int]) -> None:
-        self.path, self.removed = path, set(removed)
-        self.candidates = Candidates.load(path)
-        self.ids = read_texts(path / IDS, "id")
-        if len(self.ids) != len(self.candidates.references):
-            raise DataError(path / IDS, f"{len(self.ids)} ids of {len(self.candidates.references)} strings: damaged")
-        self.equal = EqualStrings.of(self.candidates.references)
+    path: Path
+    candidates: Candidates
+    ids: list[str]
+    equal: EqualStrings
+    removed: frozenset[int] = frozenset()
+
+    @classmethod
+    def load(cls, path: Path) -> "Segment":
+        """Segment of a folder, nothing of it removed. Raises `DataError` where it is damaged."""
+        candidates, ids = Candidates.load(path), read_texts(path / IDS, "id")
+        if len(ids) != len(candidates.references):
+            raise DataError(path / IDS, f"{len(ids)} ids of {len(candidates.references)} strings: damaged")
+        return cls(path, candidates, ids, EqualStrings.of(candidates.references))
+
+    def __len__(self) -> int:
+        return len(self.ids) - len(self.removed)
 
     def rows(self) -> Iterator[tuple[str, str]]:
         """Ids and strings that are not removed."""
@@ -49,11 +69,15 @@ class Segment:
             if row not in self.removed:
                 yield pair
 
-    def nearest(self, text: str, k: int) -> list[Hit]:
-        """The k best strings; more are asked for until as many are left without those that are removed."""
+    def without(self, ids: set[str]) -> "Segment":
+        """The same segment, rows with these ids removed too."""
+        return replace(self, removed=self.removed | {row for row, own in enumerate(self.ids) if own in ids})
+
+    def nearest(self, text: str, k: int, generator: Generator) -> list[Hit]:
+        """The k best strings of a generator; more are asked for until as many are left without those removed."""
         asked = k
         while True:
-            found = self.candidates.query([text], asked)
+            found = self.candidates.query_by(generator, [text], asked)
             hits = [
                 Hit(self.ids[row], self.candidates.references[row], float(score))
                 for first, score in zip(found.references, found.scores, strict=True)
@@ -78,13 +102,10 @@ class LookupIndex:
 
     def __init__(self, folder: str | Path) -> None:
         self.folder = Path(folder)
-        try:
-            self._state = _checked(json.loads((self.folder / DESCRIPTION).read_bytes()))
-        except (OSError, RecursionError, ValueError) as error:
-            reason = abbreviate(error)
-            raise DataError(self.folder, f"no lookup index: {reason}. Make one: nsed lookup build") from None
+        self._state = self._described()
         self.model = load_model(self.folder / MODEL) if self._state["model"] else None
-        self.segments = [Segment(self.folder / name, gone) for name, gone in self._state["segments"].items()]
+        self.segments: list[Segment] = []
+        self._refresh()
 
     @classmethod
     def build(
@@ -97,6 +118,7 @@ class LookupIndex:
         model: Any = None,
     ) -> "LookupIndex":
         """Make an index of strings with ids. Raises `DataError` where a folder is that is not empty."""
+        _entries(ids, texts)
         path = Path(folder)
         if path.exists() and any(path.iterdir()):
             raise DataError(path, "something is here already: expected a new folder, or an empty one")
@@ -111,68 +133,104 @@ class LookupIndex:
         return index
 
     def __len__(self) -> int:
-        return sum(len(one.ids) - len(one.removed) for one in self.segments)
+        return sum(map(len, self.segments))
 
     def add(self, ids: Sequence[str], texts: Sequence[str]) -> None:
-        """Add strings; one whose id is there already takes its place."""
-        given, names = checked_texts(texts, "texts"), [str(one) for one in ids]
-        if len(names) != len(given) or len(set(names)) != len(names):
-            got = f"{len(names)} ids, {len(set(names))} different ones, of {len(given)} texts"
-            raise ArgumentError("ids", got=got, expected="a different id for each text")
+        """Add strings; one whose id is there already takes its place. Where anything fails, nothing is changed."""
+        names, given = _entries(ids, texts)
         if not names:
             return
-        self._mark(set(names))
-        if len(self.segments) + 1 >= MOST_SEGMENTS:
-            kept = [pair for one in self.segments for pair in one.rows()]
-            names, given = [id_ for id_, _ in kept] + names, [text for _, text in kept] + given
-            old, self.segments = self.segments, []
-        else:
-            old = []
-        self.segments.append(self._segment(names, given))
-        self._save()
-        for one in old:
-            shutil.rmtree(one.path, ignore_errors=True)
+        with self._lock():
+            self._refresh()
+            left = [one.without(set(names)) for one in self.segments]
+            old = left if len(left) + 1 >= MOST_SEGMENTS else []
+            kept = [pair for one in old for pair in one.rows()]
+            made = self._segment([id_ for id_, _ in kept] + names, [text for _, text in kept] + given)
+            self._keep([*(() if old else left), made], added=1)
+            for one in old:
+                shutil.rmtree(one.path, ignore_errors=True)
 
     def remove(self, ids: Iterable[str]) -> None:
         """Remove strings by their ids. Raises `ArgumentError` for an id that is not there."""
         wanted = {str(one) for one in ids}
-        missing = wanted - self._mark(wanted)
-        if missing:
-            self.__init__(self.folder)  # type: ignore[misc]  # nothing is removed
-            raise ArgumentError("ids", got=", ".join(sorted(missing)[:5]), expected="ids that the index has")
-        self._save()
+        with self._lock():
+            self._refresh()
+            missing = wanted - {id_ for one in self.segments for id_, _ in one.rows() if id_ in wanted}
+            if missing:
+                raise ArgumentError("ids", got=", ".join(sorted(missing)[:5]), expected="ids that the index has")
+            self._keep([one.without(wanted) for one in self.segments])
 
     def query(self, texts: Iterable[str], k: int = 10) -> list[list[Hit]]:
-        """The k nearest strings of each query, best first."""
+        """The k nearest strings of each query, best first; those of an earlier generator before those of the next."""
         if k < 1:
             raise ArgumentError("k", got=k, expected="1 or more")
         return [self._nearest(text, k) for text in checked_texts(texts, "texts")]
 
     def _nearest(self, text: str, k: int) -> list[Hit]:
-        hits = [hit for one in self.segments for hit in one.nearest(text, k)]
-        return sorted(hits, key=lambda hit: -hit.score)[:k]
+        found: dict[str, Hit] = {}
+        for generator in self._state["by"]:
+            hits = [hit for one in self.segments for hit in one.nearest(text, k, generator)]
+            for hit in sorted(hits, key=lambda hit: -hit.score)[:k]:
+                found.setdefault(hit.id, hit)
+        return list(found.values())[:k]
 
-    def _mark(self, ids: set[str]) -> set[str]:
-        """Mark rows with these ids as removed; returns the ids that were there."""
-        found = set()
-        for segment in self.segments:
-            rows = {row for row, own in enumerate(segment.ids) if own in ids and row not in segment.removed}
-            found |= {segment.ids[row] for row in rows}
-            segment.removed |= rows
-        return found
+    @contextmanager
+    def _lock(self) -> Iterator[None]:
+        """Folder lock, for one change at a time. Raises `DataError` with who makes another one."""
+        try:
+            stream = take_lock(self.folder / LOCK)
+        except BlockingIOError as held:
+            message = f"somebody else is changing this index, {held.strerror}: try again when it is done"
+            raise DataError(self.folder, message) from None
+        except OSError as error:
+            raise DataError(self.folder, f"cannot be changed: {error.strerror}") from None
+        with stream:
+            try:
+                yield
+            finally:
+                Path(stream.name).unlink(missing_ok=True)
+
+    def _described(self) -> dict[str, Any]:
+        try:
+            return _checked(json.loads((self.folder / DESCRIPTION).read_bytes()))
+        except (OSError, RecursionError, ValueError) as error:
+            reason = abbreviate(error)
+            raise DataError(self.folder, f"no lookup index: {reason}. Make one: nsed lookup build") from None
+
+    def _refresh(self) -> None:
+        """Read what the folder says now; segments never change, so that those known already are not read again."""
+        self._state = self._described()
+        known = {one.path.name: one for one in self.segments}
+        self.segments = [
+            replace(known[name] if name in known else Segment.load(self.folder / name), removed=frozenset(gone))
+            for name, gone in self._state["segments"].items()
+        ]
 
     def _segment(self, ids: Sequence[str], texts: Sequence[str]) -> Segment:
+        """New segment on disk, which counts once it is kept; an older attempt at it is replaced."""
         path = self.folder / f"segment-{self._state['next']:06d}"
-        self._state["next"] += 1
+        shutil.rmtree(path, ignore_errors=True)
         Candidates(self._state["by"], model=self.model).fit(texts).save(path)
-        table = pa.table({"id": pa.array(ids, pa.string())})
-        with pa.OSFile(str(path / IDS), "wb") as file, pa.ipc.new_file(file, table.schema) as writer:
-            writer.write_table(table)
-        return Segment(path, ())
+        write_texts(path / IDS, "id", ids)
+        return Segment.load(path)
 
-    def _save(self) -> None:
-        self._state["segments"] = {one.path.name: sorted(one.removed) for one in self.segments}
-        replace_file(self.folder / DESCRIPTION, json.dumps(self._state).encode())
+    def _keep(self, segments: Sequence[Segment], *, added: int = 0) -> None:
+        """Make some segments, of which so many are new, those of the index: on disk at once, then here."""
+        named = {one.path.name: sorted(one.removed) for one in segments}
+        state = {**self._state, "next": self._state["next"] + added, "segments": named}
+        replace_file(self.folder / DESCRIPTION, json.dumps(state).encode())
+        self._state, self.segments = state, list(segments)
+
+
+def _entries(ids: Sequence[str], texts: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Ids and strings to be added. Raises `ArgumentError` for ids that are not one each, and what no file can hold."""
+    given, names = checked_texts(texts, "texts"), [str(one) for one in ids]
+    if len(names) != len(given) or len(set(names)) != len(names):
+        got = f"{len(names)} ids, {len(set(names))} different ones, of {len(given)} texts"
+        raise ArgumentError("ids", got=got, expected="a different id for each text")
+    check_storable(names, "ids")
+    check_storable(given, "texts")
+    return names, given
 
 
 def _checked(state: Any) -> dict[str, Any]:
@@ -183,6 +241,8 @@ def _checked(state: Any) -> dict[str, Any]:
         raise ValueError(f"{DESCRIPTION} is incomplete or altered: {', '.join(wrong)}")
     if state["format"] > FORMAT:
         raise ValueError(f"format {state['format']} is newer than this nsed, which reads up to {FORMAT}: upgrade it")
+    if any(one not in GENERATORS for one in state["by"]):
+        raise ValueError(f"{DESCRIPTION} is altered: by {abbreviate(state['by'])}")
     for name, gone in state["segments"].items():
         if Path(name).name != name or not isinstance(gone, list) or not all(type(row) is int for row in gone):
             raise ValueError(f"{DESCRIPTION} is altered: the segment {abbreviate(repr(name))}")

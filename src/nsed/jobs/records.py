@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from nsed.errors import ArgumentError, DataError
 from nsed.evaluate.calibration import logistic_regression
+from nsed.models.pair_model import DecidingModel
 from nsed.text import Pairs
 from nsed.text.readers import read_sources
 from nsed.text.texts import Texts
@@ -176,10 +177,10 @@ class EvidenceWeights(NamedTuple):
     intercept: float = 0.0
 
     @classmethod
-    def given(cls, names: Sequence[str], weights: Mapping[str, float]) -> "EvidenceWeights":
-        """Log-odds of columns add up, each with its weight; the search, whose scores are none, does not count."""
+    def given(cls, names: Sequence[str], weights: Mapping[str, float], *, prior: float = 0.0) -> "EvidenceWeights":
+        """Evidence of columns, each with its weight, and the prior log-odds add up; the search does not count."""
         chosen = [0.0 if name in SEARCH else weights.get(name, 1.0) for name in names]
-        return cls(tuple(names), np.array(chosen))
+        return cls(tuple(names), np.array(chosen), prior)
 
     @classmethod
     def learned(cls, names: Sequence[str], values: np.ndarray, labels: np.ndarray) -> "EvidenceWeights":
@@ -229,8 +230,26 @@ def search_evidence(queries: np.ndarray, scores: np.ndarray) -> np.ndarray:
     return np.stack([scores, margin], axis=1)
 
 
+def prior_of(model: Any) -> float | None:
+    """Prior log-odds that are part of a model's; None of models that do not know theirs, as those of older versions."""
+    return model.criterion.prior if isinstance(model, DecidingModel) else None
+
+
+def prior_once(on: Sequence[TextColumn]) -> float:
+    """Prior log-odds of a match, counted once: those of the first column's model.
+
+    Where one does not know its own, which its log-odds then contain, it counts there, and here is 0.
+    """
+    priors = [prior_of(one.model) for one in on]
+    known = [prior for prior in priors if prior is not None]
+    return known[0] if len(known) == len(priors) else 0.0
+
+
 def model_odds(model: Any, left: Texts, right: Texts, pairs: RowPairs, *, reversed_: bool = False) -> np.ndarray:
-    """Calibrated log-odds of pairs of strings; 0 where one is missing. Equal pairs of strings are scored once."""
+    """Calibrated log-odds of pairs of strings, less the prior where it is known: what the strings alone say.
+
+    0 where a string is missing. Equal pairs of strings are scored once.
+    """
     size = len(right.different)
     keys, place = np.unique(left.rows[pairs[0]] * size + right.rows[pairs[1]], return_inverse=True)
     one, other = keys // size, keys % size
@@ -240,7 +259,7 @@ def model_odds(model: Any, left: Texts, right: Texts, pairs: RowPairs, *, revers
         sides = Texts(left.different, one[there]).compacted(), Texts(right.different, other[there]).compacted()
         calibration, scores = model.calibration, model.score(Pairs(*(sides[::-1] if reversed_ else sides)))
         logits = calibration.slope * calibration.evidence(scores) + calibration.intercept
-        odds[there] = np.clip(logits, -LARGEST, LARGEST)
+        odds[there] = np.clip(logits - (prior_of(model) or 0.0), -LARGEST, LARGEST)
     return np.asarray(odds[place])
 
 

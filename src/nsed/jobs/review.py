@@ -63,7 +63,8 @@ class ReviewedPair(NamedTuple):
     entropy: float
     """Entropy in nats; 0.69 is a toss-up."""
     disagreement: float | None
-    """Disagreement: log-odds against the label of the data; 0 where the model agrees, None without labels."""
+    """Disagreement: how far log-odds are beyond those that the model decides at, against the label of the data; 0 where
+    the model agrees, None without labels."""
 
 
 def review_words(
@@ -96,7 +97,8 @@ def review_pairs(matcher: Matcher, pairs: PairsLike, *, by: Order | None = None)
     pairs = Pairs.of(pairs)
     scores = matcher.score(pairs)
     probabilities, decisions = matcher.calibration.probability(scores), scores >= matcher.threshold
-    reviewed = [_pair(pairs, row, float(probabilities[row]), bool(decisions[row])) for row in range(len(pairs))]
+    needed = _log_odds(matcher.threshold_probability)
+    reviewed = [_pair(pairs, row, float(probabilities[row]), bool(decisions[row]), needed) for row in range(len(pairs))]
     by = _order(by, has_data=pairs.labels is not None)
     return sorted(reviewed, key=lambda pair: _urgency(pair._replace(probability=abs(pair.probability - 0.5)), by))
 
@@ -128,12 +130,14 @@ def _word(source: str, answers: Sequence[Transduction], given: tuple[str, float]
     return ReviewedWord(source, target, probabilities[0], margin, entropy, disagreement, tuple(answers))
 
 
-def _pair(pairs: Pairs, row: int, probability: float, decision: bool) -> ReviewedPair:
-    label = decision if pairs.labels is None else pairs.labels[row]
+def _pair(pairs: Pairs, row: int, probability: float, decision: bool, needed: float) -> ReviewedPair:
+    """Reviewed pair; `needed` are the log-odds from which on the model decides for a match."""
+    label = decision if pairs.labels is None else bool(pairs.labels[row])
     languages = None
     if pairs.source_languages is not None and pairs.target_languages is not None:
         languages = pairs.source_languages[row], pairs.target_languages[row]
-    disagreement = None if pairs.labels is None else max(_log_odds(1 - probability if label else probability), 0.0)
+    beyond = abs(_log_odds(probability) - needed) if label != decision else 0.0
+    disagreement = None if pairs.labels is None else beyond
     margin, entropy = abs(2 * probability - 1), _entropy([probability, 1 - probability])
     return ReviewedPair(
         pairs.sources[row], pairs.targets[row], label, languages, probability, margin, entropy, disagreement

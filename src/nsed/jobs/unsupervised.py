@@ -29,6 +29,7 @@ from nsed.models.odds import OddsMatcher
 from nsed.models.odds_training import FORM
 from nsed.models.pair_model import Criterion
 from nsed.text import Pairs
+from nsed.text.batch import check_cells
 
 ROUNDS, MOST_PAIRS = 2, 20_000
 """How often the table is learned, and from how many pairs of each kind at most."""
@@ -223,11 +224,30 @@ def pseudo_labels(scores: np.ndarray, pool: Pool, labels: Mapping[int, bool]) ->
     return competing(calibrated(scores, labels), pool, labels) >= 0.5
 
 
-def learn_quickly(scores: np.ndarray, pool: Pool, labels: Mapping[int, bool], *, seed: int) -> OddsMatcher:
-    """Matcher for the next questions, of all labels and some pairs: in seconds."""
+def check_lengths(pool: Pool, given: Pairs) -> None:
+    """Check that all pairs can be learned from. Raises `TooLongError` with the row of the largest, as it was given."""
+    model = untrained(pool)
+    with quiet_about_symbols():
+        encoded = model.encoded(pool.pairs)
+    check_cells(
+        encoded.source.lengths + 1,
+        encoded.target.lengths + 1,
+        model.config.train.max_cells,
+        place=lambda row: given.row_of((pool.pairs.sources[row], pool.pairs.targets[row])),
+        advice="Shorten or leave out pairs of this size: nothing could be learned from them.",
+    )
+
+
+def learn_quickly(scores: np.ndarray, pool: Pool, labels: Mapping[int, bool], *, seed: int) -> OddsMatcher | None:
+    """Matcher for the next questions, of all labels and some pairs: in seconds.
+
+    None where these are probably all of one kind but for one: to learn and to validate takes two.
+    """
     some = np.random.default_rng([seed, len(labels)]).permutation(len(pool))[:QUICK_PAIRS]
     rows = np.union1d(some, np.fromiter(labels, np.int64, len(labels)))
-    return _fitted(pool.labelled(pseudo_labels(scores, pool, labels), rows), **QUICK)
+    guessed = pseudo_labels(scores, pool, labels)
+    enough = np.bincount(guessed[rows], minlength=2).min() > 1
+    return _fitted(pool.labelled(guessed, rows), **QUICK) if enough else None
 
 
 def learn_from_few(

@@ -17,6 +17,7 @@ from nsed.evaluate import Agreement, adjusted_rand, b_cubed, pairwise
 from nsed.evaluate.clustering import numbered
 from nsed.jobs.candidates import Candidates
 from nsed.jobs.clustering import cluster, similarity_matrix
+from nsed.models.edit_distance import LearnableEditDistance
 from nsed.models.pair_model import UNCALIBRATED, Criterion
 from nsed.progress import OnBatch, ignore
 from nsed.registry import Registry
@@ -24,6 +25,8 @@ from nsed.text import Pairs
 from nsed.train.split import connected
 
 PROBABLE = 0.5
+ROUNDING = 1e-3
+"""What a log-probability per token may be above 0, computed in single precision."""
 
 
 class LevenshteinControl:
@@ -91,15 +94,22 @@ def similarity(model: Any, pairs: Pairs, *, on_batch: OnBatch = ignore) -> np.nd
     """Similarity from 0 to 1 of each pair of strings of tokens.
 
     The probability of a match where the model gives one. Else the probability of the pair, but per token of both
-    strings (its geometric mean), since long pairs are all improbable.
+    strings (its geometric mean), since long pairs are all improbable; where scores are relative to chance, the odds
+    per token against chance, as a probability. Raises `ArgumentError` for scores that are neither.
     """
     if can(model, Capability.MATCH):
         return np.asarray(model.probability(pairs, on_batch=on_batch), dtype=float)
-    if can(model, Capability.SCORE):
-        tokens = np.array([len(source.split()) + len(target.split()) for source, target in pairs])
-        return np.asarray(np.exp(model.score(pairs, on_batch=on_batch) / np.maximum(tokens, 1)))
-    got = f"a {type(model).__name__}, which scores no pairs"
-    raise ArgumentError("model", got=got, expected="one with a method `probability` or `score`, say a Matcher")
+    if not can(model, Capability.SCORE):
+        got = f"a {type(model).__name__}, which scores no pairs"
+        raise ArgumentError("model", got=got, expected="one with a method `probability` or `score`, say a Matcher")
+    tokens = np.array([len(source.split()) + len(target.split()) for source, target in pairs])
+    per_token = np.asarray(model.score(pairs, on_batch=on_batch), dtype=float) / np.maximum(tokens, 1)
+    if isinstance(model, LearnableEditDistance) and model.config.relative is True:
+        return np.asarray(1 / (1 + np.exp(-np.clip(per_token, -700, 700))))
+    if (per_token > ROUNDING).any():
+        got = f"a {type(model).__name__} whose scores are above 0, hence no log-probabilities"
+        raise ArgumentError("model", got=got, expected="one that decides, or scores by log-probabilities")
+    return np.asarray(np.exp(np.minimum(per_token, 0.0)))
 
 
 def both_ways(model: Any, pairs: Pairs, *, on_batch: OnBatch = ignore) -> np.ndarray:

@@ -221,7 +221,9 @@ class LearnableEditDistance(LatticeModel, DecidingModel):
     def contents(self, *, half: bool = False) -> Contents:
         """See `Model.contents`: the table in double precision, always."""
         record = {"log_likelihood_per_pair": list(self.history), "pairs_sha256": self.pairs_hash}
-        decision = {} if self._criterion is None else {"criterion": self._criterion.record()}
+        decision = (
+            {} if self._criterion is None else {"criterion": self._criterion.record(), **self._criterion.share_record}
+        )
         return Contents(self.tokenizers.vocabularies, vars(self.table), record | decision)
 
     @classmethod
@@ -232,7 +234,8 @@ class LearnableEditDistance(LatticeModel, DecidingModel):
         tokenizers = Tokenizers.of(config, saved.vocabularies)
         history = [float(value) for value in saved.record.get("log_likelihood_per_pair", ())]
         pairs_hash, kept = str(saved.record.get("pairs_sha256", "")), saved.record.get("criterion")
-        criterion, table = Criterion.of_record(*kept) if kept else None, OperationTable(**saved.tensors)
+        criterion = Criterion.of_record(*kept).with_share(saved.record) if kept else None
+        table = OperationTable(**saved.tensors)
         model = cls(table, tokenizers, config, history=history, pairs_hash=pairs_hash, criterion=criterion)
         model.table.check_probabilities()
         return model

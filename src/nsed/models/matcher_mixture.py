@@ -18,7 +18,7 @@ from nsed.models.base import Contents, Model, checked_scores
 from nsed.models.lattice_model import LatticeModel
 from nsed.models.mixture import of_member
 from nsed.models.odds import OddsMatcher
-from nsed.models.pair_model import Criterion, DecidingModel, labels_of
+from nsed.models.pair_model import SHARE, Criterion, DecidingModel, labels_of
 from nsed.models.persistence import model_class
 from nsed.progress import OnBatch, ignore
 from nsed.text import EditScript, Links, Pairs, StringConfig
@@ -154,7 +154,7 @@ class MatcherMixture(DecidingModel):
         """Decision of the mixture in terms of the leading member's evidence, and of what others say of the same."""
         own, share = lead.decision, self._share_of(self._lead)
         assert own is not None
-        threshold, calibration = self.criterion
+        threshold, calibration = self.threshold, self.calibration
         total, needed = (calibration.slope * one + calibration.intercept for one in (score, threshold))
         slope, offset = share * own.slope, total - share * (own.log_odds - own.offset)
         at = (needed - offset) / slope if slope else own.threshold
@@ -174,7 +174,8 @@ class MatcherMixture(DecidingModel):
             {"kind": one.kind, "config": asdict(one.config), "record": dict(part.record)}
             for one, part in zip(self.members, parts, strict=True)
         ]
-        decided = {"threshold": self.threshold, "calibration": self.calibration.record, WEIGHTS: self.weights.tolist()}
+        decided = {"threshold": self.threshold, "calibration": self.calibration.record, **self.criterion.share_record}
+        decided[WEIGHTS] = self.weights.tolist()
         return Contents(
             {f"{k}.{name}": value for k, part in enumerate(parts) for name, value in part.vocabularies.items()},
             {f"{k}.{name}": value for k, part in enumerate(parts) for name, value in part.tensors.items()},
@@ -187,7 +188,8 @@ class MatcherMixture(DecidingModel):
         cls.saved_config(saved)
         record = dict(saved.record)
         members = [_member(saved, number, one) for number, one in enumerate(record.pop(MEMBERS))]
-        criterion = Criterion.of_record(record.pop("threshold"), *record.pop("calibration"))
+        criterion = Criterion.of_record(record.pop("threshold"), *record.pop("calibration")).with_share(record)
+        record.pop(SHARE, None)
         return cls(members, record.pop(WEIGHTS), criterion=criterion, record=record)
 
 

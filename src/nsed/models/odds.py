@@ -186,7 +186,7 @@ class OddsMatcher(PairModel, LatticeModel):
 
     def _decisions_of(self, read: DistinctPairs, odds: Odds | None) -> Iterator[Decision]:
         """Decisions; where the calibration is bent, a pair's slope is that of the line from a score of 0 to its own."""
-        (threshold, calibration), evidence = self.criterion, self._explained_odds(read, odds)
+        threshold, calibration, evidence = self.threshold, self.calibration, self._explained_odds(read, odds)
         steepness = calibration.slope * calibration.steepness(evidence.scores)
         needed = calibration.slope * float(calibration.evidence(threshold)) + calibration.intercept
         named = self._named_biases(read, odds, evidence.biases)

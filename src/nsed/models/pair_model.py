@@ -30,6 +30,8 @@ from nsed.train.trainer import Trainer
 from nsed.types import PerPair
 
 UNCALIBRATED = Calibration(1.0, 0.0)
+SHARE = "match_share"
+"""Entry of a saved model's record, beside the calibration: see `Criterion.share`."""
 
 
 class Criterion(NamedTuple):
@@ -39,6 +41,8 @@ class Criterion(NamedTuple):
     """Decision threshold: pairs with at least this score match."""
     calibration: Calibration
     """Calibration: from scores to probabilities."""
+    share: float | None = None
+    """Share of matches among the pairs it was calibrated on, hence the prior of probabilities; None where not known."""
 
     @classmethod
     def at(cls, threshold: float, *, form: Form = "score") -> "Criterion":
@@ -53,7 +57,8 @@ class Criterion(NamedTuple):
         """
         one_kind = labels.all() or not labels.any()
         calibration = Calibration(1.0, 0.0, form) if one_kind else fit_calibration(scores, labels, form=form)
-        return cls(tuned_threshold(scores, labels), calibration)
+        share = None if one_kind else float(np.mean(np.asarray(labels, dtype=bool)))
+        return cls(tuned_threshold(scores, labels), calibration, share)
 
     @classmethod
     def of_record(
@@ -77,8 +82,28 @@ class Criterion(NamedTuple):
         return Decision.of(score, threshold=self.threshold, slope=slope, offset=offset, evidence=evidence)
 
     def record(self) -> list[float | str]:
-        """Plain values, for a file."""
+        """Plain values, for a file; the share of matches has an entry of its own, which older versions do not read."""
         return [self.threshold, *self.calibration.record]
+
+    @property
+    def share_record(self) -> dict[str, float]:
+        """Entry of a model's record for the share of matches, where it is known."""
+        return {} if self.share is None else {SHARE: self.share}
+
+    def with_share(self, record: Mapping[str, Any]) -> "Criterion":
+        """The same, with the share of matches that a model's record has; models of older versions have none.
+
+        Raises `ArgumentError` for what is no share.
+        """
+        share = None if record.get(SHARE) is None else _number(SHARE, record[SHARE])
+        if share is not None and not 0 < share < 1:
+            raise ArgumentError(SHARE, got=share, expected="a share, above 0 and below 1")
+        return self._replace(share=share)
+
+    @property
+    def prior(self) -> float | None:
+        """Prior log-odds of a match, which are part of all calibrated log-odds; None where they are not known."""
+        return None if self.share is None else math.log(self.share / (1 - self.share))
 
     @property
     def probability(self) -> float:
@@ -231,7 +256,7 @@ class PairModel(NetworkModel, DecidingModel):
     def contents(self, *, half: bool = False) -> Contents:
         """See `Model.contents`."""
         made = super().contents(half=half)
-        decision = {"threshold": self.threshold, "calibration": self.calibration.record}
+        decision = {"threshold": self.threshold, "calibration": self.calibration.record, **self.criterion.share_record}
         return made._replace(record={**made.record, **decision})
 
     @classmethod
@@ -239,7 +264,8 @@ class PairModel(NetworkModel, DecidingModel):
         cls: type[SomePairModel], network: nn.Module, tokenizers: Tokenizers, config: Any, **others: Any
     ) -> SomePairModel:
         record = others.pop("record")
-        criterion = Criterion.of_record(record.pop("threshold"), *record.pop("calibration"))
+        criterion = Criterion.of_record(record.pop("threshold"), *record.pop("calibration")).with_share(record)
+        record.pop(SHARE, None)
         return cls(network, tokenizers, config, criterion=criterion, record=record, **others)
 
     @classmethod
