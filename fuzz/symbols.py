@@ -81,8 +81,11 @@ def _check_shown(source: tuple[str, ...], target: tuple[str, ...]) -> None:
 def _check_encoded(splitter: SymbolSplitter, texts: list[str]) -> None:
     """Vectorised tokenization gives what the readable one does, for known and unknown symbols."""
     known = sorted({symbol for text in texts for symbol in splitter.split(text)})
-    numbers = Vocabulary.of(known[::2]).numbers
-    many, one_by_one = encode_many(texts, splitter, numbers), encode_one_by_one(texts, splitter, numbers)
-    assert np.array_equal(many.flat, one_by_one.flat)
-    assert np.array_equal(many.starts, one_by_one.starts)
-    assert new_symbols(texts, splitter, numbers) == sorted(set(known) - set(known[::2]))
+    vocabulary = Vocabulary.of(known[::2])
+    kin = vocabulary.kin(known)
+    assert kin.keys() <= set(known[1::2])
+    for numbers in (vocabulary.numbers, vocabulary.numbers_with(kin)):
+        many, one_by_one = encode_many(texts, splitter, numbers), encode_one_by_one(texts, splitter, numbers)
+        assert np.array_equal(many.flat, one_by_one.flat)
+        assert np.array_equal(many.starts, one_by_one.starts)
+        assert new_symbols(texts, splitter, numbers) == sorted(set(known) - numbers.keys())

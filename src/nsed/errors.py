@@ -149,7 +149,7 @@ class UndecidedError(NsedError, AttributeError):
 
 
 class UnknownSymbolWarning(UserWarning):
-    """Symbols that the model never saw in training; they count as one `<unk>` symbol."""
+    """Symbols that the model never saw in training; sources to transduce have their known kin, others one `<unk>`."""
 
 
 class CutOutputWarning(UserWarning):

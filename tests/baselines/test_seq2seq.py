@@ -181,3 +181,10 @@ def test_networks_are_of_the_papers_size(data_folder, task, file, kind, millions
     network = nsed.Seq2Seq._network(config, alphabets, None)
     size = sum(parameter.numel() for parameter in network.parameters())
     assert size == pytest.approx(millions * 1e6, rel=0.15)
+
+
+@pytest.mark.filterwarnings("ignore::nsed.errors.UnknownSymbolWarning")
+def test_new_source_symbols_are_read_as_their_kin(model):
+    assert model.transduce(["ÁBc"], nbest=2) == model.transduce(["ABC"], nbest=2)
+    assert model.score([("ÁBc", "ab")]) == model.score([("ABC", "ab")])
+    assert model.links([("ÁBc", "ab")]) == model.links([("ABC", "ab")])

@@ -13,6 +13,7 @@ from golden import answers
 from nsed.models.matcher_mixture import MatcherMixture
 from nsed.models.persistence import shipped_models
 from nsed.text import SymbolSplitter
+from nsed.text.symbols import kin_of
 
 TOLERANCE = 1e-4
 WORDS = ["gray", "gala", "lay", "ray", "yard", "drag", "a", "", "glad day", "lalalalagary"]
@@ -236,3 +237,29 @@ def test_sound_classes_are_those_of_the_package():
     for name in ("sound-classes", "dolgopolsky"):
         for text in ("ˈt͡sʰ oːi ⁵⁵ ʃ !", "", "m a t a ˥˩ ж"):
             assert nsed_lite.symbols.SPLIT[name](text) == list(SymbolSplitter(name, "none").split(text))
+
+
+@pytest.mark.parametrize("name", ["letters and phones", "rnn from right to left", "capitals", "code points", "tokens"])
+def test_new_source_symbols_are_read_as_in_the_package(name, tmp_path):
+    full, lite = both(untrained(nsed.Transducer, TRANSDUCERS[name] | {"longest_output": 12}), tmp_path)
+    words = ["gráy", "GALA", "läÿ", "ḷay中", "ｇａ", "d áˈ"]
+    same_pairs(full, lite, [(word, "gale") for word in words])
+    same_targets(full, lite, words)
+
+
+@pytest.mark.parametrize(("directions", "ranking"), [(("forward",) * 2, "mean"), (("forward", "backward"), "product")])
+def test_mixtures_read_new_source_symbols_as_in_the_package(directions, ranking, tmp_path):
+    some = PAIRS[:20], [*PAIRS[:18], ("läy", "ley")]  # one member does not know all symbols
+    settings = {"encoder__kind": "rnn", "longest_output": 12}
+    members = [
+        untrained(nsed.Transducer, settings | {"direction": direction}, pairs=pairs)
+        for direction, pairs in zip(directions, some, strict=True)
+    ]
+    full, lite = both(nsed.Mixture(members).ranked_by(ranking), tmp_path)
+    same_pairs(full, lite, [("läy", "ley"), ("LÅY", "ley"), ("中", "ley")])
+    same_targets(full, lite, ["läy", "LÅY", "gräy中"])
+
+
+def test_kin_are_those_of_the_package():
+    texts = ["É", "ấ", "أَ", "ł", "ﬁ", "ς", "´", "Ｅ", "tʰ", "कि", "e" + "\u0301" * 100, "\ud800", "", "\u00a0"]
+    assert [[*nsed_lite.symbols.kin_of(text)] for text in texts] == [[*kin_of(text)] for text in texts]

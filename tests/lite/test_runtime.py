@@ -259,3 +259,15 @@ def test_the_command_says_what_is_wrong(capsys):
     assert "got 'A', expected a pair: SOURCE=TARGET" in capsys.readouterr().err
     assert main(["score", "nowhere", "A=a"]) == 1
     assert "no model here" in capsys.readouterr().err
+
+
+def test_letters_with_new_marks_are_read_as_the_letters_and_the_warning_says_so(exact):
+    with pytest.warns(
+        nsed_lite.UnknownSymbolWarning, match=r"^1 source symbol is unknown to the model, which reads Á as A$"
+    ):
+        found = exact.transduce(["ÁB"])
+    assert found == exact.transduce(["AB"])
+    with pytest.warns(
+        nsed_lite.UnknownSymbolWarning, match=r"^2 .* to the model, which reads Á as A, and <unk> for: x$"
+    ):
+        exact.score([("ÁxB", "ab")])

@@ -342,3 +342,22 @@ def in_languages(parts):
     rows = [(*pair, language) for language, pairs in parts.items() for pair in pairs]
     sources, targets, languages = zip(*rows, strict=True)
     return Pairs(sources, targets, None, languages, languages)
+
+
+@pytest.mark.filterwarnings("ignore::nsed.errors.UnknownSymbolWarning")
+@pytest.mark.parametrize("ranking", ["mean", "product"])
+@pytest.mark.parametrize("directions", [("forward", "forward"), ("forward", "backward")])
+def test_members_read_new_symbols_as_their_kin_also_those_that_another_member_knows(directions, ranking):
+    pairs = [("AB", "ab"), ("ÁB", "ab"), ("C", "c")], [("AB", "ab"), ("AC", "ac")]
+    parts = [
+        untrained(seed, some, direction=way) for seed, (some, way) in enumerate(zip(pairs, directions, strict=True))
+    ]
+    mixture = Mixture(parts).ranked_by(ranking)
+    for word in ("ÁB", "ÂB", "bÁ"):  # the second member knows no Á, nobody Â and b
+        mean = np.mean([np.exp(one.score([(word, "ab")])) for one in parts], axis=0)
+        np.testing.assert_allclose(mixture.score([(word, "ab")]), np.log(mean), rtol=1e-5)
+        (best,) = mixture.transduce([word], nbest=3)
+        scores = mixture.score([(word, one.text) for one in best])
+        np.testing.assert_allclose(scores, [one.log_prob for one in best], rtol=1e-4, atol=1e-4)
+    assert mixture.transduce(["ÂB"]) == mixture.transduce(["AB"])
+    assert mixture.align("ÂB", "ab").source == ("Â", "B")

@@ -86,3 +86,21 @@ def test_scores_are_probabilities_of_pronunciations():
     best = g2p.transduce(["read"], nbest=2)[0]
     assert {one.text for one in best} == {"R EH D", "R IY D"}
     assert g2p.score([("read", best[0].text)])[0] == pytest.approx(best[0].log_prob, abs=1e-4)
+
+
+@pytest.mark.filterwarnings("ignore::nsed.errors.UnknownSymbolWarning")
+@pytest.mark.parametrize(
+    ("name", "strange", "plain"),
+    [
+        (
+            "g2p-en",
+            ["café", "naïve", "Zoë", "über", "ÉCLAIR", "ｃａｔ"],
+            ["cafe", "naive", "zoe", "uber", "eclair", "cat"],
+        ),
+        pytest.param("g2p-en-best", ["café", "Zoë"], ["cafe", "zoe"], marks=pytest.mark.slow),
+        ("translit-ar-en", ["مُحَمَّد", "فُنْدُق"], ["محمد", "فندق"]),
+    ],
+)
+def test_marks_that_a_model_has_never_seen_do_not_cost_the_letter(name, strange, plain):
+    model = nsed.load(name)
+    assert [few[0].text for few in model.transduce(strange)] == [few[0].text for few in model.transduce(plain)]

@@ -12,8 +12,10 @@ from golden.answers import FOLDERS
 from nsed.config import from_mapping
 from nsed.datasets.rule_language import transduction_pairs
 from nsed.errors import ArgumentError, ConfigError, CutOutputWarning, TooLongError, UnknownSymbolWarning
+from nsed.explain.rules import rules
 from nsed.models.transducer import Transducer, TransducerConfig
 from nsed.text import Pairs
+from nsed.types import UNKNOWN
 
 PAIRS = list(transduction_pairs(2600, seed=1))
 TRAINING, TEST = PAIRS[:2300], PAIRS[2300:]
@@ -164,3 +166,37 @@ def test_drawn_targets_are_the_same_for_the_same_seed(model):
 def test_more_answers_than_the_beam_is_wide_widen_it(model):
     (found,) = model.transduce(["CACAB"], nbest=8, beam=2)
     assert len({one.text for one in found}) == 8
+
+
+@pytest.mark.filterwarnings("ignore::nsed.errors.UnknownSymbolWarning")
+@pytest.mark.parametrize("direction", ["forward", "backward"])
+def test_new_source_symbols_are_read_as_their_kin_by_every_verb(model, direction):
+    model = Transducer(model.network, model.tokenizers, replace(model.config, direction=direction))
+    assert model.transduce(["ÁBc"], nbest=3) == model.transduce(["ABC"], nbest=3)
+    assert model.sample(["ÁBc"], count=3) == model.sample(["ABC"], count=3)
+    assert (model.score([("ÁBc", "ab"), ("ABC", "ab")]) == model.score([("ABC", "ab")] * 2)).all()
+    script, plain = model.align("ÁBc", "ab"), model.align("ABC", "ab")
+    assert script.source == ("Á", "B", "c")
+    assert (script.links, script.log_weight) == (plain.links, plain.log_weight)
+    told = model.explain("ÁBc", "ab")
+    assert (told.source, told.log_prob) == (("Á", "B", "c"), model.explain("ABC", "ab").log_prob)
+    assert {rule.source for rule in rules(model, [("ÁBc", "ab")]).rules} >= {"Á", "c"}
+
+
+@pytest.mark.filterwarnings("ignore::nsed.errors.UnknownSymbolWarning")
+def test_new_symbols_are_unknown_in_training_and_in_targets(model):
+    assert model.encoded(Pairs.of([("ÁB", "áb")])).source[0] == [UNKNOWN, 5]
+    assert model.encoded(Pairs.of([("ÁB", "áb")]), kin=True).source[0] == [4, 5]
+    assert model.encoded(Pairs.of([("ÁB", "áb")]), kin=True).target[0][0] == UNKNOWN
+    rare = [*TRAINING[:200], ("ÁB", "ab")]
+    train = {"steps": 2, "batch_pairs": 8, "validate_every": 1, "warmup": 0, "device": "cpu"}
+    learned = Transducer.fit(rare, validation=rare[-9:], config=settings(min_count=5, train=train))
+    assert "Á" not in learned.tokenizers.source.vocabulary
+    assert learned.transduce(["ÁB"]) == learned.transduce(["AB"])
+
+
+def test_a_warning_tells_what_a_new_symbol_is_read_as(model):
+    with pytest.warns(UnknownSymbolWarning, match=r"^1 source symbol is unknown to the model, which reads Á as A$"):
+        model.transduce(["ÁB"])
+    with pytest.warns(UnknownSymbolWarning, match=r"which reads Á as A, and reads <unk>: X$"):
+        model.score([("ÁX", "ab")])

@@ -177,3 +177,47 @@ def test_two_sides_may_have_two_forms():
     config = StringConfig("codepoints", "codepoints", "NFD/NFC")
     source, target = config.splitters
     assert (len(source.split("한")), len(target.split("한"))) == (3, 1)
+
+
+KIN = {
+    "a mark": ("é", "e", "e"),
+    "several marks, the last first": ("ấ", "âa", "â"),
+    "several marks, none known": ("ấ", "a", "a"),
+    "a stroke, which is no mark of Unicode": ("ł", "l", "l"),
+    "a stroke and a mark": ("ǿ", "o", "o"),
+    "short vowels": ("مَّ", "م", "م"),
+    "a short vowel beside a mark that is known": ("أَ", "أا", "أ"),
+    "a hamza": ("إ", "ا", "ا"),
+    "a joiner": ("ب\u200c", "ب", "ب"),
+    "a vowel sign": ("कि", "क", "क"),
+    "a tone of skin": ("👍🏽", "👍", "👍"),
+    "aspiration": ("tʰ", "t", "t"),
+    "stress and length": ("ˈaː", "a", "a"),
+    "without its mark rather than in another case": ("É", "Eé", "E"),
+    "in another case with its mark": ("É", "eé", "é"),
+    "in another case without its mark": ("É", "e", "e"),
+    "a final letter": ("ς", "σ", "σ"),
+    "a dotted and a dotless letter": ("İ", "i", "i"),
+    "full width": ("Ｅ", "e", "e"),
+    "a space that does not break": ("\u00a0", " ", " "),
+    "decomposed": ("é", ["e\u0301"], "e\u0301"),
+    "composed": ("e\u0301", "é", "é"),
+    "two letters in one": ("ﬁ", "fi", None),
+    "an accent alone is no space": ("´", " ", None),
+    "another letter": ("中", "國", None),
+    "a lone surrogate": ("\ud800", "a", None),
+    "more marks than letters have": ("e" + "\u0301" * 100, "e", None),
+}
+
+
+@pytest.mark.parametrize("case", KIN)
+def test_a_new_symbol_is_read_as_the_nearest_known_one(case):
+    symbol, known, expected = KIN[case]
+    assert Vocabulary.of(known).kin([symbol]) == ({symbol: expected} if expected else {})
+
+
+def test_known_symbols_are_read_as_themselves_and_others_as_unknown():
+    vocabulary = Vocabulary.of("Eém")
+    assert vocabulary.kin("éE") == {}
+    assert vocabulary.encode("ÉEé中", kin=True) == [4, 4, 6, UNKNOWN]
+    assert vocabulary.encode("ÉEé中") == [UNKNOWN, 4, 6, UNKNOWN]

@@ -112,3 +112,10 @@ def test_beam_ranking_and_number_of_scripts_are_obeyed(g2p, monkeypatch):
         shown = service.rules(g2p, pairs, by=by, top=5).rules
         assert [one["rule"] for one in shown] == [str(rule) for rule in table.ranked(by, top=5)]
     assert table.ranked("support", top=5) != table.ranked("surprise", top=5)
+
+
+def test_a_letter_with_a_new_mark_is_read_as_the_letter_and_shown_as_it_was_asked(g2p):
+    (found,) = service.transduce(g2p, ["café"], NO_OVERRIDES, scripts=True)
+    (plain,) = service.transduce(g2p, ["cafe"], NO_OVERRIDES, scripts=True)
+    assert (found.unknown, found.answers[0].target) == (["é"], plain.answers[0].target)
+    assert found.answers[0].script.text == plain.answers[0].script.text.replace("e", "é")

@@ -1,13 +1,13 @@
 """Kinship of symbols: which are the same, or have a letter in common; what a Matcher in odds form says of new ones."""
 
 import unicodedata
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
 from itertools import chain
 
 import numpy as np
 
-from nsed_lite.symbols import MODIFIERS, SPECIALS, STRESS, UNKNOWN
+from nsed_lite.symbols import MODIFIERS, SPECIALS, UNKNOWN, plainer
 
 KINSHIP = ("other", "kin", "identical")
 """Classes of substitutions, by how the two symbols are akin."""
@@ -47,16 +47,7 @@ class SymbolFeatures:
     def _row(self, symbol: str) -> int | None:
         """Row of a symbol, or else of what is left of it without its stress and its last marks."""
         spelled = unicodedata.normalize("NFD", symbol)
-        return next((self.rows[one] for one in _plainer(spelled) if one in self.rows), None)
-
-
-def _plainer(symbol: str) -> Iterator[str]:
-    yield symbol
-    symbol = symbol.lstrip("".join(STRESS))
-    yield symbol
-    while len(symbol) > 1 and unicodedata.category(symbol[-1]) in (*MODIFIERS, "Mn"):
-        symbol = symbol[:-1]
-        yield symbol
+        return next((self.rows[one] for one in plainer(spelled, MODIFIERS | {"Mn"}) if one in self.rows), None)
 
 
 def kinship_of(source: Sequence[str], target: Sequence[str]) -> np.ndarray:

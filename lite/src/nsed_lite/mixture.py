@@ -140,7 +140,7 @@ class Mixture(SearchingModel):
     def _numbers(self, side: int) -> list[np.ndarray]:
         """For all members, the member's own number of each symbol of the mixture."""
         names = self.sides[side].vocabulary
-        return [np.array([*range(SPECIALS), *one.sides[side].number(names)]) for one in self.members]
+        return [np.array([*range(SPECIALS), *one.sides[side].number(names, kin=side == 0)]) for one in self.members]
 
 
 RESCORED = 256

@@ -66,6 +66,8 @@ class Model(ABC):
     languages: tuple[str, ...] = ()
     """Languages that the model knows, if it was trained with any."""
     criterion: Criterion | None = None
+    reads_kin: bool = False
+    """Whether new symbols of sources are read as known ones that are akin."""
 
     def check(self) -> None:
         """Score one pair, of the last symbol of each vocabulary. Raises `ValueError`, or so, where parts do not fit."""
@@ -127,7 +129,8 @@ class Model(ABC):
     def _encoded(self, pairs: Sequence[Pair]) -> tuple[Strings, Strings, Any]:
         """Pairs as numbers of symbols, and what else `lattices` should know of these pairs."""
         sources, targets = [source for source, _ in pairs], [target for _, target in pairs]
-        return self.source.encode(sources, "source"), self.target.encode(targets, "target"), None
+        source = self.source.encode(sources, "source", kin=self.reads_kin)
+        return source, self.target.encode(targets, "target"), None
 
     def _scores(self, sources: Strings, targets: Strings, languages: Any = None, tables: Any = None) -> np.ndarray:
         scores = np.empty(len(sources))
@@ -190,6 +193,7 @@ class SearchingModel(Model):
     beam: int
     longest: int
     penalty: float
+    reads_kin = True
     backward: bool = False
     """Whether strings are read and written from right to left."""
 
@@ -223,7 +227,7 @@ class SearchingModel(Model):
             raise TypeError(f"sources: got {sources!r}, expected a list of strings")
         if nbest < 1 or (beam is not None and beam < 1):
             raise ValueError(f"nbest, beam: got {nbest}, {beam}, expected at least 1")
-        strings = self.source.encode(list(sources), "source")
+        strings = self.source.encode(list(sources), "source", kin=True)
         found = self.found(strings, nbest=nbest, beam=max(beam or self.beam, nbest))
         return [[self._read(numbers, log_prob) for numbers, log_prob in few] for few in found]
 

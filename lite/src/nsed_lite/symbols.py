@@ -2,7 +2,7 @@
 
 import unicodedata
 import warnings
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, repeat
 from typing import Any, NamedTuple
 
@@ -14,14 +14,18 @@ PAD, UNKNOWN, START, END = range(4)
 SPECIALS = 4
 STRESS = frozenset("\u02c8\u02cc")
 """Stress marks, which stand before the letter that they are of; other modifier letters stand after it."""
-MODIFIERS = ("Lm", "Sk")
+MODIFIERS = frozenset({"Lm", "Sk"})
 """Unicode categories of modifier letters and tone letters."""
+MARKS = MODIFIERS | {"Mn", "Mc", "Me", "Cf"}
+"""Unicode categories of all that may be taken off a letter: marks too, and joiners."""
+LONGEST_KIN = 64
+"""Code points of a symbol that has kin, at most: a letter may have any number of marks."""
 TIES = ("\u0361", "\u035c")
 """Tie bars, which make one phone of two letters."""
 
 
 class UnknownSymbolWarning(UserWarning):
-    """Symbols that the model never saw in training; a network reads `<unk>` for each of them."""
+    """Symbols that the model never saw in training; what writes targets reads known kin for them, or `<unk>`."""
 
 
 class Tokenizer(NamedTuple):
@@ -56,17 +60,35 @@ class Tokenizer(NamedTuple):
         text = (" " if self.kind == "tokens" else "").join(symbols)
         return unicodedata.normalize("NFC", text) if (self.kind, self.form) == ("codepoints", "NFD") else text
 
-    def number(self, symbols: Iterable[str]) -> list[int]:
-        """Numbers of symbols; that of `<unk>` for those never seen."""
-        return list(map(self.numbers.get, symbols, repeat(UNKNOWN)))
+    def number(self, symbols: Sequence[str], *, kin: bool = False) -> list[int]:
+        """Numbers of symbols; for those never seen that of `<unk>`, or with `kin` that of known kin, if any."""
+        known = self.kin(symbols) if kin else {}
+        read = [known.get(symbol, symbol) for symbol in symbols] if known else symbols
+        return list(map(self.numbers.get, read, repeat(UNKNOWN)))
 
-    def encode(self, texts: Sequence[str], side: str = "") -> list[list[int]]:
-        """Strings as numbers of symbols; of a named side, one warning has all symbols that are new."""
+    def kin(self, symbols: Iterable[str]) -> dict[str, str]:
+        """Nearest known symbol of each new one that has any, see `kin_of`: one symbol for one symbol.
+
+        >>> Tokenizer.of("graphemes", "NFC", "keep", "ae").kin(["a", "é", "Ạ", "ł"])
+        {'é': 'e', 'Ạ': 'a'}
+        """
+        new = dict.fromkeys(symbol for symbol in symbols if symbol not in self.numbers)
+        near = {symbol: next(filter(self.numbers.__contains__, kin_of(symbol)), None) for symbol in new}
+        return {symbol: known for symbol, known in near.items() if known is not None}
+
+    def encode(self, texts: Sequence[str], side: str = "", *, kin: bool = False) -> list[list[int]]:
+        """Strings as numbers of symbols; of a named side, one warning has all symbols that are new.
+
+        With `kin` these are read as the nearest known ones, those that have any.
+        """
         strings = [self.number(self.split(text)) for text in texts]
-        if side and any(UNKNOWN in string for string in strings):
-            new = sorted({symbol for text in texts for symbol in self.split(text)}.difference(self.numbers))
-            message = f"{len(new)} {side} symbols are unknown to the model: {' '.join(new[:20])}"
-            warnings.warn(message, UnknownSymbolWarning, stacklevel=4)
+        strange = {row: self.split(texts[row]) for row, string in enumerate(strings) if UNKNOWN in string}
+        new = sorted(set(chain.from_iterable(strange.values())).difference(self.numbers))
+        known = self.kin(new) if kin else {}
+        for row, symbols in strange.items() if known else ():
+            strings[row] = self.number(symbols, kin=True)
+        if side and new:
+            warnings.warn(_unknown(side, new, known), UnknownSymbolWarning, stacklevel=4)
         return strings
 
     def extended(self, symbols: Iterable[str]) -> "Tokenizer":
@@ -90,6 +112,15 @@ def tokenizers(config: Mapping[str, Any], vocabularies: Mapping[str, Sequence[st
     return source, target
 
 
+def _unknown(side: str, new: Sequence[str], kin: Mapping[str, str]) -> str:
+    """Message: which symbols are unknown, and what those that have kin are read as."""
+    read = [f"which reads {', '.join(f'{one} as {known}' for one, known in [*kin.items()][:20])}"] if kin else []
+    others = [symbol for symbol in new if symbol not in kin]
+    count = f"1 {side} symbol is" if len(new) == 1 else f"{len(new)} {side} symbols are"
+    message = ", ".join([f"{count} unknown to the model", *read])
+    return message + (f"{', and <unk> for' * bool(kin)}: {' '.join(others[:20])}" if others else "")
+
+
 def split_phones(token: str) -> list[str]:
     """Phones of a token: its graphemes, each with the stress marks before and the modifier letters after it.
 
@@ -108,6 +139,55 @@ def split_phones(token: str) -> list[str]:
             phones.append(before + grapheme)
             before = ""
     return [*phones, before] if before else phones
+
+
+def kin_of(symbol: str) -> Iterator[str]:
+    """Spellings of a symbol that say nearly the same, nearest first: without marks, in another case, compatible ones.
+
+    They are in NFC and in NFD. What stands for two letters, a ligature say, is spelled with both of them; a symbol of
+    very many code points has no such spellings.
+
+    >>> [*dict.fromkeys(one for one in kin_of("É") if len(one) == 1)]
+    ['É', 'E', 'é', 'e']
+    >>> {*kin_of("ł")} == {*"łŁlL"}, "e" in kin_of("ｅ"), "f" in kin_of("ﬁ")
+    (True, True, False)
+    """
+    cased = (symbol, symbol.upper(), symbol.upper().lower()) if len(symbol) <= LONGEST_KIN else ()
+    compatible = (unicodedata.normalize("NFKC", one) for one in cased)
+    for spelled in chain.from_iterable(map(_without_marks, chain(cased, compatible))):
+        if spelled.isspace() == symbol.isspace():  # an accent alone is compatible with a space that has it
+            yield unicodedata.normalize("NFC", spelled)
+            yield unicodedata.normalize("NFD", spelled)
+
+
+def _without_marks(symbol: str) -> Iterator[str]:
+    """A symbol, then without its marks, the last one first, as it is composed and decomposed; then without strokes."""
+    for form in ("NFC", "NFD"):
+        plain = symbol = unicodedata.normalize(form, symbol)
+        for plain in plainer(symbol, MARKS):
+            yield plain
+    yield _without_stroke(plain)
+
+
+def _without_stroke(symbol: str) -> str:
+    """Letter without what Unicode does not take for a mark, but names: l of `LATIN SMALL LETTER L WITH STROKE`."""
+    name, found, _ = (unicodedata.name(symbol, "") if len(symbol) == 1 else "").partition(" WITH ")
+    if not found or " LETTER " not in name:
+        return symbol
+    try:
+        return unicodedata.lookup(name)
+    except KeyError:
+        return symbol
+
+
+def plainer(symbol: str, marks: Collection[str]) -> Iterator[str]:
+    """A symbol, then without stress, then without what is of these Unicode categories at its end, the last first."""
+    yield symbol
+    symbol = symbol.lstrip("".join(STRESS))
+    yield symbol
+    while len(symbol) > 1 and unicodedata.category(symbol[-1]) in marks:
+        symbol = symbol[:-1]
+        yield symbol
 
 
 SPLIT: dict[str, Callable[[str], list[str]]] = {

@@ -245,7 +245,7 @@ class Seq2Seq(DecodingModel):
 
     def _encoded(self, pairs: Pairs) -> Iterator[tuple[PairBatch, AttendedSource]]:
         """Encoded batches: pairs of similar lengths together, with their sources in context."""
-        for batch in self.encoded(pairs).batches():
+        for batch in self.encoded(pairs, kin=True).batches():
             here = batch.to(self.device)
             yield here, self.network.encode(here.source, here.source_lengths)
 

@@ -130,7 +130,7 @@ class SearchModel(TransducingModel):
         self, decoder: AnyDecoder, sources: Sequence[str], *, beam: int = 1
     ) -> Iterator[tuple[np.ndarray, Any]]:
         """Source batches of similar length, with their places; as many as there is room for beams of this width."""
-        encoded, device = self.tokenizers.source.encode(sources), self.device
+        encoded, device = self.tokenizers.source.encode(sources, kin=True), self.device
         encoded = encoded.turned() if self.backward else encoded
         prefixes = CPU_PREFIXES if device.type == "cpu" else BATCH_PREFIXES
         room = max(1, min(prefixes, BATCH_SYMBOLS // (encoded.longest + 1)) // beam)
@@ -166,11 +166,14 @@ class DecodingModel(NetworkModel, SearchModel):
     def _split(cls, pairs: Pairs, validation: PairsLike | None, *, seed: int) -> tuple[Pairs, Pairs]:
         return transduction_split(pairs, None if validation is None else Pairs.of(validation), seed=seed)
 
-    def encoded(self, pairs: Pairs) -> EncodedPairs:
-        """See `NetworkModel.encoded`: in the model's direction, with the weights and languages of the pairs."""
+    def encoded(self, pairs: Pairs, *, kin: bool = False) -> EncodedPairs:
+        """See `NetworkModel.encoded`: in the model's direction, with the weights and languages of the pairs.
+
+        With `kin`, as answers want it and learning does not, new symbols of sources are read as known ones.
+        """
         weights = None if pairs.weights is None else _checked_weights(pairs.weights)
         languages = self.language_numbers(pairs.languages, len(pairs)) if self.languages else None
-        encoded = EncodedPairs(*self.tokenizers.encode(pairs), languages=languages, weights=weights)
+        encoded = EncodedPairs(*self.tokenizers.encode(pairs, kin=kin), languages=languages, weights=weights)
         return encoded.turned() if self.backward else encoded
 
     def language_numbers(self, languages: Sequence[str] | None, count: int) -> np.ndarray | None:

@@ -265,7 +265,7 @@ class Mixture(SearchModel, LatticeTransducer):
         """Candidates of each source, with their exact log-probabilities, and what they are ranked by."""
         source, target = self.tokenizers.source, self.tokenizers.target
         candidates = [(row, symbols) for row, few in enumerate(listed) for symbols in few]
-        numbers = [source.vocabulary.encode(source.split(text)) for text in sources]
+        numbers = [source.vocabulary.encode(source.split(text), kin=True) for text in sources]
         scores = self._member_scores(
             EncodedPairs(
                 EncodedStrings(numbers[row] for row, _ in candidates),
@@ -296,7 +296,7 @@ class Mixture(SearchModel, LatticeTransducer):
 
     def _encoded(self, pairs: Pairs) -> EncodedPairs:
         languages = self.members[0].language_numbers(pairs.languages, len(pairs))
-        return EncodedPairs(*self.tokenizers.encode(pairs), languages=languages)
+        return EncodedPairs(*self.tokenizers.encode(pairs, kin=True), languages=languages)
 
     def _member_scores(self, pairs: EncodedPairs, *, on_batch: OnBatch = ignore) -> np.ndarray:
         """Log p(target | source) of each member, a row, and each pair."""
@@ -326,7 +326,7 @@ class Mixture(SearchModel, LatticeTransducer):
 
     @cached_property
     def _source_numbers(self) -> list[np.ndarray]:
-        return [_numbers(self.tokenizers.source, one.tokenizers.source) for one in self.members]
+        return [_numbers(self.tokenizers.source, one.tokenizers.source, kin=True) for one in self.members]
 
     @cached_property
     def _target_numbers(self) -> list[np.ndarray]:
@@ -428,10 +428,10 @@ def _joint(tokenizers: Sequence[Tokenizer]) -> Tokenizer:
     return replace(tokenizers[0], vocabulary=vocabulary)
 
 
-def _numbers(joint: Tokenizer, own: Tokenizer) -> np.ndarray:
-    """A member's own number of each symbol of the mixture, special ones included."""
+def _numbers(joint: Tokenizer, own: Tokenizer, *, kin: bool = False) -> np.ndarray:
+    """A member's own number of each symbol of the mixture, special ones included; with `kin`, or of its kin."""
     specials = range(len(SPECIALS))
-    return np.array([*specials, *own.vocabulary.encode(joint.vocabulary.symbols)], dtype=np.int64)
+    return np.array([*specials, *own.vocabulary.encode(joint.vocabulary.symbols, kin=kin)], dtype=np.int64)
 
 
 def _log_mean(log_probs: np.ndarray) -> np.ndarray:

@@ -295,7 +295,7 @@ class Transducer(DecodingModel, LatticeTransducer):
         return self.config.direction == "backward"
 
     def _scored(self, pairs: Pairs) -> Iterator[ScoredLattices]:
-        return self.scored(self.encoded(pairs))
+        return self.scored(self.encoded(pairs, kin=True))
 
     def scored(self, pairs: EncodedPairs) -> Iterator[ScoredLattices]:
         """Scored lattices of encoded pairs, which are in the model's direction; the lattices are in the usual one."""

@@ -1,7 +1,7 @@
 """Kinship of symbols: which of two alphabets are the same or akin, and what is expected of them before any pair."""
 
 import unicodedata
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import chain
@@ -16,7 +16,7 @@ from torch.nn import functional
 from nsed.networks.operation_table import OperationTable
 from nsed.text import EncodedStrings, Tokenizers, Vocabulary
 from nsed.text.batch import EncodedPairs
-from nsed.text.symbols import MODIFIERS, STRESS
+from nsed.text.symbols import MODIFIERS, plainer
 from nsed.text.tokenizer import SPECIALS
 from nsed.types import UNKNOWN
 
@@ -74,7 +74,7 @@ class SymbolFeatures:
 
     def row_of(self, symbol: str) -> int | None:
         """Row of a symbol, or else of what is left of it without its stress and its last marks; None without any."""
-        for spelled in _plainer(unicodedata.normalize("NFD", symbol)):
+        for spelled in plainer(unicodedata.normalize("NFD", symbol), MODIFIERS | {"Mn"}):
             if spelled in self.vocabulary:
                 return self.vocabulary.numbers[spelled] - len(SPECIALS)
         return None
@@ -99,16 +99,6 @@ class SymbolFeatures:
         found[len(known) :, len(SPECIALS) :] = near / near.sum(1, keepdim=True).clamp(min=1)
         found[len(known) :, UNKNOWN] = (near.sum(1) == 0).double()
         return found
-
-
-def _plainer(symbol: str) -> Iterator[str]:
-    """A symbol, then without stress, then without its marks and modifiers, the last one first."""
-    yield symbol
-    symbol = symbol.lstrip("".join(STRESS))
-    yield symbol
-    while len(symbol) > 1 and unicodedata.category(symbol[-1]) in (*MODIFIERS, "Mn"):
-        symbol = symbol[:-1]
-        yield symbol
 
 
 def prior_table(

@@ -90,6 +90,11 @@ class EncodedStrings:
         return bool((self.flat == UNKNOWN).any())
 
     @property
+    def unknown_rows(self) -> np.ndarray:
+        """Rows of the strings that have out-of-vocabulary symbols."""
+        return np.unique(np.searchsorted(self.starts, np.flatnonzero(self.flat == UNKNOWN), side="right") - 1)
+
+    @property
     def different(self) -> int:
         """Number of different strings."""
         cuts = zip(self.starts[:-1].tolist(), self.starts[1:].tolist(), strict=True)

@@ -13,7 +13,7 @@ With `auto` what each side's strings are cut into is decided from the training p
 
 import unicodedata
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import chain, islice
@@ -82,6 +82,10 @@ TIES = ("\u0361", "\u035c")
 """Tie bars, which make one phone of two letters."""
 MODIFIERS = frozenset({"Lm", "Sk"})
 """Unicode categories of modifier letters and tone letters."""
+MARKS = MODIFIERS | {"Mn", "Mc", "Me", "Cf"}
+"""Unicode categories of all that may be taken off a letter: marks too, and joiners."""
+LONGEST_KIN = 64
+"""Code points of a symbol that has kin, at most: a letter may have any number of marks."""
 
 
 @dataclass(frozen=True)
@@ -172,6 +176,55 @@ def split_phones(token: str) -> list[str]:
             phones.append(before + grapheme)
             before = ""
     return [*phones, before] if before else phones
+
+
+def kin_of(symbol: str) -> Iterator[str]:
+    """Spellings of a symbol that say nearly the same, nearest first: without marks, in another case, compatible ones.
+
+    They are in NFC and in NFD. What stands for two letters, a ligature say, is spelled with both of them; a symbol of
+    very many code points has no such spellings.
+
+    >>> [*dict.fromkeys(one for one in kin_of("É") if len(one) == 1)]
+    ['É', 'E', 'é', 'e']
+    >>> {*kin_of("ł")} == {*"łŁlL"}, "e" in kin_of("ｅ"), "f" in kin_of("ﬁ")
+    (True, True, False)
+    """
+    cased = (symbol, symbol.upper(), symbol.upper().lower()) if len(symbol) <= LONGEST_KIN else ()
+    compatible = (unicodedata.normalize("NFKC", one) for one in cased)
+    for spelled in chain.from_iterable(map(_without_marks, chain(cased, compatible))):
+        if spelled.isspace() == symbol.isspace():  # an accent alone is compatible with a space that has it
+            yield unicodedata.normalize("NFC", spelled)
+            yield unicodedata.normalize("NFD", spelled)
+
+
+def _without_marks(symbol: str) -> Iterator[str]:
+    """A symbol, then without its marks, the last one first, as it is composed and decomposed; then without strokes."""
+    for form in ("NFC", "NFD"):
+        plain = symbol = unicodedata.normalize(form, symbol)
+        for plain in plainer(symbol, MARKS):
+            yield plain
+    yield _without_stroke(plain)
+
+
+def _without_stroke(symbol: str) -> str:
+    """Letter without what Unicode does not take for a mark, but names: l of `LATIN SMALL LETTER L WITH STROKE`."""
+    name, found, _ = (unicodedata.name(symbol, "") if len(symbol) == 1 else "").partition(" WITH ")
+    if not found or " LETTER " not in name:
+        return symbol
+    try:
+        return unicodedata.lookup(name)
+    except KeyError:
+        return symbol
+
+
+def plainer(symbol: str, marks: Collection[str]) -> Iterator[str]:
+    """A symbol, then without stress, then without what is of these Unicode categories at its end, the last first."""
+    yield symbol
+    symbol = symbol.lstrip("".join(STRESS))
+    yield symbol
+    while len(symbol) > 1 and unicodedata.category(symbol[-1]) in marks:
+        symbol = symbol[:-1]
+        yield symbol
 
 
 TOKEN_SPLITTERS: dict[str, Callable[[str], Iterable[str]]] = {

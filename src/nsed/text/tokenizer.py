@@ -19,9 +19,9 @@ from nsed.errors import ArgumentError, UnknownSymbolWarning
 from nsed.text.batch import DistinctPairs, EncodedStrings
 from nsed.text.graphemes import is_plain, split_graphemes
 from nsed.text.pairs import Pairs
-from nsed.text.symbols import StringConfig, SymbolSplitter
+from nsed.text.symbols import StringConfig, SymbolSplitter, kin_of
 from nsed.text.texts import Texts
-from nsed.text.visible import shown_symbols
+from nsed.text.visible import shown_kin, shown_symbols
 from nsed.types import UNKNOWN
 
 SPECIALS = ("<pad>", "<unk>", "<s>", "</s>")
@@ -70,10 +70,25 @@ class Vocabulary:
     def __contains__(self, symbol: str) -> bool:
         return symbol in self.numbers
 
-    def encode(self, symbols: Iterable[str]) -> list[int]:
-        """Symbol numbers; those never seen get the number of `<unk>`."""
-        numbers = self.numbers
+    def encode(self, symbols: Iterable[str], *, kin: bool = False) -> list[int]:
+        """Symbol numbers; those never seen get the number of `<unk>`, with `kin` that of known kin, if any."""
+        symbols = [*symbols] if kin else symbols
+        numbers = self.numbers_with(self.kin(symbols)) if kin else self.numbers
         return [numbers.get(symbol, UNKNOWN) for symbol in symbols]
+
+    def kin(self, symbols: Iterable[str]) -> dict[str, str]:
+        """Nearest known symbol of each new one that has any, see `kin_of`: one symbol for one symbol.
+
+        >>> Vocabulary.of("ae").kin(["a", "é", "Ạ", "ł", "ae"])
+        {'é': 'e', 'Ạ': 'a'}
+        """
+        new = dict.fromkeys(symbol for symbol in symbols if symbol not in self.numbers)
+        near = {symbol: next(filter(self.numbers.__contains__, kin_of(symbol)), None) for symbol in new}
+        return {symbol: known for symbol, known in near.items() if known is not None}
+
+    def numbers_with(self, kin: Mapping[str, str]) -> "Numbers":
+        """Number of each symbol, and of new ones that of their kin."""
+        return {**self.numbers, **{new: self.numbers[known] for new, known in kin.items()}} if kin else self.numbers
 
     @cached_property
     def names(self) -> tuple[str, ...]:
@@ -120,10 +135,11 @@ class Tokenizer:
         """The symbols of a string."""
         return self.splitter.split(text)
 
-    def encode(self, texts: Sequence[str]) -> EncodedStrings:
+    def encode(self, texts: Sequence[str], *, kin: bool = False) -> EncodedStrings:
         """Encoded strings, as symbol numbers; one warning names all symbols that are new (out of vocabulary).
 
-        Of `Texts`, every different string is encoded once.
+        Of `Texts`, every different string is encoded once. With `kin` new symbols are read as the nearest known ones,
+        those that have any, see `Vocabulary.kin`.
         """
         texts = texts.compacted() if isinstance(texts, Texts) else texts
         different = texts.different if isinstance(texts, Texts) else texts
@@ -131,20 +147,30 @@ class Tokenizer:
             encoded = EncodedStrings(map(self.vocabulary.encode, map(self.split, different)))
         else:
             encoded = encode_many(different, self.splitter, self.vocabulary.numbers)
-        if isinstance(texts, Texts):
-            encoded = encoded.chosen(texts.rows)
         if encoded.has_unknown:
-            self._warn(different)
-        return encoded
+            strange = [different[row] for row in encoded.unknown_rows.tolist()]
+            new = self.new_symbols(strange)
+            known = self.vocabulary.kin(new) if kin else {}
+            encoded = self._reread(encoded, strange, known) if known else encoded
+            self._warn(new, known)
+        return encoded.chosen(texts.rows) if isinstance(texts, Texts) else encoded
+
+    def _reread(self, encoded: EncodedStrings, strange: Sequence[str], kin: Mapping[str, str]) -> EncodedStrings:
+        """Encoded strings, those with new symbols once more, which now have the numbers of their kin."""
+        encode = encode_one_by_one if len(strange) < MANY else encode_many
+        numbers = self.vocabulary.numbers_with(kin)
+        return encoded.replaced(encoded.unknown_rows, encode(strange, self.splitter, numbers))
 
     def new_symbols(self, texts: Sequence[str]) -> list[str]:
         """Out-of-vocabulary symbols of strings, each once, in sorted order."""
         return new_symbols(texts, self.splitter, self.vocabulary.numbers)
 
-    def _warn(self, texts: Sequence[str]) -> None:
-        unknown = self.new_symbols(texts)
-        count = f"1 {self.side} symbol is" if len(unknown) == 1 else f"{len(unknown)} {self.side} symbols are"
-        message = f"{count} unknown to the model, which reads <unk>: {shown_symbols(unknown)}"
+    def _warn(self, new: Sequence[str], kin: Mapping[str, str]) -> None:
+        count = f"1 {self.side} symbol is" if len(new) == 1 else f"{len(new)} {self.side} symbols are"
+        others = [symbol for symbol in new if symbol not in kin]
+        read = [f"reads {shown_kin(kin)}"] if kin else []
+        read += [f"reads <unk>: {shown_symbols(others)}"] if others else []
+        message = f"{count} unknown to the model, which {', and '.join(read)}"
         warnings.warn(message, UnknownSymbolWarning, stacklevel=6)  # whoever called the verb
 
 
@@ -201,9 +227,9 @@ class Tokenizers:
         """Vocabularies, as `of` takes them."""
         return {"source": self.source.vocabulary, "target": self.target.vocabulary}
 
-    def encode(self, pairs: Pairs) -> tuple[EncodedStrings, EncodedStrings]:
-        """Encoded strings of both sides."""
-        return self.source.encode(pairs.sources), self.target.encode(pairs.targets)
+    def encode(self, pairs: Pairs, *, kin: bool = False) -> tuple[EncodedStrings, EncodedStrings]:
+        """Encoded strings of both sides; with `kin` new symbols of sources are read as known ones."""
+        return self.source.encode(pairs.sources, kin=kin), self.target.encode(pairs.targets)
 
     def encode_distinct(self, sources: Texts, targets: Texts, *, languages: np.ndarray | None = None) -> DistinctPairs:
         """Encoded strings of both sides, each different one once; `languages` are those of each pair."""

@@ -1,7 +1,8 @@
 """Terminal-safe symbols: spaces, lone marks, control characters and right-to-left letters can be seen."""
 
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from itertools import islice
 
 from rich.cells import cell_len
 
@@ -28,6 +29,16 @@ def shown_symbols(symbols: Sequence[str], most: int = 20) -> str:
     'a ␣ ...'
     """
     return " ".join(map(visible, symbols[:most])) + (" ..." if len(symbols) > most else "")
+
+
+def shown_kin(kin: Mapping[str, str], most: int = 20) -> str:
+    """Visible symbols in a line, each with what it is read as; of many the first ones.
+
+    >>> shown_kin({"é": "e", "ï": "i"})
+    'é as e, ï as i'
+    """
+    said = [f"{visible(new)} as {visible(known)}" for new, known in islice(kin.items(), most)]
+    return ", ".join(said) + (", ..." if len(kin) > most else "")
 
 
 def drawn(symbol: str) -> str:

@@ -237,7 +237,7 @@ def rules(
 
 
 def unknown_symbols(tokenizer: Tokenizer, text: str) -> list[str]:
-    """Out-of-vocabulary symbols, which a model reads as one it does not know."""
+    """Out-of-vocabulary symbols, which a model reads as known kin (é as e), if any, or as one it does not know."""
     return sorted({symbol for symbol in tokenizer.split(text) if symbol not in tokenizer.vocabulary})
 
 
