@@ -156,5 +156,9 @@ class CutOutputWarning(UserWarning):
     """Targets as long as is allowed: they were probably meant to be longer."""
 
 
+class UnknownIdWarning(UserWarning):
+    """Labels of records that no table has."""
+
+
 class HeaderWarning(UserWarning):
     """A first row that looks like a header of other names than the usual ones; it is read as data all the same."""

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 import nsed
-from nsed.errors import ArgumentError, DataError
+from nsed.errors import ArgumentError, DataError, UnknownIdWarning
 from nsed.evaluate.matching import threshold_at_precision, threshold_curve
 from nsed.jobs import LinkJob, NumericColumn, TextColumn, table_files
 from nsed.jobs.assignment import KnownLinks, ScoredPairs, assigned
@@ -40,8 +40,8 @@ def tables(tmp_path):
 
 
 def job(tables, model, **settings):
-    on = settings.pop("on", [TextColumn("name", model)])
-    return LinkJob(tables / "a.tsv", tables / "b.tsv", tables / "links.tsv", on=on, id="id", **settings)
+    on, output = settings.pop("on", [TextColumn("name", model)]), settings.pop("output", tables / "links.tsv")
+    return LinkJob(tables / "a.tsv", tables / "b.tsv", output, on=on, id="id", **settings)
 
 
 def rows(path):
@@ -303,9 +303,47 @@ def test_threshold_of_one_column_is_that_of_its_model(tables, model):
     assert moved.threshold_probability > model.threshold_probability
 
 
+def test_records_whose_names_are_missing_are_no_link(tables, model):
+    for name in ("a.tsv", "b.tsv"):
+        with (tables / name).open("a", encoding="utf-8") as file:
+            file.writelines(f"{name[0]}9{row}\t\tray\n" for row in range(3))
+    model = nsed.OddsMatcher(
+        model.network, model.tokenizers, model.config, criterion=model.criterion._replace(share=None)
+    )
+    model.criterion = model.criterion._replace(threshold=model.threshold - 20)
+    assert model.threshold_probability < 0.5
+    job(tables, model).run()
+    found = rows(tables / "links.tsv")
+    assert len(found) >= 10
+    assert not {"a90", "a91", "a92", "b90", "b91", "b92"}.intersection(
+        one[side] for one in found for side in ("id_a", "id_b")
+    )
+    dedupe_or_link(tables, model, None, overwrite=True).run()
+    assert "a90" not in (tables / "links.tsv").read_text(encoding="utf-8")
+
+
+def test_labels_of_records_that_are_not_there_are_told_before_anything_is_scored(tables, model):
+    known = (tables / "known.tsv").read_text(encoding="utf-8").splitlines()
+    (tables / "some.tsv").write_text("\n".join([*known[:5], "a0\tb99"]) + "\n", encoding="utf-8")
+    with pytest.warns(UnknownIdWarning, match=r"1 of 5 known links are of records that are not there.*a0 with b99"):
+        summary = job(tables, model, labels=tables / "some.tsv").run()
+    assert summary.candidate_recall == 1
+    (tables / "none.tsv").write_text("x\ty\n", encoding="utf-8")
+    (tables / "links.tsv").unlink()
+    with pytest.raises(ArgumentError, match=r"--labels: got links of records that are not there: x with y"):
+        job(tables, model, labels=tables / "none.tsv", overwrite=True).run()
+    assert not list(tables.glob("links.tsv.parts/*"))
+
+
+def test_links_that_a_job_wrote_are_labels_of_the_next(tables, model):
+    first = job(tables, model).run()
+    again = job(tables, model, labels=tables / "links.tsv", output=tables / "again.tsv").run()
+    assert (again.links, again.candidate_recall, again.at_threshold.matches) == (first.links, 1, first.links)
+
+
 def test_records_without_labels_are_not_judged_and_links_that_are_lost_count_in_recall(tables, model):
     known = (tables / "known.tsv").read_text(encoding="utf-8").splitlines()
-    (tables / "some.tsv").write_text("\n".join([*known[:7], "a0\tb99"]) + "\n", encoding="utf-8")
+    (tables / "some.tsv").write_text("\n".join([*known[:7], "a0\tb5"]) + "\n", encoding="utf-8")
     summary = job(tables, model, labels=tables / "some.tsv").run()
     assert (summary.links, summary.at_threshold.matches, summary.at_threshold.precision) == (10, 6, 1)
     assert summary.at_threshold.recall == pytest.approx(6 / 7)

@@ -1,5 +1,6 @@
 """Assignment: which of the scored pairs become links, what is known of labelled ones, and clusters of links."""
 
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Literal, NamedTuple
@@ -7,10 +8,10 @@ from typing import Literal, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from nsed.errors import ArgumentError
+from nsed.errors import ArgumentError, DataError, UnknownIdWarning
 from nsed.evaluate.matching import ThresholdPoint, threshold_curve, threshold_point
-from nsed.jobs.records import EvidenceWeights, LinkEvidence, Records
-from nsed.text import read_pairs
+from nsed.jobs.records import EvidenceWeights, LinkEvidence, Records, read_table
+from nsed.text import Pairs, read_pairs
 
 Assignment = Literal["one-to-one", "best", "all"]
 FOLDS = 5
@@ -52,6 +53,27 @@ class DecidedPairs(NamedTuple):
         return self.pairs.chosen(np.flatnonzero((probability >= low) & (probability < high)))
 
 
+def read_known(path: str | Path) -> Pairs:
+    """Known links, pairs of ids: two columns and perhaps a label, or `id_a` and `id_b`, as links are written."""
+    try:
+        names = read_table(path, "id_a").column_names
+    except DataError:  # no such column, or what `read_pairs` says as well
+        return read_pairs(path)
+    return read_pairs(path, columns=["id_a", "id_b", *(["label"] if "label" in names else [])])
+
+
+def _tell_of_strangers(path: str | Path, strangers: Sequence[tuple[str, str]], links: int) -> None:
+    """Warn of known links of records that are not there; raises `ArgumentError` where all are."""
+    if not strangers:
+        return
+    some = ", ".join(f"{a} with {b}" for a, b in sorted(strangers)[:3])
+    if len(strangers) == links:
+        expected = "pairs of ids as --id has them, that of the first table first"
+        raise ArgumentError("--labels", got=f"links of records that are not there: {some}", expected=expected)
+    message = f"{path}: {len(strangers):,} of {links:,} known links are of records that are not there, and do not count"
+    warnings.warn(f"{message}: {some}", UnknownIdWarning, stacklevel=2)
+
+
 class KnownLinks:
     """Known links by rows, the records of which all links are known, and the folds of these, for cross-fitting.
 
@@ -59,20 +81,27 @@ class KnownLinks:
     """
 
     def __init__(self, path: str | Path, left: Records, right: Records) -> None:
-        given, self.alone, self.size = read_pairs(path), left is right, len(right)
+        given, self.alone, self.size = read_known(path), left is right, len(right)
         labels = given.labels if given.labels is not None else [True] * len(given)
         links = {(a, b) for a, b, match in zip(given.sources, given.targets, labels, strict=True) if match}
+        if not links:
+            raise ArgumentError("--labels", got="no link", expected="pairs of ids, known links")
         rows = [{name: row for row, name in enumerate(side.ids)} for side in (left, right)]
         known = [(rows[0][a], rows[1][b]) for a, b in links if a in rows[0] and b in rows[1]]
+        _tell_of_strangers(
+            path, [pair for pair in links if pair[0] not in rows[0] or pair[1] not in rows[1]], len(links)
+        )
         ordered = [(min(pair), max(pair)) if self.alone else pair for pair in known]
         self.keys = np.unique(np.array([a * self.size + b for a, b in ordered], dtype=np.int64))
-        self.total = len({tuple(sorted(pair)) for pair in links} if self.alone else links)
         self.complete = np.zeros(len(left), bool)
         named = {*given.sources, *(given.targets if self.alone else ())}
         self.complete[[rows[0][name] for name in named if name in rows[0]]] = True
-        if not self.total:
-            raise ArgumentError("--labels", got="no link", expected="pairs of ids, known links")
         self.folds = self._folds()
+
+    @property
+    def total(self) -> int:
+        """Number of known links."""
+        return len(self.keys)
 
     def _folds(self) -> np.ndarray:
         """Fold of each record of which all links are known, -1 of others, and of all where fewer than two have links.

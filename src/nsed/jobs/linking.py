@@ -155,13 +155,14 @@ class LinkJob:
         for name in self.why:
             if name not in left.ids and name not in right.ids:
                 raise ArgumentError("--why", got=name, expected=f"a value of {self.id or 'a row, from 1'}")
+        known = None if self.labels is None else KnownLinks(self.labels, left, right)
         folder = ShardFolder(self._parts, RowFormat.ARROW, name=str(self.output), header=True, headers=True)
         with folder.lock(), telling_what_is_kept(folder.name, lambda: folder.kept):
             folder.begin(self._identity(), resume=self.resume, overwrite=self.overwrite)
             rules = self._rule_pairs(tables, folder)
             del tables
             self._compare(left, right, rules, folder)
-            summary = self._finish(left, right, ScoredShards(folder.parts, self._evidence_names))
+            summary = self._finish(left, right, known, ScoredShards(folder.parts, self._evidence_names))
             folder.discard()
         return summary
 
@@ -241,15 +242,15 @@ class LinkJob:
                 on_batch(len(rows))
 
     def _compared(self, finder: PairFinder, comparisons: Comparisons, rows: range) -> dict[str, np.ndarray]:
-        """Columns of a shard: the pairs of some records, and their evidence."""
+        """Columns of a shard: the pairs of some records, and their evidence; of two with nothing in common, none."""
         pairs = finder.of(rows)
-        values = np.c_[comparisons.evidence((pairs.left, pairs.right)), pairs.search].astype(np.float32)
-        named = {name: values[:, place] for place, name in enumerate(self._evidence_names)}
-        return {"left": pairs.left.astype(np.int32), "right": pairs.right.astype(np.int32), **named}
+        evidence = comparisons.evidence((pairs.left, pairs.right))
+        values = np.c_[evidence, pairs.search].astype(np.float32)[evidence.any(axis=1)]
+        left, right = (side[evidence.any(axis=1)].astype(np.int32) for side in (pairs.left, pairs.right))
+        return {"left": left, "right": right, **dict(zip(self._evidence_names, values.T, strict=True))}
 
-    def _finish(self, left: Records, right: Records, shards: ScoredShards) -> LinkSummary:
+    def _finish(self, left: Records, right: Records, known: KnownLinks | None, shards: ScoredShards) -> LinkSummary:
         """Weigh the evidence, assign, choose the threshold, write links, manifest and report."""
-        known = None if self.labels is None else KnownLinks(self.labels, left, right)
         weights, crossed = self._weights(shards, known)
         scored = shards.scored(lambda shard: weights.log_odds(shard.values), self._floor())
         pairs = self._assigned(scored)
