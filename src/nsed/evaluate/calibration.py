@@ -56,7 +56,7 @@ class Calibration(NamedTuple):
 
         Raises `ArgumentError` for a score that is no number.
         """
-        return 1 / (1 + np.exp(-np.clip(self.logits(scores), -700, 700)))
+        return np.asarray(1 / (1 + np.exp(-np.clip(self.logits(scores), -700, 700))))
 
     def logits(self, scores: np.ndarray) -> np.ndarray:
         """Calibrated log-odds of a match, all finite: `FURTHEST` stands for those of certainty. Raises as above."""
