@@ -62,9 +62,7 @@ def given(pairs, **columns):
 def untrained(kind, settings, *, pairs=PAIRS[:20], labels=None, **columns):
     """A model with weights at random, which say more than those of a training of seconds."""
     known = nsed.Pairs.of(given(pairs, **columns), labels)
-    config = kind._decided(
-        kind._settings(None, SMALL | settings if kind is not nsed.OddsMatcher else settings, None), known
-    )
+    config = kind._settings(None, SMALL | settings if kind is not nsed.OddsMatcher else settings, None)
     config = kind.plan(config, frozenset({"encoder.kind"}) if kind is nsed.OddsMatcher else None, known, None)
     model = kind._untrained(known, config)
     torch.manual_seed(1)
