@@ -196,3 +196,10 @@ def test_transducers_take_columns_of_every_kind(column):
     assert model.predict(column(sources)).tolist() == targets
     assert model.score(column(sources), ["color", *targets[1:-1], "metre"]) == pytest.approx(5 / 6)
     assert clone(model).fit(column(sources), targets).predict(column(sources)).tolist() == targets
+
+
+def test_impossible_pairs_at_a_threshold_of_minus_infinity_are_at_zero_and_not_nan():
+    pairs = [("a", "b"), ("c", "d"), ("a", "b"), ("c", "d"), ("x", "y"), ("x", "q"), ("z", "p"), ("k", "l")]
+    classifier = StringPairClassifier("edit-distance", smoothing=0, relative=False).fit(pairs, [1] * 4 + [0] * 4)
+    assert classifier.model_.threshold == -np.inf
+    assert classifier.decision_function([("a", "q"), ("a", "b")]).tolist() == [0, np.inf]

@@ -115,8 +115,9 @@ class StringPairClassifier(ClassifierMixin, StringEstimator):
 
     def decision_function(self, X: PairsLike) -> np.ndarray:  # noqa: N803  # scikit-learn's name
         """Scores of the pairs above the model's threshold: those of at least 0 match."""
-        scores = self._scores(X)
-        return np.asarray(scores - self.model_.threshold)
+        scores, threshold = self._scores(X), self.model_.threshold
+        with np.errstate(invalid="ignore"):  # infinity less infinity
+            return np.asarray(np.where(scores == threshold, 0.0, scores - threshold))
 
     def predict(self, X: PairsLike) -> np.ndarray:  # noqa: N803  # scikit-learn's name
         """Classes of the pairs."""

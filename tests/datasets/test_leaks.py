@@ -130,3 +130,10 @@ def test_validation_words_of_cmudict_that_occur_in_training(data_folder):
     valid, test, _ = check_leaks(parts).overlaps
     assert (valid.same_source, valid.source_only) == (26, 695)
     assert (test.same_source, test.source_only) == (0, 0)
+
+
+@pytest.mark.parametrize("labels", [None, []])
+def test_a_part_without_pairs_is_named_and_no_division_by_zero(labels):
+    training = Pairs(["a", "c"], ["b", "d"], None if labels is None else [True, False])
+    with pytest.raises(ArgumentError, match=r"parts: got no pairs in test, expected at least one pair in each"):
+        check_leaks({"train": training, "test": Pairs([], [], labels)})

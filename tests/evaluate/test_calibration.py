@@ -191,6 +191,37 @@ def test_a_score_of_nan_has_no_probability():
         Calibration(1.0, 0.0).probability(np.array([0.0, np.nan]))
 
 
+def test_a_score_of_infinity_is_certain_and_does_not_have_a_probability_of_zero():
+    for form in ("score", "log-odds", "beta"):
+        for slope in (1.0, 0.0):
+            found = Calibration(slope, -2.0, form).probability(np.array([np.inf, -np.inf]))
+            assert found[0] == 1
+            assert found[1] < (1e-300 if slope else 0.2)
+    assert Criterion(np.inf, Calibration(1.0, 0.0)).probability == 1
+
+
+@pytest.mark.parametrize("form", ["score", "log-odds", "beta"])
+def test_calibration_of_impossible_pairs_alone_says_what_share_matches_and_does_not_die_of_an_empty_array(form):
+    labels, lowest = np.array([True, False, False] * 20), np.full(60, -np.inf)
+    assert fit_calibration(lowest, labels, form=form).probability(lowest) == pytest.approx(21 / 62, abs=0.02)
+    found = fit_calibration(np.where(labels, np.inf, -np.inf), labels).probability(np.array([-np.inf, 0.0, np.inf]))
+    assert (np.diff(found) > 0.1).all()
+
+
+def test_equal_scores_have_no_slope_though_their_mean_is_off_by_a_last_digit():
+    for form in ("score", "beta"):
+        found = fit_calibration(np.full(3, 0.1), np.array([True, False, False]), form=form)
+        assert found.slope == 0
+        assert found.probability(np.array([0.0, 0.1])) == pytest.approx(7 / 18, abs=0.01)
+
+
+def test_fitting_counts_infinite_scores_as_the_highest_and_refuses_nan():
+    scores, labels = np.array([-1.0, 0.0, 1.0, np.inf] * 5), np.array([False, False, True, True] * 5)
+    assert fit_calibration(scores, labels) == fit_calibration(np.where(np.isinf(scores), 2.0, scores), labels)
+    with pytest.raises(ArgumentError, match="scores: got NaN, expected numbers"):
+        fit_calibration(np.array([0.0, np.nan]), np.array([True, False]))
+
+
 def test_there_are_ten_bins_of_equal_width_unless_others_are_asked_for():
     probabilities, labels = drawn(5, pairs=500)
     for found, expected in zip(

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nsed.errors import ArgumentError
-from nsed.evaluate import best_threshold, fit_calibration, matching_score, script_of, transduction_score
+from nsed.evaluate import best_threshold, fit_calibration, length_groups, matching_score, script_of, transduction_score
 from nsed.evaluate.matching import best_f1, threshold_at_precision, threshold_curve
 
 
@@ -69,6 +69,24 @@ def test_minus_infinity_is_a_score():
     found = best_threshold(np.array([-1.0, -np.inf]), np.array([True, False]))
     assert found.f1 == 1.0
     assert matching_score(np.array([-1.0, -np.inf]), np.array([True, False]), found.threshold).recall == 1.0
+
+
+@pytest.mark.parametrize("metric", [best_threshold, threshold_curve, lambda *given: matching_score(*given, 0.4)])
+def test_a_score_of_nan_is_no_threshold_and_no_match_but_refused(metric):
+    with pytest.raises(ArgumentError, match="scores: got NaN for 1 of 2 pairs, expected numbers that can be ordered"):
+        metric(np.array([np.nan, 0.5]), np.array([True, False]))
+
+
+@pytest.mark.parametrize("labels", [["0", "1"], [-1, 1], [np.nan, 1.0], [None, True]])
+def test_labels_that_are_neither_true_nor_false_do_not_count_as_true(labels):
+    with pytest.raises(ArgumentError, match=r"labels: got .*, expected true and false, or 1 and 0"):
+        matching_score(np.array([0.2, 0.5]), np.array(labels), 0.4)
+    for known in ([0, 1], [0.0, 1.0], np.array([False, True], dtype=object)):
+        assert matching_score(np.array([0.2, 0.5]), np.array(known), 0.4).f1 == 1
+
+
+def test_no_items_have_no_groups_of_lengths():
+    assert length_groups(np.array([], dtype=int)) == []
 
 
 def test_rates_of_words_and_symbols():

@@ -160,6 +160,24 @@ def test_totals_of_counts_are_counts():
     assert group_totals(np.array([[1, 4], [0, 3]]), ["hand", "hand"]).dtype == np.array([1]).dtype
 
 
+def test_totals_of_booleans_are_counted_and_small_integers_do_not_overflow():
+    totals = group_totals(np.array([True, True, False]), ["a", "a", "b"])
+    assert (totals.dtype, totals.tolist()) == (np.int64, [2, 0])
+    assert group_totals(np.array([100, 100], dtype=np.int8), "aa").tolist() == [200]
+    assert group_totals(np.zeros((0, 2)), []).shape == (0, 2)
+
+
+@pytest.mark.parametrize("wrong", [np.nan, np.inf])
+def test_a_difference_of_nan_has_no_smallest_p_value_but_is_refused(wrong):
+    message = f"{{}}: got {wrong} for 1 of .*, expected finite numbers. Leave out, of both systems, the items"
+    for name, systems in (("first", ([wrong, 1, 2], [1, 2, 3])), ("second", ([1, 2, 3], [1, wrong, 2]))):
+        with pytest.raises(ArgumentError, match=message.format(name)):
+            paired_test(*map(np.array, systems))
+    rows = np.array([[1.0, 0.0], [1.0, 1.0]])
+    with pytest.raises(ArgumentError, match=r"statistic: got .* expected finite numbers"):
+        paired_statistic_test(rows, rows[::-1], statistic=lambda some: wrong if some[0, 1] else 1.0)
+
+
 def test_wilsons_interval_of_none_and_of_all_ends_there():
     none, every = wilson_interval(0.0, 7), wilson_interval(1.0, 7)
     assert (none.low, every.high) == (0.0, 1.0)

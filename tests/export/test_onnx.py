@@ -152,6 +152,17 @@ def test_matchers_score_in_onnxruntime_as_in_torch(kind, name, tmp_path):
     assert pair_scores(tmp_path, model, pairs[4:5]) == pytest.approx(scores[4:5], abs=TOLERANCE)
 
 
+@pytest.mark.parametrize("kind", [nsed.Matcher, nsed.OddsMatcher])
+def test_a_batch_of_empty_strings_without_padding_does_not_stop_onnxruntime(kind, tmp_path):
+    settings = MATCHERS["unigram"] if kind is nsed.Matcher else {}
+    model = untrained(kind, settings, labels=[row < 10 for row in range(20)])
+    export_model(model, tmp_path)
+    nothing = {name: np.zeros((2, 0), dtype=np.int64) for name in ("source", "target")}
+    lengths = {f"{name}_lengths": np.zeros(2, dtype=np.int64) for name in nothing}
+    found = session(tmp_path / "pair.onnx").run(None, nothing | lengths)[0]
+    assert found == pytest.approx(model.score([("", "")] * 2), abs=TOLERANCE)
+
+
 def test_languages_are_inputs_of_graphs(tmp_path):
     sides = {"source_languages": ["de", "cs"] * 10, "target_languages": ["cs", "cs"] * 10}
     labels = [row < 10 for row in range(20)]

@@ -103,6 +103,61 @@ def test_symbols_that_sql_cannot_cut_are_refused_with_what_can(tmp_path):
         assert space["distance"]("ˈtʰéː", "tée") == pytest.approx(-model.align("ˈtʰéː", "tée").log_weight, abs=1e-4)
 
 
+@pytest.mark.parametrize("kind", ["sound-classes", "dolgopolsky"])
+def test_a_module_of_sound_classes_cuts_strings_and_raises_no_key_error(kind, tmp_path):
+    pairs = [("t͡sʰ aː n", "z a n"), ("p a t ⁵⁵", "b oi d"), ("ˈŋ a ø", "n ə")]
+    model = nsed.LearnableEditDistance.fit(pairs, source_symbols=kind, target_symbols="phones")
+    space = module_of(export_model(model, tmp_path, format="rapidfuzz")[0])
+    assert close([space["distance"](*pair) for pair in pairs], distances(model, pairs))
+
+
+@pytest.fixture(scope="module")
+def unsmoothed():
+    return nsed.LearnableEditDistance.fit([("gray", "grey"), ("gala", "gele"), ("say", "sey")], smoothing=0)
+
+
+def test_impossible_operations_are_null_in_json_as_strict_parsers_refuse_infinity(unsmoothed, tmp_path):
+    text = export_model(unsmoothed, tmp_path, format="json")[0].read_text(encoding="utf-8")
+    table = json.loads(text, parse_constant=lambda name: pytest.fail(f"{name} is no JSON"))
+    assert table["delete"][""] is None
+    assert table["substitute"]["a"]["e"] > 0
+
+
+def test_impossible_pairs_have_a_similarity_of_zero_and_not_nan(unsmoothed, tmp_path):
+    space = module_of(export_model(unsmoothed, tmp_path, format="rapidfuzz")[0])
+    assert (space["distance"]("xyz", "q"), space["similarity"]("xyz", "q")) == (float("inf"), 0.0)
+    assert 0 < space["similarity"]("gray", "grey") < 1
+
+
+def sql_distances(model, pairs, folder):
+    connection = duckdb.connect()
+    connection.execute(export_model(model, folder, format="duckdb")[0].read_text(encoding="utf-8"))
+    asked = [connection.execute("SELECT nsed_distance(?, ?)", list(pair)).fetchone() for pair in pairs]
+    return [distance for (distance,) in asked]
+
+
+def test_impossible_operations_do_not_stop_sql_from_reading_its_table(unsmoothed, tmp_path):
+    possible, not_possible = sql_distances(unsmoothed, [("gray", "grey"), ("xyz", "q")], tmp_path)
+    assert close([possible], distances(unsmoothed, [("gray", "grey")]))
+    assert not_possible == float("inf")
+
+
+def test_sql_cuts_tokens_at_no_break_spaces_and_all_others_that_python_knows(tmp_path):
+    model = nsed.LearnableEditDistance.fit([("a b", "a c"), ("b c", "c a")], source_symbols="tokens")
+    spaces = [character for character in map(chr, range(sys.maxunicode + 1)) if character.isspace()]
+    found = sql_distances(model, [(f"a{space}b", "a c") for space in [" ", *spaces, "\u200b", "\u180e"]], tmp_path)
+    assert close(found[:-2], found[:1] * (len(spaces) + 1))
+    assert min(found[-2:]) > found[0] + 1
+
+
+def test_sql_makes_capitals_small_as_python_does_final_sigmas_too(tmp_path):
+    texts = ["ΓΙΩΡΓΟΣ ΠΑΠΑΣ", "ΣΑΣ.", "Α.Σ'Α Σ 'Σ", "ΑΣ\u0301Σ", "İZMİR", "ΑΣ-ΑΣ"]
+    settings = {"source_symbols": "codepoints", "target_symbols": "codepoints", "source_case": "lower"}
+    model = nsed.LearnableEditDistance.fit([(text, text.lower()) for text in texts], **settings)
+    pairs = [(text, text.lower()) for text in texts]
+    assert close(sql_distances(model, pairs, tmp_path), distances(model, pairs))
+
+
 def test_a_network_has_no_table_and_formats_have_names(tmp_path):
     model = untrained(nsed.Matcher, {"encoder__kind": "unigram"}, labels=LABELS)
     with pytest.raises(

@@ -63,9 +63,7 @@ def given(pairs, **columns):
 def untrained(kind, settings, *, pairs=PAIRS[:20], labels=None, **columns):
     """A model with weights at random, which say more than those of a training of seconds."""
     known = nsed.Pairs.of(given(pairs, **columns), labels)
-    config = kind._decided(
-        kind._settings(None, SMALL | settings if kind is not nsed.OddsMatcher else settings, None), known
-    )
+    config = kind._settings(None, SMALL | settings if kind is not nsed.OddsMatcher else settings, None)
     config = kind.plan(config, frozenset({"encoder.kind"}) if kind is nsed.OddsMatcher else None, known, None)
     model = kind._untrained(known, config)
     torch.manual_seed(1)
@@ -135,6 +133,12 @@ def test_matchers_answer_as_in_the_package(name, tmp_path):
 def test_odds_answer_as_in_the_package_and_of_new_symbols_too(name, tmp_path):
     labels = [row < 10 for row in range(20)]
     full, lite = both(untrained(nsed.OddsMatcher, ODDS[name], labels=labels), tmp_path)
+    same_pairs(full, lite, PAIRS)
+
+
+def test_odds_that_were_trained_and_so_calibrated_by_a_bent_line_are_read(tmp_path):
+    full, lite = both(nsed.OddsMatcher.fit(PAIRS[:20], [row < 10 for row in range(20)], train__steps=2), tmp_path)
+    assert full.calibration.form == "beta"
     same_pairs(full, lite, PAIRS)
 
 

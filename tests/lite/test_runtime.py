@@ -13,8 +13,10 @@ import pytest
 
 import nsed_lite
 from golden.answers import FOLDERS
+from nsed.evaluate.calibration import Calibration
 from nsed_lite.__main__ import main
 from nsed_lite.layers import Gru, gelu
+from nsed_lite.model import Criterion
 from nsed_lite.packed import Packed
 from nsed_lite.symbols import Tokenizer
 
@@ -159,6 +161,14 @@ def test_a_criterion_that_is_none_and_weights_too_large_are_refused(tmp_path):
     with_weights(huge, lambda all_: all_[: 8 + int.from_bytes(all_[:8], "little")].ljust(len(all_), b"\x7e"))
     with pytest.raises(nsed_lite.ModelFolderError, match=r"not a number .NaN.: its weights are damaged, or too large"):
         nsed_lite.load(huge)
+
+
+@pytest.mark.parametrize("form", ["score", "log-odds", "beta"])
+def test_calibrations_of_all_forms_are_read_those_of_trained_odds_too(form):
+    theirs = Calibration(1.5, -0.5, form, 0.4 if form == "beta" else 0.0)
+    ours = Criterion.of(-1.0, *theirs.record)
+    scores = np.array([-np.inf, -1e30, -3.0, -0.1, 0.0, *([] if form == "log-odds" else [2.0, 50.0]), np.inf])
+    np.testing.assert_allclose(ours.probability(scores), theirs.probability(scores))
 
 
 @pytest.fixture(scope="module")

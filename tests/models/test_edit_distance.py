@@ -466,6 +466,13 @@ def test_an_edit_distance_trained_on_labelled_pairs_matches(given, tmp_path):
     assert (again.match(TEST) == model.match(TEST)).all()
 
 
+@pytest.mark.filterwarnings("ignore::nsed.UnknownSymbolWarning")
+def test_impossible_validation_pairs_alone_do_not_stop_a_training_without_smoothing():
+    validation = nsed.Pairs.of([("xx", "q"), ("zz", "q")], [True, False])
+    model = nsed.LearnableEditDistance.fit([("gray", "grey"), ("say", "sey")], validation=validation, smoothing=0)
+    assert np.asarray(model.probability([("gray", "grey"), ("zz", "q")])) == pytest.approx([0.5, 0.5])
+
+
 def test_an_edit_distance_that_learned_from_no_labels_says_how_to_get_a_threshold():
     model = nsed.load(Path(__file__).parents[1] / "golden" / "models" / "edit-distance")
     assert not can(model, Capability.MATCH)

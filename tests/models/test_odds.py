@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 import torch
+import yaml
 
 import nsed
 from nsed.baselines.similarity import Levenshtein
@@ -350,6 +351,28 @@ def test_segments_of_several_phones_are_read_as_phones_with_the_reason():
     made = OddsMatcher.fit(pairs, validation=pairs, **QUICK)
     assert made.config.source_symbols == "phones"
     assert "phones in" in made.config.symbols_note
+
+
+SEGMENTED = ["h a n t", "t a n", "n aː t", "t au n", "h an t a"] * 6
+
+
+@pytest.mark.parametrize("words", [["gray", "gala", "lay", "ray", "yard", "drag"] * 5, SEGMENTED])
+def test_the_command_line_trains_few_pairs_with_the_settings_of_python_and_not_with_those_of_coherence(words, tmp_path):
+    pairs = nsed.Pairs(words, [*words[15:], *words[1:16]], [1] * 15 + [0] * 15)
+    data = written(pairs, tmp_path / "pairs.tsv")
+    run("train", data, tmp_path / "m", "--model", "odds", *with_settings("train.steps=2"))
+    assert nsed.load(tmp_path / "m").config == OddsMatcher.fit(pairs, train__steps=2).config
+    planned = yaml.safe_load(run("train", data, "--model", "odds", "--print-config"))
+    assert (planned["coherence"], planned["train"]["steps"]) == (False, 200)
+    coherent = run("train", data, "--model", "odds", "--print-config", *with_settings("coherence=true"))
+    assert yaml.safe_load(coherent)["train"]["steps"] == 500
+
+
+def test_a_matcher_learns_on_from_what_matcher_fit_returns(symmetric):
+    more = nsed.Pairs(["xabc", "xade", "abcd", "bcda"], ["xabc", "xada", "hgfe", "aaaa"], [1, 1, 0, 0])
+    made = nsed.Matcher.fit(more, start=symmetric, train__steps=2)
+    assert isinstance(made, OddsMatcher)
+    assert "x" in made.tokenizers.source.vocabulary.symbols
 
 
 @pytest.mark.slow

@@ -32,15 +32,17 @@ class Criterion(NamedTuple):
     bend: float = 0.0
 
     @classmethod
-    def of(cls, threshold: object, slope: object, intercept: object, form: object = "score") -> "Criterion":
+    def of(
+        cls, threshold: object, slope: object, intercept: object, form: object = "score", bend: object = 0.0
+    ) -> "Criterion":
         """Criterion of a saved model. Raises `ValueError` for what is no number, or no form."""
-        numbers = [float(one) for one in (threshold, slope, intercept) if type(one) in (int, float)]  # type: ignore[arg-type]
-        if len(numbers) < 3 or not np.isfinite(numbers[1:]).all() or np.isnan(numbers[0]):
-            got = f"{threshold!r}, {slope!r}, {intercept!r}"
+        numbers = [float(one) for one in (threshold, slope, intercept, bend) if type(one) in (int, float)]  # type: ignore[arg-type]
+        if len(numbers) < 4 or not np.isfinite(numbers[1:]).all() or np.isnan(numbers[0]):
+            got = f"{threshold!r}, {slope!r}, {intercept!r}, {bend!r}"
             raise ValueError(f"threshold and calibration: got {got}, expected numbers")
-        if form not in ("score", "log-odds"):
-            raise ValueError(f"calibration: got the form {form!r}, expected score or log-odds")
-        return cls(numbers[0], numbers[1], numbers[2], str(form))
+        if form not in ("score", "log-odds", "beta"):
+            raise ValueError(f"calibration: got the form {form!r}, expected score, log-odds or beta")
+        return cls(numbers[0], numbers[1], numbers[2], str(form), numbers[3])
 
     def probability(self, scores: np.ndarray) -> np.ndarray:
         """Calibrated probabilities of a match."""
@@ -48,14 +50,15 @@ class Criterion(NamedTuple):
 
     def log_odds(self, scores: np.ndarray) -> np.ndarray:
         """Calibrated log-odds of a match."""
-        evidence = np.asarray(scores, dtype=float)
+        evidence = given = np.asarray(scores, dtype=float)
         if self.form == "log-odds":  # the score is a log-probability
             below = np.minimum(evidence, CERTAIN)
             evidence = below - np.log(-np.expm1(below))
         elif self.bend:  # beta calibration: another slope above a score of 0 than below
             size = np.where(np.isfinite(evidence), np.abs(evidence), 0.0)
             evidence = evidence + self.bend * (size + 2 * np.log1p(np.exp(-size)) - 2 * np.log(2))
-        return np.asarray(self.slope * np.where(np.isfinite(evidence), evidence, NEG) + self.intercept)
+        certain = np.isposinf(given)
+        return np.asarray(np.where(certain, -NEG, self.slope * np.clip(evidence, NEG, -NEG) + self.intercept))
 
 
 class Model(ABC):

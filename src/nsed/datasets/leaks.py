@@ -163,6 +163,8 @@ def check_leaks(parts: Mapping[str, Pairs], *, symbols: SymbolKind = "graphemes"
     """
     if len(parts) < 2:
         raise ArgumentError("parts", got=len(parts), expected="at least two: training and test")
+    if empty := [name for name, pairs in parts.items() if not len(pairs)]:
+        raise ArgumentError("parts", got=f"no pairs in {', '.join(empty)}", expected="at least one pair in each")
     labelled = {name for name, pairs in parts.items() if pairs.labels is not None}
     if labelled and len(labelled) < len(parts):
         raise ArgumentError("parts", got=f"labels in {', '.join(sorted(labelled))} only", expected="in all or in none")

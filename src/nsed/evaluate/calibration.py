@@ -17,6 +17,8 @@ RIDGE, STRAIGHT = 1e-3, 10.0
 """Ridge of a line, for separable data, and that of a bend, of which few pairs say little."""
 CERTAIN = -1e-6
 """Highest log-probability that is told apart from certainty, about what single precision can."""
+FURTHEST = 1e30
+"""Evidence that stands for infinity."""
 
 
 class Calibration(NamedTuple):
@@ -50,16 +52,17 @@ class Calibration(NamedTuple):
         return list(self) if self.form == "beta" else list(self[:3])
 
     def probability(self, scores: np.ndarray) -> np.ndarray:
-        """Calibrated probabilities of a match; a score of minus infinity is a probability of 0.
+        """Calibrated probabilities of a match; a score of minus infinity is a probability of 0, of infinity one of 1.
 
         Raises `ArgumentError` for a score that is no number.
         """
-        scores = np.asarray(scores, dtype=float)
-        if np.isnan(scores).any():
-            raise ArgumentError("scores", got="NaN", expected="numbers: NaN is no probability")
-        evidence = self.evidence(scores)
-        logits = self.slope * np.where(np.isfinite(evidence), evidence, -1e30) + self.intercept
-        return 1 / (1 + np.exp(-np.clip(logits, -700, 700)))
+        return np.asarray(1 / (1 + np.exp(-np.clip(self.logits(scores), -700, 700))))
+
+    def logits(self, scores: np.ndarray) -> np.ndarray:
+        """Calibrated log-odds of a match, all finite: `FURTHEST` stands for those of certainty. Raises as above."""
+        scores = _numbers(scores)
+        evidence = np.clip(self.evidence(scores), -FURTHEST, FURTHEST)
+        return np.where(np.isposinf(scores), FURTHEST, self.slope * evidence + self.intercept)
 
 
 def log_odds(log_probabilities: np.ndarray | float) -> np.ndarray:
@@ -89,21 +92,31 @@ def fit_calibration(scores: np.ndarray, labels: np.ndarray, *, form: Form = "sco
     """Fit a calibration: maximum likelihood on held-out scores, with Platt's smoothed targets, by Newton's method.
 
     The slope is never negative: a higher score is never less probable. Of few scores, beta calibration is nearly
-    straight, which is Platt scaling.
+    straight, which is Platt scaling. Infinite scores count as just beyond the finite ones. Raises `ArgumentError` for
+    NaN.
     """
-    labels, scores = np.asarray(labels, dtype=bool), Calibration(1.0, 0.0, form).evidence(scores)
+    labels, scores = np.asarray(labels, dtype=bool), Calibration(1.0, 0.0, form).evidence(_numbers(scores))
     positives, negatives = both_kinds(labels)
     targets = np.where(labels, (positives + 1) / (positives + 2), 1 / (negatives + 2))
     finite = scores[np.isfinite(scores)]
-    clipped = np.where(np.isfinite(scores), scores, finite.min() - 1)
+    low, high = (finite.min(), finite.max()) if len(finite) else (0.0, 0.0)
+    clipped = np.clip(scores, low - 1, high + 1)
     bend = _bend(clipped, targets) if form == "beta" else 0.0
     slope, intercept = _line(clipped + bend * rounded_size(clipped) if bend else clipped, targets)
     return Calibration(slope, intercept, form, bend)
 
 
+def _numbers(scores: np.ndarray) -> np.ndarray:
+    scores = np.asarray(scores, dtype=float)
+    if np.isnan(scores).any():
+        raise ArgumentError("scores", got="NaN", expected="numbers: NaN is no probability")
+    return scores
+
+
 def _line(evidence: np.ndarray, targets: np.ndarray) -> tuple[float, float]:
-    """Slope, at least 0, and intercept of log-odds."""
-    centre, scale = evidence.mean(), evidence.std() or 1.0
+    """Slope, at least 0, and intercept of log-odds; evidence that is all the same has a slope of 0."""
+    same = evidence.min() == evidence.max()  # a mean of equal numbers may be off by a last digit
+    centre, scale = (evidence[0], 1.0) if same else (evidence.mean(), evidence.std())
     weights = logistic_regression(np.stack([(evidence - centre) / scale, np.ones_like(evidence)], axis=1), targets)
     slope = max(float(weights[0] / scale), 0.0)
     return slope, float(weights[1] - slope * centre)

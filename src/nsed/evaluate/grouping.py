@@ -21,6 +21,8 @@ def length_groups(lengths: np.ndarray, *, smallest: float = 0.04) -> list[ItemGr
     >>> [(group.name, len(group.rows)) for group in length_groups(np.array([3, 4, 4, 4, 5, 9]), smallest=0.3)]
     [('3–4', 4), ('5–9', 2)]
     """
+    if not len(lengths):
+        return []
     groups, begun = [], np.zeros(0, dtype=int)
     for length in np.unique(lengths):
         begun = np.concatenate([begun, np.flatnonzero(lengths == length)])

@@ -13,7 +13,25 @@ def labelled(scores: np.ndarray, labels: np.ndarray) -> tuple[np.ndarray, np.nda
     scores = np.asarray(scores, dtype=float)
     if scores.shape != np.shape(labels) or scores.ndim != 1 or not len(scores):
         raise ArgumentError("labels", got=np.shape(labels), expected=f"{scores.shape}, one per score, at least one")
-    return scores, np.asarray(labels, dtype=bool)
+    return scores, _as_booleans(np.asarray(labels))
+
+
+def _as_booleans(labels: np.ndarray) -> np.ndarray:
+    """Labels as booleans. Raises `ArgumentError` for what is neither true nor false, 1 nor 0: "0" would be true."""
+    if labels.dtype == bool:
+        return labels
+    wrong = [label for label in labels.tolist() if label not in (False, True)]
+    if wrong:
+        raise ArgumentError("labels", got=repr(wrong[0]), expected="true and false, or 1 and 0")
+    return labels.astype(bool)
+
+
+def _ordered(scores: np.ndarray) -> np.ndarray:
+    """The same scores. Raises `ArgumentError` where one of them is NaN, neither above nor below a threshold."""
+    if np.isnan(scores).any():
+        got = f"NaN for {np.isnan(scores).sum()} of {len(scores)} pairs"
+        raise ArgumentError("scores", got=got, expected="numbers that can be ordered")
+    return scores
 
 
 def both_kinds(labels: np.ndarray) -> tuple[int, int]:
@@ -50,7 +68,7 @@ def tuned_threshold(scores: np.ndarray, labels: np.ndarray) -> float:
     0.3
     """
     scores, labels = labelled(scores, labels)
-    order = np.argsort(-scores, kind="stable")
+    order = np.argsort(-_ordered(scores), kind="stable")
     ranked, hits = scores[order], np.cumsum(labels[order])
     f1 = 2 * hits / (np.arange(1, len(ranked) + 1) + labels.sum())
     f1[:-1][ranked[:-1] == ranked[1:]] = -1  # a threshold cannot cut between equal scores
@@ -80,7 +98,7 @@ def decisions(scores: np.ndarray, labels: np.ndarray, threshold: float) -> np.nd
     [[1, 0, 0], [0, 0, 1]]
     """
     scores, labels = labelled(scores, labels)
-    called = scores >= threshold
+    called = _ordered(scores) >= threshold
     return np.stack([called, called & labels, labels], axis=1).astype(int)
 
 
@@ -169,10 +187,7 @@ def roc_auc(scores: np.ndarray, labels: np.ndarray) -> float:
 def _rankable(scores: np.ndarray, labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     scores, labels = labelled(scores, labels)
     both_kinds(labels)
-    if np.isnan(scores).any():
-        got = f"NaN for {np.isnan(scores).sum()} of {len(scores)} pairs"
-        raise ArgumentError("scores", got=got, expected="numbers that can be ordered")
-    return scores, labels
+    return _ordered(scores), labels
 
 
 class ThresholdPoint(NamedTuple):
@@ -196,7 +211,7 @@ def threshold_curve(scores: np.ndarray, labels: np.ndarray, *, positives: int | 
     [(0.9, 1, 1.0), (0.6, 2, 0.5), (0.2, 3, 0.66...)]
     """
     scores, labels = labelled(scores, labels)
-    order = np.argsort(-scores, kind="stable")
+    order = np.argsort(-_ordered(scores), kind="stable")
     ranked, hits = scores[order], np.cumsum(labels[order])
     ends = np.flatnonzero(np.r_[ranked[1:] != ranked[:-1], True])
     total = max(int(labels.sum()) if positives is None else positives, 1)

@@ -23,7 +23,7 @@ def group_totals(rows: np.ndarray, groups: Collection[Hashable]) -> np.ndarray:
     """Group totals: a row for each group, for a bootstrap or a permutation test of groups (a cluster bootstrap).
 
     Rows of one group, say the pairs of a concept, resemble each other: drawn one by one they look like more evidence
-    than they are.
+    than they are. Booleans are counted, and small integers do not overflow.
 
     >>> group_totals(np.array([[1, 4], [0, 3], [2, 5]]), ["hand", "foot", "hand"]).tolist()
     [[3, 9], [0, 3]]
@@ -32,7 +32,7 @@ def group_totals(rows: np.ndarray, groups: Collection[Hashable]) -> np.ndarray:
         raise ArgumentError("groups", got=f"{len(groups)} rows", expected=f"{len(rows)}, one for each row")
     numbers: dict[Hashable, int] = {}
     places = [numbers.setdefault(group, len(numbers)) for group in groups]
-    totals = np.zeros((len(numbers), *np.shape(rows)[1:]), dtype=np.asarray(rows).dtype)
+    totals = np.zeros((len(numbers), *np.shape(rows)[1:]), dtype=np.promote_types(np.asarray(rows).dtype, np.int64))
     np.add.at(totals, places, rows)
     return totals
 
@@ -197,6 +197,16 @@ def check_same_items(first: np.ndarray, second: np.ndarray) -> None:
         raise ArgumentError("second", got=np.shape(second), expected=f"{np.shape(first)}, the items of the first")
 
 
+def check_finite(values: np.ndarray, name: str) -> None:
+    """Number check: refuse NaN and infinity, of which no sum is as large again, so that a p-value would be smallest."""
+    numbers = np.asarray(values, dtype=float)
+    wrong = numbers[~np.isfinite(numbers)]
+    if len(wrong):
+        advice = "Leave out, of both systems, the items without a value."
+        got = f"{wrong[0]} for {len(wrong)} of {numbers.size}"
+        raise ArgumentError(name, got=got, expected="finite numbers", advice=advice)
+
+
 _AT_ONCE = 4_000_000
 """Chunk size: random signs in memory at a time."""
 
@@ -220,6 +230,8 @@ def paired_test(first: np.ndarray, second: np.ndarray, *, resamples: int = 10_00
     check_same_items(first, second)
     check_one_value_each(first, "first")
     check_resamples(first, resamples)
+    check_finite(first, "first")
+    check_finite(second, "second")
     differences = np.asarray(first, dtype=float) - np.asarray(second, dtype=float)
     chance = np.abs(_with_random_signs(differences[differences != 0], resamples, seed))
     return PairedTest(float(differences.mean()), _p_value(chance, abs(differences.sum()), np.abs(differences).sum()))
@@ -238,6 +250,7 @@ def paired_statistic_test(
     check_resamples(first, resamples)
     random, values = np.random.default_rng(seed), (statistic(first), statistic(second))
     chance = [_swapped_difference(first, second, statistic, random) for _ in range(resamples)]
+    check_finite(np.array([*values, *chance]), "statistic")
     observed = values[0] - values[1]
     return PairedTest(float(observed), _p_value(np.abs(chance), abs(observed), max(map(abs, values))))
 

@@ -187,12 +187,16 @@ def _output_written(graph: Graph, written: str, symbols: int) -> None:
 
 
 def _pair_inputs(graph: Graph) -> tuple[tuple[str, str], tuple[str, str]]:
-    """Inputs of a graph for pairs: numbers of symbols padded with 0, and lengths, of both sides."""
+    """Inputs of a graph for pairs: numbers of symbols padded with 0, and lengths, of both sides.
+
+    They are padded once more: a `Scan` of onnxruntime needs a step, which a batch of empty strings would not have.
+    """
     sides = [
         (graph.input(side, ("batch", size), "int"), graph.input(f"{side}_lengths", ("batch",), "int"))
         for side, size in (("source", "n"), ("target", "m"))
     ]
-    return sides[0], sides[1]
+    source, target = ((graph.op("Pad", one, graph.integers(0, 0, 0, 1)), lengths) for one, lengths in sides)
+    return source, target
 
 
 def _write_matcher(model: Matcher, path: Path) -> Path:

@@ -7,6 +7,8 @@ its log-probability, for a Matcher in odds form minus its log-odds, which may be
 
 import inspect
 import json
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,6 +20,7 @@ from nsed.models.base import Model
 from nsed.models.edit_distance import LearnableEditDistance
 from nsed.models.odds import OddsMatcher
 from nsed.text import SymbolSplitter, Vocabulary, grapheme_data, graphemes, symbols
+from nsed.text.symbols import SymbolKind
 from nsed.text.tokenizer import SPECIALS
 from nsed.types import UNKNOWN
 
@@ -38,8 +41,13 @@ class CostTable:
     substitute: list[list[float]]
     has_odds: bool
 
-    def to_dict(self) -> dict[str, Any]:
-        """JSON-ready dictionary: costs by symbol."""
+    def to_dict(self, *, impossible: float | None = None) -> dict[str, Any]:
+        """JSON-ready dictionary: costs by symbol; `impossible` stands for infinity, which JSON has no word for."""
+
+        def named(names: list[str], costs: Sequence[float]) -> dict[str, float | None]:
+            known = (impossible if math.isinf(cost) else cost for cost in costs)
+            return dict(zip(names, known, strict=True))
+
         return {
             "format": "nsed weighted Levenshtein distance",
             "version": 1,
@@ -48,11 +56,10 @@ class CostTable:
             "unknown": OTHER,
             "source": described(self.splitters[0]),
             "target": described(self.splitters[1]),
-            "delete": dict(zip(self.sources, self.delete, strict=True)),
-            "insert": dict(zip(self.targets, self.insert, strict=True)),
+            "delete": named(self.sources, self.delete),
+            "insert": named(self.targets, self.insert),
             "substitute": {
-                source: dict(zip(self.targets, row, strict=True))
-                for source, row in zip(self.sources, self.substitute, strict=True)
+                source: named(self.targets, row) for source, row in zip(self.sources, self.substitute, strict=True)
             },
         }
 
@@ -98,8 +105,8 @@ def _rounded(costs: np.ndarray) -> list[float]:
 
 
 def as_json(table: CostTable) -> str:
-    """JSON document of a table."""
-    return json.dumps(table.to_dict(), ensure_ascii=False, indent=1) + "\n"
+    """JSON document of a table, as strict readers want it: the cost of what is not possible is null."""
+    return json.dumps(table.to_dict(), ensure_ascii=False, indent=1, allow_nan=False) + "\n"
 
 
 _MODULE = '''"""Weighted Levenshtein distance, learned by nsed (kind of model: {kind}). It needs Python alone.
@@ -148,6 +155,7 @@ def similarity(source, target, *, processor=None, score_cutoff=None):
     """Similarity from 0 to 1: {similarity}. Below the cutoff, 0."""
     if processor is not None:
         source, target = processor(source), processor(target)
+    cost = distance(source, target)
     found = {formula}
     return found if score_cutoff is None or found >= score_cutoff else 0.0
 
@@ -176,14 +184,18 @@ _CLUSTERED = """SPLIT = {
     "phones": lambda text: list(chain.from_iterable(map(split_phones, text.split()))),
 }
 """
+_CLASSED = """SPLIT["sound-classes"] = lambda text: list(chain.from_iterable(map(sound_classes, text.split())))
+SPLIT["dolgopolsky"] = lambda text: list(chain.from_iterable(map(dolgopolsky, text.split())))
+"""
 
 
 def as_python(table: CostTable) -> str:
     """Python module that needs nothing else: `distance`, and `similarity`, which rapidfuzz takes as a scorer."""
-    ratio = "1 - distance(source, target) / (_apart(source, target) or 1.0)"
-    logistic = "1 / (1 + math.exp(min(700.0, max(-700.0, distance(source, target)))))"
+    ratio = "0.0 if cost == math.inf else 1 - cost / (_apart(source, target) or 1.0)"
+    logistic = "1 / (1 + math.exp(min(700.0, max(-700.0, cost))))"
     kept = ("source", "target", "delete", "insert", "substitute")
-    costs = json.dumps({name: table.to_dict()[name] for name in kept})
+    table_of_costs = table.to_dict(impossible=math.inf)
+    costs = json.dumps({name: table_of_costs[name] for name in kept})
     module = _MODULE.format(
         kind=table.kind,
         costs=repr(costs),
@@ -193,9 +205,15 @@ def as_python(table: CostTable) -> str:
         else "one minus the share of the cost of having nothing in common",
         formula=logistic if table.has_odds else ratio,
     )
-    if {side.kind for side in table.splitters} <= {"codepoints", "tokens"}:
-        return module + _PLAIN
-    return module + _grapheme_code() + _CLUSTERED
+    return module + _splitting({side.kind for side in table.splitters})
+
+
+def _splitting(kinds: set[SymbolKind]) -> str:
+    """Code that cuts strings into symbols of these kinds."""
+    if kinds <= {"codepoints", "tokens"}:
+        return _PLAIN
+    classes = _class_code() + _CLASSED if kinds & {"sound-classes", "dolgopolsky"} else ""
+    return _grapheme_code() + _CLUSTERED + classes
 
 
 def _grapheme_code() -> str:
@@ -204,6 +222,12 @@ def _grapheme_code() -> str:
     parts = [data[data.index("RANGES =") :], code[code.index("_PLAIN =") :]]
     marks = "".join(f"{name} = {getattr(symbols, name)!r}\n" for name in ("STRESS", "TIES", "MODIFIERS"))
     return "\n\n".join([*parts, marks, inspect.getsource(symbols.split_phones)]) + "\n\n"
+
+
+def _class_code() -> str:
+    """Code of the classes of sounds, as the package has it."""
+    code = inspect.getsource(symbols)
+    return "\n\n" + code[code.index("CLASSES =") : code.index("SymbolKind =")]
 
 
 _SQL = """-- Weighted Levenshtein distance, learned by nsed (kind of model: {kind}), for DuckDB 1.3 or newer.
@@ -242,12 +266,29 @@ CREATE OR REPLACE MACRO nsed_distance(source, target) AS (
         list_transform(nsed_numbers(nsed_target_symbols(target), targets), lambda t: inserts[t]))
     FROM nsed_costs);
 """
+_SPACE_SQL = r"[\t-\r\x1c-\x20\x{85}\x{a0}\x{1680}\x{2000}-\x{200a}\x{2028}\x{2029}\x{202f}\x{205f}\x{3000}]+"
+"""White space of all scripts, as Python's `str.split` has it; `\\s` is that of ASCII in SQL."""
 _SPLIT_SQL = {
     "graphemes": "list_transform(range(1, length_grapheme({0}) + 1), lambda place: substring_grapheme({0}, place, 1))",
     "codepoints": "regexp_extract_all({0}, '(?s).')",
-    "tokens": "list_filter(regexp_split_to_array({0}, '\\s+'), lambda token: token <> '')",
+    "tokens": "list_filter(regexp_split_to_array({0}, {1}), lambda token: token <> '')",
 }
 """Symbols of a string in SQL."""
+_CASED = r"\p{Lu}\p{Ll}\p{Lt}"
+_BETWEEN = (
+    r"\p{Mn}\p{Me}\p{Cf}\p{Lm}\p{Sk}\x27.:\x{b7}\x{387}\x{55f}\x{5f4}\x{2018}\x{2019}\x{2024}\x{2027}"
+    r"\x{fe13}\x{fe52}\x{fe55}\x{ff07}\x{ff0e}\x{ff1a}"
+)
+"""Letters that have case, and what may stand within a word without ending it (Unicode: cased, case-ignorable)."""
+
+
+def _lower_sql(text: str) -> str:
+    """Small letters as Python has them: a sigma that ends a Greek word is \u03c2, and \u0130 keeps its dot."""
+    final = f"([{_CASED}][{_BETWEEN}]*)\u03a3([{_BETWEEN}]*([^{_CASED}{_BETWEEN}]|$))"
+    dotted = f"replace({text}, '\u0130', 'i\u0307')"
+    return f"lower(regexp_replace({dotted}, '{final}', '\\1\u03c2\\2', 'g'))"
+
+
 _FORM_SQL = {"NFC": "nfc_normalize({0})", "none": "{0}"}
 
 
@@ -275,7 +316,8 @@ def _split_sql(side: str, splitter: SymbolSplitter) -> str:
         got = f"{splitter.kind} in {splitter.form} of the {side}"
         raise ArgumentError("symbols", got=got, expected=expected, advice="--format rapidfuzz cuts as the model does.")
     normal = _FORM_SQL[splitter.form].format("text")
-    return _SPLIT_SQL[splitter.kind].format(f"lower({normal})" if splitter.case == "lower" else normal)
+    text = _lower_sql(normal) if splitter.case == "lower" else normal
+    return _SPLIT_SQL[splitter.kind].format(text, f"'{_SPACE_SQL}'")
 
 
 def _sql_list(names: list[str]) -> str:
@@ -283,4 +325,4 @@ def _sql_list(names: list[str]) -> str:
 
 
 def _sql_numbers(costs: list[float]) -> str:
-    return "[" + ", ".join("'inf'" if cost == float("inf") else str(cost) for cost in costs) + "]"
+    return "[" + ", ".join("'inf'::DOUBLE" if cost == float("inf") else str(cost) for cost in costs) + "]"

@@ -210,9 +210,8 @@ class NetworkModel(Model):
         held out then, and what was tuned on such pairs stays.
         """
         known = Pairs.of(pairs, labels)
-        resolved = cls._decided(cls._settings(config, settings, start), known)
-        given = None if validation is None else Pairs.of(validation)
-        resolved = cls.plan(resolved, None if start else named_settings(config, settings), known, given)
+        given, named = None if validation is None else Pairs.of(validation), named_settings(config, settings)
+        resolved = cls.plan(cls._settings(config, settings, start), None if start else named, known, given)
         for note in filter(None, (resolved.symbols_note, resolved.train.recipe)):
             logging.getLogger("nsed").info(note)
         held_out = start is None or given is not None or cls.holds_out_always
@@ -241,7 +240,7 @@ class NetworkModel(Model):
     def plan(
         cls, config: SomeConfig, named: Collection[str] | None, pairs: Pairs, validation: Pairs | None
     ) -> SomeConfig:
-        """Settings with what follows from the pairs: symbols in the place of `auto`.
+        """Settings with what follows from the pairs: symbols, say, in the place of `auto`.
 
         The settings that were given one by one are `named`, see `named_settings`.
         """
@@ -316,11 +315,6 @@ class NetworkModel(Model):
         resolved = resolve_settings(cls.configs, config, keywords, suggested=suggested)
         assert isinstance(resolved, NetworkConfig)
         return resolved
-
-    @classmethod
-    def _decided(cls, config: Any, pairs: Pairs) -> Any:
-        """Config in which what the pairs decide is decided; as it is, where they decide nothing."""
-        return config
 
     @classmethod
     def _untrained(cls: type[SomeNetworkModel], pairs: Pairs, config: NetworkConfig) -> SomeNetworkModel:

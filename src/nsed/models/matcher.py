@@ -140,10 +140,10 @@ class Matcher(PairModel, LatticeModel):
     def fit(cls, pairs: PairsLike, labels: Iterable[object] | None = None, **options: Any) -> Any:
         """Train a Matcher on labelled pairs: in odds form, an `OddsMatcher`, unless settings are of a network.
 
-        These are a `config`, a model to `start` from, or keywords for the encoder, the losses or the training. See
-        `NetworkModel.fit` for all of them.
+        These are a `config`, or keywords for the encoder, the losses or the training. A model to `start` from, of
+        either form, learns on as what it is. See `NetworkModel.fit` for all of them.
         """
-        if options.keys() - FIT_OPTIONS <= ODDS_SETTINGS:
+        if isinstance(options.get("start"), OddsMatcher) or options.keys() - FIT_OPTIONS <= ODDS_SETTINGS:
             return OddsMatcher.fit(pairs, labels, **options)
         return super().fit(pairs, labels, **options)
 

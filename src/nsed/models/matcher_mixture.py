@@ -107,8 +107,7 @@ class MatcherMixture(DecidingModel):
         found = []
         for number, one in enumerate(self.members):
             scores = np.asarray(one.score(pairs, on_batch=on_batch if number == 0 else ignore), dtype=float)
-            odds = one.calibration.slope * one.calibration.evidence(scores) + one.calibration.intercept
-            found.append(np.clip(np.nan_to_num(odds, nan=np.nan, neginf=-CERTAIN), -CERTAIN, CERTAIN))
+            found.append(np.clip(one.calibration.logits(scores), -CERTAIN, CERTAIN))
         return np.stack(found)
 
     @property

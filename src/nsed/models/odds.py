@@ -250,13 +250,9 @@ class OddsMatcher(PairModel, LatticeModel):
         return super()._split(pairs, validation, seed=seed)
 
     @classmethod
-    def _decided(cls, config: Any, pairs: Pairs) -> OddsConfig:
-        return decided(config, pairs)
-
-    @classmethod
     def plan(cls, config: Any, named: Collection[str] | None, pairs: Pairs, validation: Pairs | None) -> Any:
-        """See `NetworkModel.plan`: with coherence, more steps, unless these are named."""
-        config = super().plan(config, named, pairs, validation)
+        """See `NetworkModel.plan`: what the pairs decide; with coherence, more steps, unless these are named."""
+        config = super().plan(decided(config, pairs), named, pairs, validation)
         if not config.coherence or named is None:
             return config
         steps = {"steps": COHERENT_STEPS, "validate_every": COHERENT_STEPS // COHERENT_VALIDATIONS}
