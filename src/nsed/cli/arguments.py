@@ -67,6 +67,13 @@ def load_model(path: Path) -> Model:
     return model
 
 
+def makes_no_decisions(model: Path) -> ArgumentError:
+    """Error for a model without a threshold, where one that decides is wanted."""
+    expected = "a matcher, or another model that has learned from labelled pairs"
+    advice = "An edit distance has a threshold if trained on labelled pairs, or with --validation LABELLED."
+    return ArgumentError("MODEL", got=f"{model}, which makes no decisions", expected=expected, advice=advice)
+
+
 def pairs_from(
     path: Path | None,
     columns: str | None,
