@@ -12,6 +12,7 @@ from typer.testing import CliRunner
 
 import nsed
 from nsed.__main__ import app
+from nsed.baselines.lookup import Lookup
 from nsed.errors import ArgumentError, DataError, NotExplainableError
 from support.commands import run
 
@@ -344,3 +345,16 @@ def test_rejected_rows_have_a_file_beside_the_output(model, with_nulls, tmp_path
     assert "2 rows skipped: row 2: column 'source': expected text, found None" in shown.stderr
     assert f"all are in {tmp_path}/out.csv.rejects.tsv" in shown.stderr.replace("\n", "")
     assert len((tmp_path / "out.csv.rejects.tsv").read_text().splitlines()) == 3
+
+
+def test_sources_that_a_table_of_words_does_not_know_are_told_and_not_dropped_without_a_word(tmp_path):
+    Lookup.fit([("colour", "color")]).save(tmp_path / "table")
+    (tmp_path / "words.txt").write_text("colour\nzzz\n")
+    given = ["transduce", tmp_path / "table", tmp_path / "words.txt", "-o", tmp_path / "out.tsv"]
+    told = CliRunner().invoke(app, list(map(str, given))).stderr.replace("\n", "")
+    assert f"1 row skipped: row 2: the model has no answer to it; all are in {tmp_path}/out.tsv.rejects.tsv" in told
+    assert (tmp_path / "out.tsv").read_text().splitlines()[1:] == ["colour\tcolor\t0.000000"]
+    assert (tmp_path / "out.tsv.rejects.tsv").read_text().splitlines()[1].endswith('\t["zzz"]')
+    message = r"^input: no row can be used: every one was rejected, the first as the model has no answer to it$"
+    with pytest.raises(DataError, match=message):  # not the repr of what was asked
+        run("transduce", tmp_path / "table", "--text", "zzz")
