@@ -13,6 +13,7 @@ from typer.testing import CliRunner
 import nsed
 from nsed.__main__ import app
 from nsed.baselines.lookup import Lookup
+from nsed.baselines.similarity import Levenshtein
 from nsed.errors import ArgumentError, DataError, NotExplainableError
 from support.commands import run
 
@@ -170,8 +171,31 @@ def test_what_a_model_cannot_do_is_said(model, transducer):
         run("match", model, "--pair", "A", "a")
     with pytest.raises(ArgumentError, match=r"MODEL: got .*, which scores pairs only, expected a transducer"):
         run("transduce", model, "--text", "A")
-    with pytest.raises(NotExplainableError, match="a neural model has no table of operations"):
+    with pytest.raises(
+        NotExplainableError, match=r"kind transducer has no table of operations; .* nsed rules .* PAIRS"
+    ):
         run("operations", transducer)
+
+
+def test_operations_of_a_matcher_in_odds_form_are_its_log_odds_and_levenshtein_is_not_called_neural(tmp_path):
+    model = nsed.OddsMatcher.untrained([("grey", "gray"), ("colour", "color")])
+    model.save(tmp_path / "odds")
+    best = model.operations()[0]
+    assert run("operations", tmp_path / "odds", "-o", tmp_path / "all.tsv") == ""
+    first = (tmp_path / "all.tsv").read_text().splitlines()[0].split("\t")
+    assert first == [best.kind, best.source, best.target, f"{best.log_odds:.6f}"]
+    shown = run("operations", tmp_path / "odds", "--top", 3)
+    assert "log-odds" in shown
+    assert "probability" not in shown
+    with pytest.raises(
+        ArgumentError, match=r"--costs: got .*, whose operations have log-odds, expected an edit distance"
+    ):
+        run("operations", tmp_path / "odds", "--costs")
+    Levenshtein.fit([("a", "b"), ("b", "a")], [1, 0]).save(tmp_path / "levenshtein")
+    with pytest.raises(
+        NotExplainableError, match="of kind levenshtein has no table of operations: it has learned none"
+    ):
+        run("operations", tmp_path / "levenshtein")
 
 
 @pytest.mark.slow
