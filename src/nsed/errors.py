@@ -151,6 +151,9 @@ class UndecidedError(NsedError, AttributeError):
 class UnknownSymbolWarning(UserWarning):
     """Symbols that the model never saw in training; they count as one `<unk>` symbol."""
 
+    side = ""
+    """Side of the pairs that they are on: source or target."""
+
 
 class CutOutputWarning(UserWarning):
     """Targets as long as is allowed: they were probably meant to be longer."""

@@ -345,10 +345,10 @@ def _cast(batch: RowBatch, first: Path, schema: pa.Schema) -> RowBatch:
 
 
 class Warnings:
-    """Warnings of all batches of a job: of each kind that any batch may give rise to, the first."""
+    """Warnings of all batches of a job: of each kind, and side, that any batch may give rise to, the first."""
 
     def __init__(self) -> None:
-        self._said: set[type[Warning]] = set()
+        self._said: set[tuple[type[Warning], str]] = set()
 
     @contextmanager
     def once(self) -> Iterator[None]:
@@ -361,9 +361,10 @@ class Warnings:
                 yield
         finally:
             for one in caught:
-                if one.category not in self._said:
+                key = one.category, getattr(one.message, "side", "")
+                if key not in self._said:
                     warnings.warn_explicit(one.message, one.category, one.filename, one.lineno)
-                self._said |= {one.category} & set(OF_BATCHES)
+                self._said |= {key} if one.category in OF_BATCHES else set()
 
 
 OF_BATCHES = (UnknownSymbolWarning, CutOutputWarning)

@@ -28,6 +28,8 @@ SPECIALS = ("<pad>", "<unk>", "<s>", "</s>")
 """Special symbols: the names of the first four numbers. A symbol of the text may look like one and still be another."""
 MANY = 1024
 """Strings from which on vectorised tokenization is faster: the table of all code points takes a millisecond."""
+ALIEN = 5
+"""Unknown symbols from which on, if most are unknown, strings seem to be of another script than those of training."""
 SEPARATOR = "\0"
 CHARACTERS = ("graphemes", "codepoints")
 """Kinds of symbols that are cut from whole strings; all others are cut from their tokens."""
@@ -142,10 +144,19 @@ class Tokenizer:
         return new_symbols(texts, self.splitter, self.vocabulary.numbers)
 
     def _warn(self, texts: Sequence[str]) -> None:
-        unknown = self.new_symbols(texts)
+        unknown, every = self.new_symbols(texts), len(new_symbols(texts, self.splitter, {}))
         count = f"1 {self.side} symbol is" if len(unknown) == 1 else f"{len(unknown)} {self.side} symbols are"
         message = f"{count} unknown to the model, which reads <unk>: {shown_symbols(unknown)}"
-        warnings.warn(message, UnknownSymbolWarning, stacklevel=6)  # whoever called the verb
+        if len(unknown) >= ALIEN and 2 * len(unknown) > every:
+            message = f"{len(unknown)} of {every} {self.side} symbols are unknown to the model, {self._known_ones()}"
+        warning = UnknownSymbolWarning(message)
+        warning.side = self.side
+        warnings.warn(warning, stacklevel=6)  # whoever called the verb
+
+    def _known_ones(self) -> str:
+        known = [symbol for symbol in self.vocabulary.symbols if symbol[:1].isalpha()] or list(self.vocabulary.symbols)
+        some, more = known[:: -(-len(known) // ALIEN) or 1], " ..." if len(known) > ALIEN else ""
+        return f"which knows {shown_symbols(some)}{more}: its answers about these strings say little"
 
 
 @dataclass(frozen=True)
