@@ -10,6 +10,7 @@ import yaml
 from nsed.config import Config, bounded, field_help, from_mapping, merged, parse_overrides, read_yaml, to_yaml
 from nsed.errors import ConfigError
 from nsed.models.edit_distance import EditDistanceConfig
+from nsed.models.odds_training import OddsConfig
 from nsed.models.persistence import MODEL_KINDS, model_class
 from nsed.models.transducer import TransducerConfig
 
@@ -240,3 +241,10 @@ def test_every_number_of_every_config_has_a_lower_and_an_upper_bound():
 def test_numbers_that_no_machine_holds_are_refused_with_the_limit(name, value, limit):
     with pytest.raises(ConfigError, match=rf"{name}: got 10*.*, expected at least \d and at most {limit}$"):
         from_mapping(TransducerConfig, merged({}, {name: value}))
+
+
+@pytest.mark.parametrize("name", ["epochs", "foo", "lr"])
+def test_a_name_like_no_key_gets_all_of_them_and_no_silly_suggestion(name):
+    with pytest.raises(ConfigError, match=rf"- {name}: no such key; known: source_symbols") as raised:
+        from_mapping(OddsConfig, {name: 3})
+    assert "did you mean" not in str(raised.value)

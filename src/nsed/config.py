@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
 import yaml
-from rapidfuzz import process
+from rapidfuzz import fuzz, process
 
 from nsed.errors import ConfigError
 
@@ -232,7 +232,7 @@ def _override(text: str) -> Any:
 
 def _unknown(name: object, known: list[str]) -> str:
     given = shortened(name) if isinstance(name, str) and name.isprintable() else shown(name)
-    close = process.extractOne(given, known, score_cutoff=60)
+    close = process.extractOne(given, known, scorer=fuzz.ratio, score_cutoff=70)
     return f"{given}: no such key" + (f"; did you mean {close[0]!r}?" if close else f"; known: {', '.join(known)}")
 
 

@@ -151,6 +151,9 @@ class UndecidedError(NsedError, AttributeError):
 class UnknownSymbolWarning(UserWarning):
     """Symbols that the model never saw in training; sources to transduce have their known kin, others one `<unk>`."""
 
+    side = ""
+    """Side of the pairs that they are on: source or target."""
+
 
 class CutOutputWarning(UserWarning):
     """Targets as long as is allowed: they were probably meant to be longer."""

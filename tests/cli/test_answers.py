@@ -12,7 +12,9 @@ from typer.testing import CliRunner
 
 import nsed
 from nsed.__main__ import app
-from nsed.errors import ArgumentError, DataError, NotExplainableError
+from nsed.baselines.lookup import Lookup
+from nsed.baselines.similarity import Levenshtein
+from nsed.errors import ArgumentError, DataError, NotExplainableError, UnknownSymbolWarning
 from support.commands import run
 
 
@@ -169,8 +171,31 @@ def test_what_a_model_cannot_do_is_said(model, transducer):
         run("match", model, "--pair", "A", "a")
     with pytest.raises(ArgumentError, match=r"MODEL: got .*, which scores pairs only, expected a transducer"):
         run("transduce", model, "--text", "A")
-    with pytest.raises(NotExplainableError, match="a neural model has no table of operations"):
+    with pytest.raises(
+        NotExplainableError, match=r"kind transducer has no table of operations; .* nsed rules .* PAIRS"
+    ):
         run("operations", transducer)
+
+
+def test_operations_of_a_matcher_in_odds_form_are_its_log_odds_and_levenshtein_is_not_called_neural(tmp_path):
+    model = nsed.OddsMatcher.untrained([("grey", "gray"), ("colour", "color")])
+    model.save(tmp_path / "odds")
+    best = model.operations()[0]
+    assert run("operations", tmp_path / "odds", "-o", tmp_path / "all.tsv") == ""
+    first = (tmp_path / "all.tsv").read_text().splitlines()[0].split("\t")
+    assert first == [best.kind, best.source, best.target, f"{best.log_odds:.6f}"]
+    shown = run("operations", tmp_path / "odds", "--top", 3)
+    assert "log-odds" in shown
+    assert "probability" not in shown
+    with pytest.raises(
+        ArgumentError, match=r"--costs: got .*, whose operations have log-odds, expected an edit distance"
+    ):
+        run("operations", tmp_path / "odds", "--costs")
+    Levenshtein.fit([("a", "b"), ("b", "a")], [1, 0]).save(tmp_path / "levenshtein")
+    with pytest.raises(
+        NotExplainableError, match="of kind levenshtein has no table of operations: it has learned none"
+    ):
+        run("operations", tmp_path / "levenshtein")
 
 
 @pytest.mark.slow
@@ -344,3 +369,27 @@ def test_rejected_rows_have_a_file_beside_the_output(model, with_nulls, tmp_path
     assert "2 rows skipped: row 2: column 'source': expected text, found None" in shown.stderr
     assert f"all are in {tmp_path}/out.csv.rejects.tsv" in shown.stderr.replace("\n", "")
     assert len((tmp_path / "out.csv.rejects.tsv").read_text().splitlines()) == 3
+
+
+def test_sources_that_a_table_of_words_does_not_know_are_told_and_not_dropped_without_a_word(tmp_path):
+    Lookup.fit([("colour", "color")]).save(tmp_path / "table")
+    (tmp_path / "words.txt").write_text("colour\nzzz\n")
+    given = ["transduce", tmp_path / "table", tmp_path / "words.txt", "-o", tmp_path / "out.tsv"]
+    told = CliRunner().invoke(app, list(map(str, given))).stderr.replace("\n", "")
+    assert f"1 row skipped: row 2: the model has no answer to it; all are in {tmp_path}/out.tsv.rejects.tsv" in told
+    assert (tmp_path / "out.tsv").read_text().splitlines()[1:] == ["colour\tcolor\t0.000000"]
+    assert (tmp_path / "out.tsv.rejects.tsv").read_text().splitlines()[1].endswith('\t["zzz"]')
+    message = r"^input: no row can be used: every one was rejected, the first as the model has no answer to it$"
+    with pytest.raises(DataError, match=message):  # not the repr of what was asked
+        run("transduce", tmp_path / "table", "--text", "zzz")
+
+
+def test_a_model_of_another_script_is_not_called_sure_of_itself_without_a_word(tmp_path):
+    """Cairo matches Nairobi with 0.99: a warning of each side, and what it means where most symbols are unknown."""
+    (tmp_path / "pairs.tsv").write_text("Cairo\tNairobi\n")
+    with pytest.warns(UnknownSymbolWarning) as heard:
+        run("match", "names", tmp_path / "pairs.tsv")
+    source, target = (str(one.message) for one in heard)
+    assert source == "1 source symbol is unknown to the model, which reads <unk>: C"
+    assert target.startswith("6 of 6 target symbols are unknown to the model, which knows α")
+    assert target.endswith("...: its answers about these strings say little")

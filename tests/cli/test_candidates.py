@@ -4,7 +4,7 @@ import pytest
 from typer.testing import CliRunner
 
 from nsed.__main__ import app
-from nsed.errors import ArgumentError
+from nsed.errors import ArgumentError, DataError
 from support.commands import run
 
 
@@ -80,3 +80,15 @@ def test_lookup_builds_adds_removes_and_answers(files):
     assert "Venezuela" not in run("lookup", "query", index, "--text", "venezuela")
     with pytest.raises(ArgumentError, match="ROWS or --text: got neither"):
         run("lookup", "query", index)
+
+
+def test_lookup_remove_of_a_file_that_cannot_be_read_is_no_traceback(files):
+    index = files / "lookup"
+    run("lookup", "build", index, files / "cities.tsv", "--on", "name", "--id", "id")
+    (files / "latin1.txt").write_bytes("1\nMünchen\n".encode("latin-1"))
+    wrong = {"no.txt": "No such file", "lookup": "Is a directory", "latin1.txt": "not UTF-8 text"}
+    for name, message in wrong.items():
+        with pytest.raises(DataError, match=message):
+            run("lookup", "remove", index, files / name)
+    (files / "gone.txt").write_bytes("\ufeff1\r\n\r\n2\r\n".encode())
+    assert "1 strings" in run("lookup", "remove", index, files / "gone.txt")

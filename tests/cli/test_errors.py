@@ -48,6 +48,16 @@ WRONG = {
         ModelFileError,
         "cannot be the folder of a training: Not a directory",
     ),
+    "one file to check": (
+        ["data", "check", "PAIRS"],
+        ArgumentError,
+        "OTHERS: got none, expected the file to test with",
+    ),
+    "mixture of a table": (
+        ["mix", "new", "TRANSDUCER", "MODEL"],
+        ArgumentError,
+        "transducers only, or only models that",
+    ),
     "nothing to score": (["score", "MODEL"], ArgumentError, "PAIRS or --pair: got neither, expected one of them"),
     "a file where the model belongs": (
         ["score", "PAIRS", "MODEL"],

@@ -65,6 +65,11 @@ def test_threshold_shows_and_writes_the_curve(files):
     assert (files / "curve.tsv").read_text(encoding="utf-8").startswith("threshold\tmatches\tprecision\tprecision_low")
 
 
+def test_threshold_of_a_model_that_makes_no_decisions_is_no_attribute_error(files, transducer):
+    with pytest.raises(ArgumentError, match=r"MODEL: got .*, which makes no decisions, expected a matcher"):
+        run("threshold", transducer, files / "labelled.tsv")
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [

@@ -55,6 +55,22 @@ def test_unlabelled_pairs_make_a_table_in_one_alphabet_and_a_transducer_across_t
     assert nsed.load(tmp_path / "m").kind == kind
 
 
+@pytest.mark.parametrize(
+    ("labels", "settings", "kind"),
+    [
+        ("10", ["encoder.kind=unigram", "train.steps=1"], "matcher"),
+        ("10", ["train.steps=1"], "odds"),
+        ("1", ["encoder.kind=unigram", "train.steps=1"], "transducer"),
+    ],
+)
+def test_settings_of_a_network_make_it_one_instead_of_being_unknown(tmp_path, labels, settings, kind):
+    words = ["".join(letters) for letters in product("ABCD", repeat=3)]
+    rows = [f"{word}\t{word[::-1]}\t{label}\n" for word in words for label in labels]
+    (tmp_path / "pairs.tsv").write_text("".join(rows))
+    run("train", tmp_path / "pairs.tsv", tmp_path / "m", *with_settings(*settings))
+    assert nsed.load(tmp_path / "m").kind == kind
+
+
 def test_a_dictionary_has_tokens_for_targets(tmp_path):
     (tmp_path / "words.dict").write_text("CAT  K AE T\nACT  AE K T\n")
     run("train", tmp_path / "words.dict", tmp_path / "model")
@@ -179,8 +195,14 @@ def test_a_matcher_learns_from_the_command_line(tmp_path):
 
 
 def test_a_finished_network_is_not_trained_again_by_resume(transducer, pairs):
-    with pytest.raises(ModelFileError, match="there is no unfinished training here to resume"):
+    with pytest.raises(ModelFileError, match=r"there is no unfinished training here to resume.* --from this folder"):
         run("train", pairs, transducer, "--model", "transducer", "--resume")
+
+
+def test_a_finished_network_is_not_to_be_resumed(transducer, pairs):
+    advice = r"there is a model here already: choose another folder, or --overwrite it; with --from .* and another"
+    with pytest.raises(ModelFileError, match=advice):
+        run("train", pairs, transducer, "--model", "transducer", *TINY)
 
 
 def test_an_edit_distance_is_tuned_from_the_command_line(model, tmp_path):

@@ -8,6 +8,7 @@ import pytest
 
 import nsed
 from lite.test_answers import PAIRS, untrained
+from nsed.baselines.similarity import Levenshtein
 from nsed.export import export_model
 from support.commands import run
 
@@ -181,3 +182,8 @@ def test_the_command_writes_the_files(tmp_path):
     nsed.LearnableEditDistance.fit(PAIRS[:20], iterations=1).save(tmp_path / "model")
     run("export", tmp_path / "model", tmp_path / "out", "--format", "json")
     assert (tmp_path / "out" / "weighted_levenshtein.json").exists()
+
+
+def test_levenshtein_is_not_called_a_network_that_has_graphs(tmp_path):
+    with pytest.raises(nsed.NsedError, match=r"kind 'levenshtein', expected .*: no other model has a table of costs$"):
+        export_model(Levenshtein.fit([("a", "b"), ("b", "a")], [1, 0]), tmp_path, format="json")

@@ -6,9 +6,11 @@ from typer.testing import CliRunner
 
 import nsed
 from nsed.__main__ import app
+from nsed.baselines.similarity import Levenshtein
 from nsed.datasets.word_list import Word
 from nsed.jobs import sound_correspondences
 from nsed.jobs.cognate_sets import cognate_sets
+from nsed.models.matcher_mixture import MatcherMixture
 
 STEMS = ["p a t", "p i l", "k a p", "t i p", "l a k", "p a l a", "k i t", "t a p i"]
 
@@ -71,6 +73,24 @@ def test_sets_of_one_word_and_models_without_lattices_are_refused(model, words):
         sound_correspondences(model, words, cognate_sets(range(len(words))))
     with pytest.raises(nsed.NsedError, match="got a dict, which aligns nothing"):
         sound_correspondences({}, words, [])
+
+
+def test_mixture_aligns_by_its_first_member_with_lattices_and_the_command_says_so(words, sets, tmp_path):
+    pairs = nsed.Pairs.of([(s, t) for s in STEMS for t in map(shifted, STEMS)])
+    labels = [shifted(source) == target for source, target in pairs]
+    cut = {"source_symbols": "tokens", "target_symbols": "tokens"}
+    table = nsed.LearnableEditDistance.fit(
+        pairs, labels, validation=nsed.Pairs(pairs.sources, pairs.targets, labels), **cut
+    )
+    mixed = MatcherMixture([Levenshtein.fit(pairs, labels, **cut), table])
+    assert sound_correspondences(mixed, words, sets) == sound_correspondences(table, words, sets)
+    with pytest.raises(nsed.NsedError, match="got a MatcherMixture, which aligns nothing"):
+        sound_correspondences(MatcherMixture(mixed.members[:1]), words, sets)
+    mixed.save(tmp_path / "mixed")
+    lines = ["DOCULECT\tCONCEPT\tTOKENS\tCOGID", *("\t".join(word[:4]) for word in words)]
+    (tmp_path / "words.tsv").write_text("\n".join(lines) + "\n")
+    told = CliRunner().invoke(app, ["correspondences", str(tmp_path / "mixed"), str(tmp_path / "words.tsv")])
+    assert "operations are those of member 2 of 2, of kind edit-distance" in told.stderr
 
 
 def test_command_writes_tables_and_text(model, words, tmp_path):

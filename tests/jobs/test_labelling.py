@@ -207,6 +207,14 @@ def test_training_that_fails_says_so(tmp_path, monkeypatch):
         session.refit()
 
 
+@pytest.mark.filterwarnings("ignore::nsed.errors.UnknownSymbolWarning")
+def test_too_few_pairs_to_learn_from_are_not_advised_an_option_that_labelling_lacks(tmp_path):
+    session = LabelSession([("colour", "color"), ("colour", "gray")], tmp_path / "answers.tsv")
+    answered(session, lambda pair: pair[1] == "color", 2)
+    with pytest.raises(nsed.NsedError, match="answers: got 2 answers to 2 pairs, expected two pairs of each kind at"):
+        session.finish()
+
+
 def test_one_kind_of_answers_teaches_nothing(tmp_path):
     session = LabelSession(pool_and_gold()[0], tmp_path / "answers.tsv", every=1000)
     session.answer(True)

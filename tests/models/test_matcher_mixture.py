@@ -11,6 +11,7 @@ from nsed.capabilities import Capability, can
 from nsed.datasets import rule_language
 from nsed.errors import ArgumentError, NotExplainableError
 from nsed.evaluate import average_precision
+from nsed.explain.rules import rules
 from nsed.models.matcher_mixture import MatcherMixture
 from nsed.models.odds import OddsMatcher
 from nsed.text import Pairs
@@ -106,7 +107,16 @@ def test_without_operations_a_mixture_says_that_it_cannot_explain(members):
     assert can(mixed, Capability.MATCH)
     assert not can(mixed, Capability.ALIGN)
     assert not can(mixed, Capability.EXPLAIN)
-    assert can(MatcherMixture(members), Capability.ALIGN, Capability.LINKS, Capability.EXPLAIN)
+    assert not can(mixed, Capability.RULES)
+    assert can(MatcherMixture(members), Capability.ALIGN, Capability.LINKS, Capability.EXPLAIN, Capability.RULES)
+
+
+def test_rules_of_a_mixture_are_those_of_its_first_member_with_lattices(members):
+    pairs = labelled(10, 4)
+    own, mixed = rules(members[0], pairs), rules(MatcherMixture([members[1], members[0]]), pairs)
+    assert mixed.ranked("support") == own.ranked("support")
+    with pytest.raises(NotExplainableError):
+        list(MatcherMixture([members[1]]).lattices(pairs))
 
 
 @pytest.mark.parametrize("weights", [[1.0], [1.0, float("nan")], [1.0, -1.0], [0.5, 0.25, 0.25]])

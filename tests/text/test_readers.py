@@ -15,6 +15,7 @@ from nsed.datasets.word_list import read_word_list
 from nsed.errors import ArgumentError, DataError, HeaderWarning
 from nsed.text import read_pairs
 from nsed.text.readers import read_sources
+from nsed.text.readers.batches import BatchOptions, source_batches
 from nsed.text.readers.delimited import looks_like_header
 from nsed.text.readers.dictionaries import read_pronunciations
 from nsed.text.texts import Texts
@@ -77,7 +78,9 @@ BAD = {
     ),
     "no label": ("a.tsv", "a\tA\tnote\n", r"label 'note' is none of .*; if the third column holds no labels, name"),
     "latin": ("a.tsv", b"a\tA\nb\t\xe9\n", r"a\.tsv:2: not UTF-8 text: .*: 'b\t\\xe9'"),
-    "utf-16": ("a.tsv", "a\tA\n".encode("utf-16"), r"a\.tsv:1: not UTF-8 text: .*: '\\xff\\xfea"),
+    "utf-16": ("a.tsv", "a\tA\n".encode("utf-16"), r"a\.tsv:1: not UTF-8 text: .*: '\\xff\\xfea.* UTF-16: convert it"),
+    "semicolons": ("a.csv", "a;A\n", r"a\.csv:1: expected at least 2 columns .*: 'a;A'. There are semicolons in it"),
+    "tabs in csv": ("a.csv", "a\tA\n", r"There are tabs in it: let the name of the file end in \.tsv"),
     "latin csv": ("a.csv", b"a,A\nb,B\nc,\xe9\n", r"a\.csv:3: not UTF-8 text: .*: 'c,\\xe9'"),
     "latin dict": ("a.dict", b"A  AH\nCAF\xc9  K AE F\n", r"a\.dict:2: not UTF-8 text: .*: 'CAF\\xc9  K AE F'"),
     "ending": ("a.xlsx", "", r"a\.xlsx: no reader for '\.xlsx'; known: \.arrow, \.csv"),
@@ -354,6 +357,67 @@ def test_a_header_of_other_names_is_not_read_as_a_pair_without_a_word(write, nam
 def test_a_header_of_other_names_above_labels_is_called_one(write):
     with pytest.raises(DataError, match=r":1: label 'cognate' is none of .*looks like a header.*word,ipa,cognate"):
         read_pairs(write("a.tsv", "word\tipa\tcognate\nhand\tHand\t1\n"))
+
+
+@pytest.mark.parametrize(
+    ("header", "named"),
+    [
+        ("id,name_a,name_b,label", "name_a,name_b,label"),
+        ("query,reference,rank,score", "query,reference"),
+        ("id_a,id_b,left,right,is_match", "left,right,is_match"),
+        ("british,american,verdict", "british,american"),
+    ],
+)
+def test_columns_that_an_error_advises_to_name_are_those_of_the_pair(write, header, named):
+    row = ["7", "colour", "color", "grey", "1"][: header.count(",") + 1]
+    path = write("a.csv", f"{header}\n{','.join(row)}\n")
+    with pytest.raises(DataError, match=rf":1: label .* --columns {named}$"):
+        read_pairs(path)
+
+
+def test_advice_below_a_header_is_not_to_name_columns_again(write):
+    path = write("a.csv", "id,name_a,name_b\n1,colour,color\n")
+    with pytest.raises(DataError, match="if the column 'name_b' holds no labels, name another as the third, or two"):
+        read_pairs(path, columns=["id", "name_a", "name_b"])
+
+
+@pytest.mark.parametrize(
+    ("text", "named"),
+    [
+        ("word\tfreq\nread\t10\n", "word"),
+        ("lexeme\tzipf\nread\t10\nhand\t7.5\n", "lexeme"),
+        ("id\tword\tnumber\na\tread\t10\nb\thand\t7\n", "word"),
+    ],
+)
+def test_a_word_above_numbers_is_not_read_as_a_source_without_a_word(write, text, named):
+    path = write("a.tsv", text)
+    for read in (read_sources, lambda path: list(source_batches(path, BatchOptions()))):
+        with pytest.warns(HeaderWarning, match=rf":1: the first row, .*--column {named} "):
+            read(path)
+
+
+def test_a_word_above_numbers_is_not_read_as_a_pair_without_a_word(write):
+    with pytest.warns(HeaderWarning, match=r":1: the first row, 'numeral' and 'digits', .*--columns numeral,digits "):
+        read_pairs(write("a.tsv", "numeral\tdigits\ntwo\t2\nten\t10\n"))
+
+
+def test_labels_that_are_right_in_frames_are_right_in_text(write):
+    labels = ["1.0", "0.0", "Y", "n", "T", "f", "1", "no"]
+    path = write("a.tsv", "".join(f"a\tb\t{label}\n" for label in labels))
+    assert read_pairs(path).labels == [True, False] * 4
+    assert list(read_pairs(write("b.tsv", "source\ttarget\tn\na\tb\t7\n"))) == [("a", "b")]
+    for label in ("2", "0.5", "nan", "yn", "-1", ""):
+        with pytest.raises(DataError, match="is none of 1, true, yes"):
+            read_pairs(write("c.tsv", f"a\tb\t{label}\n"))
+
+
+def test_parquet_columns_of_other_names_are_to_be_named(tmp_path):
+    table = pa.table({"id": ["1"], "a": ["colour"], "b": ["color"], "label": [1]})
+    pyarrow.parquet.write_table(table, tmp_path / "a.parquet")
+    with pytest.raises(DataError, match=r"the file has: id, a, b, label. Name .* --columns a,b,label"):
+        read_pairs(tmp_path / "a.parquet")
+    with pytest.raises(DataError, match=r"no column named 'source'; .* --column a"):
+        read_sources(tmp_path / "a.parquet")
 
 
 def test_a_header_above_sources_is_not_read_as_a_source_without_a_word(write):

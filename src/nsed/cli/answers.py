@@ -21,6 +21,7 @@ from nsed.cli.arguments import (
     PairsPath,
     PairsPaths,
     load_model,
+    makes_no_decisions,
     open_output,
     pairs_from,
     split_columns,
@@ -119,9 +120,7 @@ def match(
     job.check()
     matcher = load_model(model)
     if not can(matcher, Capability.MATCH):
-        expected = "a matcher, or another model that has learned from labelled pairs"
-        advice = "An edit distance has a threshold if trained on labelled pairs, or with --validation LABELLED."
-        raise ArgumentError("MODEL", got=f"{model}, which makes no decisions", expected=expected, advice=advice)
+        raise makes_no_decisions(model)
     err.print(
         f"match: probability of at least {matcher.threshold_probability:.6f}, the model's threshold", markup=False
     )

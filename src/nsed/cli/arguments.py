@@ -67,6 +67,24 @@ def load_model(path: Path) -> Model:
     return model
 
 
+def tell_whose_operations(model: Model) -> None:
+    """Say whose operations are shown of a mixture that shows those of one of its members."""
+    from nsed.cli.console import err
+
+    lead = getattr(model, "lead", None)
+    if lead is not None:
+        number = model.members.index(lead) + 1
+        told = f"operations are those of member {number} of {len(model.members)}, of kind {lead.kind}"
+        err.print(f"{told}, the first of the mixture that has some", markup=False)
+
+
+def makes_no_decisions(model: Path) -> ArgumentError:
+    """Error for a model without a threshold, where one that decides is wanted."""
+    expected = "a matcher, or another model that has learned from labelled pairs"
+    advice = "An edit distance has a threshold if trained on labelled pairs, or with --validation LABELLED."
+    return ArgumentError("MODEL", got=f"{model}, which makes no decisions", expected=expected, advice=advice)
+
+
 def pairs_from(
     path: Path | None,
     columns: str | None,

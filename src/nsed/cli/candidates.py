@@ -276,7 +276,7 @@ def lookup(
         raise ArgumentError("ROWS", got="none", expected=f"a file, to {action} what is in it")
     if action == "remove":
         opened = LookupIndex(index)
-        opened.remove(line for line in rows.read_text(encoding="utf-8").splitlines() if line)
+        opened.remove(_lines(rows))
     else:
         ids, texts = _read_rows(rows, on, id_)
         loaded = None if model is None else load_model(model)
@@ -284,6 +284,14 @@ def lookup(
         opened = LookupIndex(index) if action == "add" else LookupIndex.build(index, [], [], **made)
         opened.add(ids, texts)
     out.print(f"{index}: {len(opened):,} strings", markup=False)
+
+
+def _lines(path: Path) -> list[str]:
+    """Lines of a file, without those that are empty."""
+    from nsed.text.readers.lines import open_text
+
+    with open_text(path) as stream:
+        return [line for line in (line.rstrip("\r\n") for line in stream) if line]
 
 
 def _read_rows(path: Path, on: str | None, id_: str | None) -> tuple[list[str], list[str]]:

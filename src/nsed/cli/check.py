@@ -65,6 +65,8 @@ def check(
     from nsed.datasets.leaks import check_leaks
     from nsed.datasets.splits import word_overlaps
 
+    if not others and training.is_file():
+        raise ArgumentError("OTHERS", got="none", expected=f"the file to test with, beside {training}")
     parts = load(str(training))._asdict() if not others else _read([training, *others], columns)
     report, shared = check_leaks(parts, symbols=symbols), word_overlaps(parts, _words(words, training, others))
     if as_json:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
-from nsed.cli.arguments import ModelPath, Output, load_model, open_output, write_tsv
+from nsed.cli.arguments import ModelPath, Output, load_model, open_output, tell_whose_operations, write_tsv
 from nsed.cli.console import out, progress_bar
 from nsed.errors import ArgumentError, DataError
 
@@ -174,6 +174,7 @@ def correspondences(
     chosen = [word for word in words if not language or word.language in language]
     numbers = {name: number for number, name in enumerate(dict.fromkeys(word.cognate_class for word in chosen))}
     sets, aligner = cognate_sets(numbers[word.cognate_class] for word in chosen), load_model(model)
+    tell_whose_operations(aligner)
     with progress_bar("aligning", None) as bar:
         found = sound_correspondences(aligner, chosen, sets, least=least, on_batch=bar.advance)
     with open_output(output) as stream:

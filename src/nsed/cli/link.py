@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from nsed.cli.arguments import Columns, ModelPath, load_model, split_columns
+from nsed.capabilities import Capability, can
+from nsed.cli.arguments import Columns, ModelPath, load_model, makes_no_decisions, split_columns
 from nsed.cli.candidates import Block, By, K, RankerOption, Rule
 from nsed.cli.console import err, out, warn
 from nsed.cli.tables import Overwrite, Resume, TableOutput, job_progress, telling_interruption
@@ -310,7 +311,10 @@ def threshold(
     from nsed.evaluate.matching import best_f1, threshold_at_precision, threshold_curve
     from nsed.text import read_pairs
 
-    matcher, pairs = load_model(model), read_pairs(labelled, columns=split_columns(columns))
+    matcher = load_model(model)
+    if not can(matcher, Capability.MATCH):
+        raise makes_no_decisions(model)
+    pairs = read_pairs(labelled, columns=split_columns(columns))
     if pairs.labels is None:
         raise ArgumentError("LABELLED", got=f"{labelled}, without labels", expected="a third column with 1 or 0")
     target = None if output is None else TableOutput.of(output, None, True)

@@ -22,6 +22,7 @@ from nsed.cli.arguments import (
     load_model,
     open_output,
     split_columns,
+    tell_whose_operations,
     write_tsv,
 )
 from nsed.cli.console import out, progress_bar
@@ -162,6 +163,7 @@ def _rules(path: Path, data: Pairs | None, *, contexts: bool) -> RuleTable:
     model = load_model(path)
     if not can(model, Capability.RULES):
         raise NotExplainableError(f"{path}: this model has no lattice, so there are no operations to count")
+    tell_whose_operations(model)
     if data is None:
         return _rules_of_weights(path, model)
     with progress_bar("reading rules", len(data)) as bar:
@@ -221,16 +223,24 @@ def _write_differences(chosen: Sequence[RuleDifference], names: tuple[str, str],
 
 
 if TYPE_CHECKING:
+    from nsed.models.odds import OddsOperation
     from nsed.networks.operation_table import LearnedOperation
 
 _COLOURS = {"delete": "red", "insert": "green", "substitute": "yellow"}
 
 
-def operation_table(chosen: Sequence[LearnedOperation]) -> Table:
-    """Operation table with probability and cost, in the order given."""
-    table = Table("operation", "probability", "cost (nats)", title="strongest operations")
+def operation_table(chosen: Sequence[LearnedOperation | OddsOperation]) -> Table:
+    """Operation table in the order given, with probability and cost, or with log-odds."""
+    from nsed.models.odds import OddsOperation
+
+    odds = any(isinstance(one, OddsOperation) for one in chosen)
+    names = ["log-odds"] if odds else ["probability", "cost (nats)"]
+    table = Table("operation", *names, title="strongest operations")
     for one in chosen:
-        table.add_row(f"[{_COLOURS[one.kind]}]{escape(str(one))}[/]", f"{one.probability:.4f}", f"{one.cost:.2f}")
+        numbers = (
+            [f"{one.log_odds:.2f}"] if isinstance(one, OddsOperation) else [f"{one.probability:.4f}", f"{one.cost:.2f}"]
+        )
+        table.add_row(f"[{_COLOURS[one.kind]}]{escape(str(one))}[/]", *numbers)
     return table
 
 
@@ -258,18 +268,48 @@ def operations(
     ] = False,
     output: Output = None,
 ) -> None:
-    """List the learned operations, or export them as costs."""
-    from nsed.models.edit_distance import LearnableEditDistance
+    """List the learned operations, or export them as costs.
 
-    learned = load_model(model)
-    if not isinstance(learned, LearnableEditDistance):
-        raise NotExplainableError(f"{model}: a neural model has no table of operations; try `nsed align`")
-    listed = learned.costs() if costs else learned.operations()
-    chosen = [operation for operation in listed if kind in (None, operation.kind)]
+    Of an edit distance they have probabilities and costs; of odds log-odds, evidence for a match above 0, against it
+    below. As TSV: operation, source, target and the probability, the cost or the log-odds.
+    """
+    chosen = [one for one in _learned(model, costs=costs) if kind in (None, one.kind)]
     chosen = chosen[: top or (None if costs else 20)]
     if not costs and output is None:
         out.print(operation_table(chosen))
         return
     with open_output(output) as stream:
-        numbers = (f"{one.cost:.6f}" if costs else f"{one.probability:.8f}" for one in chosen)
+        numbers = (_number(one, costs=costs) for one in chosen)
         write_tsv(stream, ((one.kind, one.source, one.target, n) for one, n in zip(chosen, numbers, strict=True)))
+
+
+def _number(one: LearnedOperation | OddsOperation, *, costs: bool) -> str:
+    from nsed.models.odds import OddsOperation
+
+    if isinstance(one, OddsOperation):
+        return f"{one.log_odds:.6f}"
+    return f"{one.cost:.6f}" if costs else f"{one.probability:.8f}"
+
+
+def _learned(path: Path, *, costs: bool) -> Sequence[LearnedOperation | OddsOperation]:
+    """Operations that a model has learned. Raises `NotExplainableError` for one without a table of them."""
+    from nsed.models.edit_distance import LearnableEditDistance
+    from nsed.models.odds import OddsMatcher
+
+    learned = load_model(path)
+    if isinstance(learned, LearnableEditDistance):
+        return learned.costs() if costs else learned.operations()
+    if not isinstance(learned, OddsMatcher):
+        raise NotExplainableError(
+            f"{path}: a model of kind {learned.kind} has no table of operations{_instead(path, learned)}"
+        )
+    if costs:
+        raise ArgumentError("--costs", got=f"{path}, whose operations have log-odds", expected="an edit distance")
+    return learned.operations()
+
+
+def _instead(path: Path, model: Model) -> str:
+    """What shows the operations of a model that has no table of them."""
+    if can(model, Capability.RULES):
+        return f"; those that it uses are counted by: nsed rules {path} PAIRS"
+    return f"; those of a pair: nsed align {path} PAIRS" if can(model, Capability.ALIGN) else ": it has learned none"

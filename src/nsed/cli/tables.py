@@ -207,4 +207,5 @@ def report_rejects(summary: JobSummary) -> None:
     shown = "; ".join(f"row {one.reject.row}: {one.reject.reason}" for one in summary.shown)
     more = "; ..." if summary.rejected > len(summary.shown) else ""
     where = f"; all are in {summary.rejects}" if summary.rejects else ""
-    warn(f"{summary.rejected:,} rows skipped: {shown}{more}{where}")
+    rows = "1 row" if summary.rejected == 1 else f"{summary.rejected:,} rows"
+    warn(f"{rows} skipped: {shown}{more}{where}")

@@ -321,17 +321,24 @@ def _kind(values: dict[Any, Any], start: Model | None) -> str:
 def _suited(data: Pairs, values: dict[Any, Any], *, writes: bool) -> str:
     """Model kind that suits the pairs, and the settings and options that were given; it is said, with the reason."""
     from nsed.models.edit_distance import EditDistanceConfig
+    from nsed.models.matcher import MatcherConfig
+    from nsed.models.odds_training import OddsConfig
+    from nsed.models.transducer import TransducerConfig
     from nsed.text import AlphabetConfig, choose_symbols
     from nsed.text.symbols import have_one_alphabet
 
-    own = EditDistanceConfig.__dataclass_fields__.keys() - AlphabetConfig.__dataclass_fields__.keys()
     cut = {name: values[name] for name in AlphabetConfig.__dataclass_fields__.keys() & values.keys()}
+    labelled = len(set(data.labels or ())) == 2
     if writes:
         kind, why = "transducer", "--models and --teacher are for these"
-    elif len(set(data.labels or ())) == 2:
+    elif labelled and _says_more(values, MatcherConfig, OddsConfig):
+        kind, why = "matcher", "labels of both kinds and settings of a network: a matcher that is one"
+    elif labelled:
         kind, why = "odds", "labels of both kinds: a matcher in odds form learns from them"
-    elif own & values.keys():
+    elif _says_more(values, EditDistanceConfig, AlphabetConfig):
         kind, why = "edit-distance", "settings of an edit distance: a table of edit operations, by EM"
+    elif _says_more(values, TransducerConfig, EditDistanceConfig):
+        kind, why = "transducer", "settings of a network, and no labels of both kinds: a transducer"
     elif len(data) < FEW:
         kind, why = (
             "edit-distance",
@@ -343,6 +350,12 @@ def _suited(data: Pairs, values: dict[Any, Any], *, writes: bool) -> str:
         kind, why = "transducer", "no labels of both kinds, two alphabets: a transducer learns to write the targets"
     err.print(f"{why} (--model {kind})", markup=False)
     return kind
+
+
+def _says_more(values: dict[Any, Any], kind: type[StringConfig], plain: type[StringConfig]) -> bool:
+    """Whether some values are settings that one kind has and a plainer one lacks; budgets of a training say nothing."""
+    own = kind.__dataclass_fields__.keys() - plain.__dataclass_fields__.keys() - {"train"}
+    return not own.isdisjoint(values)
 
 
 def _suggested(pairs: Path | None, start: Model | None) -> dict[str, Any]:
@@ -387,6 +400,19 @@ def _prepare(run: RunFolder, settings: Config, *, keep: bool) -> None:
         message = "there is an unfinished training here: continue it with --resume, or --overwrite it"
         raise ModelFileError(run.path, message)
     if keep and run.has_model:
-        message = "there is a model here already: continue it with --resume, or --overwrite it"
-        raise ModelFileError(run.path, message)
+        raise _finished(run)
     run.prepare(settings)
+
+
+def _finished(run: RunFolder) -> ModelFileError:
+    """Error for a folder with a finished model: a table goes on with more iterations, a network learns on elsewhere."""
+    from nsed.train.saved_model import read_description
+
+    kind = read_description(run.path)["kind"]
+    if kind == "edit-distance":
+        advice = "continue it with --resume, or --overwrite it"
+    else:
+        advice = "choose another folder, or --overwrite it"
+    if kind in ("odds", "matcher", "transducer"):
+        advice += f"; with --from {run.path} and another folder, it learns more there"
+    return ModelFileError(run.path, f"there is a model here already: {advice}")

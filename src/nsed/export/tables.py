@@ -16,7 +16,7 @@ import numpy as np
 import torch
 
 from nsed.errors import ArgumentError
-from nsed.models.base import Model
+from nsed.models.base import Model, NetworkModel
 from nsed.models.edit_distance import LearnableEditDistance
 from nsed.models.odds import OddsMatcher
 from nsed.text import SymbolSplitter, Vocabulary, grapheme_data, graphemes, symbols
@@ -77,8 +77,8 @@ def cost_table(model: Model) -> CostTable:
         with torch.no_grad():
             logs = list(model.network.odds()[:3])
     else:
-        expected = "an edit distance or a matcher in odds form: a network has no table of costs"
-        advice = "Export its graphs: --format onnx."
+        expected = "an edit distance or a matcher in odds form: no other model has a table of costs"
+        advice = "Export its graphs: --format onnx." if isinstance(model, NetworkModel) else ""
         raise ArgumentError("model", got=f"a model of kind {model.kind!r}", expected=expected, advice=advice)
     source, target = model.tokenizers.source, model.tokenizers.target
     rows, columns = (_rows(side.vocabulary) for side in (source, target))

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 
+from nsed.capabilities import Capability, can
 from nsed.datasets.word_list import Word
 from nsed.errors import ArgumentError
 from nsed.explain.rules import HasLattices, Numbered, uses_of, with_edges
@@ -84,7 +85,7 @@ def sound_correspondences(
 
     Raises `ArgumentError` for sets without two words of two languages, and for a model that has no lattices.
     """
-    if not isinstance(model, HasLattices):
+    if not (isinstance(model, HasLattices) and can(model, Capability.RULES)):
         got = f"a {type(model).__name__}, which aligns nothing"
         raise ArgumentError("model", got=got, expected="a matcher, an edit distance or a transducer")
     known = cognate_pairs(words, sets)

@@ -157,8 +157,8 @@ class TableJob:
         with telling_what_is_kept(output.name, lambda: output.kept):
             output.finish(rejects)
         if not written:
-            where = shown[0].path if shown else str(self.inputs)
-            raise DataError(where, "no row can be used: every one was rejected")
+            where, why = (shown[0].path, f", the first as {shown[0].reject.reason}") if shown else ("input", "")
+            raise DataError(where, f"no row can be used: every one was rejected{why}")
         return JobSummary(rows, written, rejected, shown, rejects)
 
     def _output(self) -> JobOutput:

@@ -35,6 +35,8 @@ sources take their time."""
 CONTEXTUAL_ROWS = 2**19
 """Pairs of a batch, and of a shard, of a model that encodes each different string of a batch once, in context: that is
 most of its work, and the more pairs there are, the more often strings are the same."""
+NO_ANSWER = "the model has no answer to it"
+"""Why a row is rejected that could be read."""
 
 
 class BatchAnswers(NamedTuple):
@@ -225,6 +227,7 @@ class TableRun:
             for part, answers in self._answers(batch, placed.number, rejects):
                 table, rows = self._table(part, answers)
                 shard.write(table, rows)
+                rejects += self._unanswered(part, answers)
         rejects.sort(key=lambda reject: reject.row)
         shard.rejects += [RejectedRow(str(batch.path), reject) for reject in rejects]
         shard.rows, shard.end = shard.rows + placed.batch.rows, placed.end
@@ -249,12 +252,23 @@ class TableRun:
     def _reject(self, batch: RowBatch, row: int, reason: str, rejects: list[Reject]) -> None:
         if not self.options.reading.skip:
             raise DataError(batch.path, reason, line=batch.numbers[row])
-        cells = [str(value) for value in self._row(batch, row)]
-        rejects.append(Reject(batch.numbers[row], reason, cells))
+        rejects += self._rejected(batch, [row], reason)
 
-    def _row(self, batch: RowBatch, row: int) -> list[object]:
-        table, _ = self._table(chosen_rows(batch, [row]), BatchAnswers({}))
-        return [next(iter(column.to_pylist() if hasattr(column, "to_pylist") else column)) for column in table.values()]
+    def _rejected(self, batch: RowBatch, rows: Sequence[int], reason: str) -> list[Reject]:
+        cells = self._cells(batch, rows)
+        return [Reject(batch.numbers[row], reason, list(map(str, own))) for row, own in zip(rows, cells, strict=True)]
+
+    def _cells(self, batch: RowBatch, rows: Sequence[int]) -> list[tuple[object, ...]]:
+        table, _ = self._table(chosen_rows(batch, rows), BatchAnswers({}))
+        columns = (column.to_pylist() if hasattr(column, "to_pylist") else column for column in table.values())
+        return list(zip(*columns, strict=True))
+
+    def _unanswered(self, batch: RowBatch, answers: BatchAnswers) -> list[Reject]:
+        """Rows that the model has no answer to, as a table of known words has none to others."""
+        if answers.rows is None:
+            return []
+        rows = np.flatnonzero(np.bincount(answers.rows, minlength=len(batch.numbers)) == 0).tolist()
+        return self._rejected(batch, rows, NO_ANSWER) if rows else []
 
     def _writable(self, batch: RowBatch, rejects: list[Reject]) -> RowBatch:
         """Rows that the output's format can hold; others are rejected, before a model spends time on them."""
@@ -263,7 +277,8 @@ class TableRun:
         if not bad or self.inputs.content is not None:
             return batch
         for row in sorted(bad):
-            reason = f"text with a tab or a line break, which TSV cannot hold: {self._row(batch, row)}"
+            shown = list(self._cells(batch, [row])[0])
+            reason = f"text with a tab or a line break, which TSV cannot hold: {shown}"
             self._reject(batch, row, f"{reason}. Use --format json or csv, or -o FILE.parquet", rejects)
         return chosen_rows(batch, [row for row in range(len(batch.numbers)) if row not in bad])
 
@@ -330,10 +345,10 @@ def _cast(batch: RowBatch, first: Path, schema: pa.Schema) -> RowBatch:
 
 
 class Warnings:
-    """Warnings of all batches of a job: of each kind that any batch may give rise to, the first."""
+    """Warnings of all batches of a job: of each kind, and side, that any batch may give rise to, the first."""
 
     def __init__(self) -> None:
-        self._said: set[type[Warning]] = set()
+        self._said: set[tuple[type[Warning], str]] = set()
 
     @contextmanager
     def once(self) -> Iterator[None]:
@@ -346,9 +361,10 @@ class Warnings:
                 yield
         finally:
             for one in caught:
-                if one.category not in self._said:
+                key = one.category, getattr(one.message, "side", "")
+                if key not in self._said:
                     warnings.warn_explicit(one.message, one.category, one.filename, one.lineno)
-                self._said |= {one.category} & set(OF_BATCHES)
+                self._said |= {key} if one.category in OF_BATCHES else set()
 
 
 OF_BATCHES = (UnknownSymbolWarning, CutOutputWarning)

@@ -14,14 +14,16 @@ from nsed.errors import ArgumentError
 from nsed.evaluate.calibration import Calibration, logistic_regression
 from nsed.explain.decision import Decision
 from nsed.explain.explanation import Explanation
+from nsed.explain.rule_table import RuleTable
+from nsed.lattice import EditLattice
 from nsed.models.base import Contents, Model, checked_scores
-from nsed.models.lattice_model import LatticeModel
+from nsed.models.lattice_model import LATTICE_VERBS, LatticeModel
 from nsed.models.mixture import of_member
 from nsed.models.odds import OddsMatcher
 from nsed.models.pair_model import SHARE, Criterion, DecidingModel, labels_of
 from nsed.models.persistence import model_class
 from nsed.progress import OnBatch, ignore
-from nsed.text import EditScript, Links, Pairs, StringConfig
+from nsed.text import EditScript, Links, PairBatch, Pairs, StringConfig
 from nsed.text.columns import AnswerColumn, Column, column_like
 from nsed.text.pairs import PairsLike
 from nsed.train.saved_model import SavedModel
@@ -43,7 +45,8 @@ class MatcherMixture(DecidingModel):
     """Mixture of Matchers, a table and a network, say: its log-odds are a weighted sum of its members' log-odds.
 
     `of` learns the weights from labelled pairs that no member was trained on, by logistic regression; without any, each
-    member counts alike. Alignments, and the operations of explanations, are those of the first member that has some.
+    member counts alike. Alignments, rules and the operations of explanations are those of `lead`, the first member
+    that has some.
     """
 
     configs: ClassVar[Mapping[str, type[MatcherMixtureConfig]]] = {"matcher-mixture": MatcherMixtureConfig}
@@ -63,7 +66,9 @@ class MatcherMixture(DecidingModel):
         self.criterion = criterion or Criterion(0.0, Calibration(1.0, 0.0))
         self.config = MatcherMixtureConfig()
         self.record = dict(record or {})
-        self.tokenizers = self.members[0].tokenizers
+        self.lead = next((one for one in self.members if isinstance(one, LatticeModel)), None)
+        """The first member that has lattices, whose operations are shown; None where none has."""
+        self.tokenizers = (self.lead or self.members[0]).tokenizers
 
     @classmethod
     def of(cls, members: Iterable[Any], validation: PairsLike) -> "MatcherMixture":
@@ -80,9 +85,8 @@ class MatcherMixture(DecidingModel):
     @property
     def capabilities(self) -> frozenset[Capability]:  # type: ignore[override]  # of some members more
         """See `Model.capabilities`: without a member that has operations, there is nothing to align or explain by."""
-        shown = {Capability.ALIGN, Capability.LINKS, Capability.EXPLAIN}
-        decides = {Capability.SCORE, Capability.MATCH}
-        return frozenset(decides | shown if any(isinstance(one, LatticeModel) for one in self.members) else decides)
+        decides = frozenset({Capability.SCORE, Capability.MATCH})
+        return decides if self.lead is None else decides | LATTICE_VERBS
 
     @property
     def device(self) -> torch.device:
@@ -112,11 +116,18 @@ class MatcherMixture(DecidingModel):
 
     @property
     def _lead(self) -> LatticeModel:
-        """The first member that has lattices, whose operations are shown."""
-        for one in self.members:
-            if isinstance(one, LatticeModel):
-                return one
-        self._refuse("member with edit operations")
+        """See `lead`. Raises `NotExplainableError` where there is none."""
+        if self.lead is None:
+            self._refuse("member with edit operations")
+        return self.lead
+
+    def lattices(self, pairs: Pairs) -> Iterator[tuple[PairBatch, EditLattice]]:
+        """See `LatticeModel.lattices`: those of the first member that has some."""
+        return self._lead.lattices(pairs)
+
+    def own_rules(self) -> RuleTable:
+        """See `LatticeModel.own_rules`: those of the first member that has lattices."""
+        return self._lead.own_rules()
 
     def align_all(
         self, pairs: PairsLike, targets: Column | None = None, *, on_batch: OnBatch = ignore

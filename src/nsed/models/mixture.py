@@ -385,7 +385,7 @@ def _checked(members: list[Model]) -> list[Transducer]:
     for place, one in enumerate(members):
         if not isinstance(one, Transducer):
             got = f"a model of kind {one.kind!r} at place {place}"
-            raise ArgumentError("members", got=got, expected="transducers: only of these is there a mixture")
+            raise ArgumentError("members", got=got, expected="transducers only, or only models that match")
         if one.config.normalisation != "outgoing":
             got = f"normalisation {one.config.normalisation} at place {place}"
             raise ArgumentError("members", got=got, expected="outgoing: only exact probabilities have an exact mean")

@@ -36,7 +36,7 @@ from nsed.networks.odds import Odds, OddsNetwork, odds_of
 from nsed.networks.odds_scores import PairOdds, bias_parts, joined_odds, odds_lattices, pair_odds
 from nsed.networks.operation_table import OperationTable
 from nsed.progress import OnBatch, ignore
-from nsed.text import AlphabetConfig, PairBatch, Pairs, Tokenizers, Vocabulary
+from nsed.text import AlphabetConfig, Edit, PairBatch, Pairs, Tokenizers, Vocabulary
 from nsed.text.batch import DistinctPairs, EncodedPairs
 from nsed.text.columns import AnswerColumn, Column, column_like
 from nsed.text.edit_script import EditKind
@@ -62,6 +62,9 @@ class OddsOperation(NamedTuple):
     source: str
     target: str
     log_odds: float
+
+    def __str__(self) -> str:
+        return str(Edit(self.kind, self.source, self.target, 0, 0))
 
 
 class OddsMatcher(PairModel, LatticeModel):

@@ -241,6 +241,7 @@ def parse_labels(labels: Column, *, name: str = "labels") -> list[bool]:
 
 
 _WORDS = {"1": True, "true": True, "yes": True, "0": False, "false": False, "no": False}
+_WORDS |= {word[0]: label for word, label in _WORDS.items()}
 LABELS = ", ".join(_WORDS)
 """Accepted labels, for error messages."""
 
@@ -248,14 +249,23 @@ LABELS = ", ".join(_WORDS)
 def parse_label(value: object) -> bool | None:
     """Parse a label: True or False; None for what is neither.
 
-    >>> [parse_label(value) for value in ("yes", "0", 1, 0.0, True, "maybe", 2, None)]
-    [True, False, True, False, True, None, None, None]
+    >>> [parse_label(value) for value in ("yes", "0", "1.0", 1, 0.0, True, "maybe", 2, None)]
+    [True, False, True, True, False, True, None, None, None]
     """
     if isinstance(value, bool):
         return value
     if isinstance(value, str):
-        return _WORDS.get(value.strip().lower())
+        word = value.strip().lower()
+        return _WORDS[word] if word in _WORDS else _numeral(word)
     if isinstance(value, Real) and value in (0, 1):
         return bool(value)
     # numpy's own truth values are no numbers
     return bool(value) if type(value).__name__ in ("bool", "bool_") else None
+
+
+def _numeral(text: str) -> bool | None:
+    """Label that is written as a number, as programs do that keep labels as such."""
+    try:
+        return {0.0: False, 1.0: True}.get(float(text))
+    except ValueError:
+        return None

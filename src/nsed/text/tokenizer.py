@@ -28,6 +28,8 @@ SPECIALS = ("<pad>", "<unk>", "<s>", "</s>")
 """Special symbols: the names of the first four numbers. A symbol of the text may look like one and still be another."""
 MANY = 1024
 """Strings from which on vectorised tokenization is faster: the table of all code points takes a millisecond."""
+ALIEN = 5
+"""Unknown symbols from which on, if most are unknown, strings seem to be of another script than those of training."""
 SEPARATOR = "\0"
 CHARACTERS = ("graphemes", "codepoints")
 """Kinds of symbols that are cut from whole strings; all others are cut from their tokens."""
@@ -152,7 +154,7 @@ class Tokenizer:
             new = self.new_symbols(strange)
             known = self.vocabulary.kin(new) if kin else {}
             encoded = self._reread(encoded, strange, known) if known else encoded
-            self._warn(new, known)
+            self._warn(different, new, known)
         return encoded.chosen(texts.rows) if isinstance(texts, Texts) else encoded
 
     def _reread(self, encoded: EncodedStrings, strange: Sequence[str], kin: Mapping[str, str]) -> EncodedStrings:
@@ -165,13 +167,27 @@ class Tokenizer:
         """Out-of-vocabulary symbols of strings, each once, in sorted order."""
         return new_symbols(texts, self.splitter, self.vocabulary.numbers)
 
-    def _warn(self, new: Sequence[str], kin: Mapping[str, str]) -> None:
-        count = f"1 {self.side} symbol is" if len(new) == 1 else f"{len(new)} {self.side} symbols are"
+    def _warn(self, texts: Sequence[str], new: Sequence[str], kin: Mapping[str, str]) -> None:
         others = [symbol for symbol in new if symbol not in kin]
+        every = len(new_symbols(texts, self.splitter, {})) if len(others) >= ALIEN else 0
+        alien = 2 * len(others) > every > 0
+        warning = UnknownSymbolWarning(self._alien(len(others), every) if alien else self._unknown(new, others, kin))
+        warning.side = self.side
+        warnings.warn(warning, stacklevel=6)  # whoever called the verb
+
+    def _unknown(self, new: Sequence[str], others: Sequence[str], kin: Mapping[str, str]) -> str:
+        """Message: which symbols are unknown, and what they are read as."""
+        count = f"1 {self.side} symbol is" if len(new) == 1 else f"{len(new)} {self.side} symbols are"
         read = [f"reads {shown_kin(kin)}"] if kin else []
         read += [f"reads <unk>: {shown_symbols(others)}"] if others else []
-        message = f"{count} unknown to the model, which {', and '.join(read)}"
-        warnings.warn(message, UnknownSymbolWarning, stacklevel=6)  # whoever called the verb
+        return f"{count} unknown to the model, which {', and '.join(read)}"
+
+    def _alien(self, unknown: int, every: int) -> str:
+        """Message: most symbols are unknown, those of another script, say; and some that are known."""
+        known = [symbol for symbol in self.vocabulary.symbols if symbol[:1].isalpha()] or list(self.vocabulary.symbols)
+        some, more = known[:: -(-len(known) // ALIEN) or 1], " ..." if len(known) > ALIEN else ""
+        knows = f"which knows {shown_symbols(some)}{more}: its answers about these strings say little"
+        return f"{unknown} of {every} {self.side} symbols are unknown to the model, {knows}"
 
 
 @dataclass(frozen=True)

@@ -130,7 +130,8 @@ class RunFolder:
         """Error for a folder whose training cannot go on, with what can be done instead."""
         instead = "the same command without --resume begins one"
         if self.has_model:
-            instead = "the model here is finished; with --overwrite instead of --resume another one begins"
+            instead = "the model here is finished; with --overwrite instead of --resume another one begins, "
+            instead += "and networks learn more with --from this folder, in another one"
         return ModelFileError(self.path, f"there is no unfinished training here to resume: {instead}")
 
     @contextmanager

@@ -10,7 +10,7 @@ import unicodedata
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from importlib.util import find_spec
-from itertools import chain
+from itertools import chain, combinations, islice
 from pathlib import Path
 from typing import NamedTuple
 
@@ -130,9 +130,9 @@ def pairs_of_columns(
     layout: "Layout", texts: Sequence[Sequence[str]], others: pa.Table | None, *, first: bool
 ) -> Pairs:
     """Pairs of the chosen columns and the others; `first` says whether the table's first row is among them."""
-    chosen = layout.chosen
-    if first and len(chosen) == 2 and looks_like_header(layout.first.cells, texts):
-        names = layout.first.cells[:2]
+    chosen, cells = layout.chosen, layout.first.cells
+    if first and len(chosen) == 2 and (looks_like_header(cells, texts) or numbers_below(cells, texts)):
+        names = cells[:2]
         _warn_of_header(layout, "pair", f"--columns {','.join(names)} (in Python, columns={names})")
     labels = [bool(parse_label(text)) for text in texts[2]] if len(chosen) in LABELLED else None
     one, other = texts[-2:] if len(chosen) > 3 else (None, None)
@@ -172,8 +172,10 @@ def sources_of_columns(
 ) -> Sources:
     """Sources of the chosen column, and the others; `first` says whether the table's first row is among them."""
     cells = layout.first.cells
-    if first and len(cells) > 1 and looks_like_header(cells, texts):
-        _warn_of_header(layout, "source", f"--column {cells[0]} (in Python, column={cells[0]!r})")
+    further = [] if others is None else [column[:LOOKED_AT].to_pylist() for column in others.columns]
+    if first and len(cells) > 1 and (looks_like_header(cells, texts) or numbers_below(cells, [texts[0], *further])):
+        name = suggested_columns(cells)[0]
+        _warn_of_header(layout, "source", f"--column {name} (in Python, column={name!r})")
     return Sources(texts[0], others)
 
 
@@ -277,7 +279,9 @@ def _is_header(row: Row) -> bool:
     """
     if len(row.cells) < 3:
         return tuple(_lower(row)) == COLUMNS[:2]
-    return set(COLUMNS[:2]) <= set(_lower(row)) and parse_label(row.cells[2]) is None
+    third = row.cells[2].strip()
+    is_name = parse_label(third) is None or (len(third) == 1 and third.isalpha())
+    return set(COLUMNS[:2]) <= set(_lower(row)) and is_name
 
 
 COLUMN_WORDS = frozenset(
@@ -290,10 +294,35 @@ COLUMN_WORDS = frozenset(
         translation romanization romanisation ipa arpabet pinyin kana language lang latin english arabic russian greek
         hebrew hindi german french spanish japanese chinese korean id key value token tokens segments gloss concept
         doculect one two other surname given full title city place record person customer product company firm
+        freq frequency count counts rank score scores reference lhs rhs match cognate probability prob weight
         """,
     )
 )
 """Words of which names of columns are made; with letters and numbers, `name_a`, `lang2`."""
+LABEL_WORDS = frozenset({"label", "labels", "match", "matches", "cognate", "cognates", "duplicate", "same", "gold"})
+"""Words in names of columns of labels."""
+BESIDE_WORDS = LABEL_WORDS | frozenset(
+    re.findall(
+        r"\w+",
+        """
+        id ids key index rank score scores probability prob weight freq frequency count counts similarity distance
+        language lang doculect
+        """,
+    )
+)
+"""Words in names of columns that are beside those of a pair: what they have is no string to compare."""
+SIDES = (
+    ("a", "b"),
+    ("1", "2"),
+    ("left", "right"),
+    ("source", "target"),
+    ("src", "tgt"),
+    ("lhs", "rhs"),
+    ("one", "two"),
+)
+"""Words by which the names of the two columns of a pair differ."""
+LOOKED_AT, LIKELY = 1000, 20
+"""Rows in which numbers are looked for below a header, and columns among which a pair is."""
 
 
 def looks_like_header(cells: Sequence[str], columns: Sequence[Sequence[str]]) -> bool:
@@ -313,6 +342,43 @@ def looks_like_header(cells: Sequence[str], columns: Sequence[Sequence[str]]) ->
     return all(column.count(cell) == 1 for cell, column in zip(cells, columns, strict=False))
 
 
+def numbers_below(cells: Sequence[str], columns: Sequence[Sequence[str]]) -> bool:
+    """Header-like row by its numbers: in some column, all other rows have numbers, two or more, and it has a word.
+
+    >>> numbers_below(["read", "times"], [["read", "hand", "foot"], ["times", "10", "7"]])
+    True
+    >>> numbers_below(["read", "4"], [["read", "hand", "foot"], ["4", "10", "7"]])
+    False
+    """
+    columns = [column[1:LOOKED_AT] for column in columns]
+    words = [bool(cell.strip()) and not _is_number(cell) for cell in cells]
+    return any(
+        word and len(column) > 1 and all(map(_is_number, column)) for word, column in zip(words, columns, strict=False)
+    )
+
+
+def suggested_columns(names: Sequence[str]) -> list[str]:
+    """Columns that names suggest: two of a pair, whose names differ by a side, or the first two, and that of labels.
+
+    Ids, ranks, scores and the like are no part of a pair.
+
+    >>> suggested_columns(["id", "name_a", "name_b", "label"]), suggested_columns(["id_a", "word", "ipa", "rank"])
+    (['name_a', 'name_b', 'label'], ['word', 'ipa'])
+    """
+    words = [re.findall(r"[^\W\d_]+|\d+", name.lower()) for name in names]
+    texts = sorted(range(len(names)), key=lambda place: bool(BESIDE_WORDS & set(words[place])))[:LIKELY]
+    sides = (pair for pair in combinations(texts, 2) if _are_sides(*(words[place] for place in pair)))
+    chosen = next(sides, tuple(texts[:2]))
+    labels = (place for place, own in enumerate(words) if LABEL_WORDS & set(own) and place not in chosen)
+    return [names[place] for place in (*chosen, *islice(labels, 1))]
+
+
+def _are_sides(one: Sequence[str], other: Sequence[str]) -> bool:
+    """Whether words are the same, but for a side."""
+    different = [both for both in zip(one, other, strict=False) if both[0] != both[1]]
+    return len(one) == len(other) and len(different) == 1 and different[0] in SIDES
+
+
 def _names_a_column(name: str) -> bool:
     words = [word for word in re.split(r"[\W\d_]+", name) if word]
     return any(len(word) > 1 for word in words) and all(word in COLUMN_WORDS or len(word) == 1 for word in words)
@@ -329,7 +395,7 @@ def _warn_of_header(layout: "Layout", what: str, columns: str) -> None:
 def _pair_columns(path: Path, first: Row, separator: Separator) -> list[int]:
     """Column roles without names given: which columns hold source, target and, perhaps, label and languages."""
     if len(first.cells) < 2:
-        raise wrong_width(path, first, "at least 2", separator)
+        raise wrong_width(path, first, "at least 2", separator, advice=_other_separator(first, separator))
     if not _is_header(first):
         return list(range(min(len(first.cells), 3)))
     return [_place(path, first, [name]) for name in present(_lower(first))]
@@ -364,18 +430,35 @@ def only_a_header(path: Path, header: Row, what: str, separator: Separator) -> D
     return DataError(path, f"there is a header but no {what} below it: {shown!r}", line=header.line)
 
 
-def wrong_width(path: Path, row: Row, expected: str, separator: Separator) -> DataError:
+def wrong_width(path: Path, row: Row, expected: str, separator: Separator, *, advice: str = "") -> DataError:
     """Error for a row with too few or too many cells."""
     shown = separator.character.join(row.cells)[:60]
     message = f"expected {expected} columns separated by a {separator.name}, found {len(row.cells)}: {shown!r}"
-    return DataError(path, message, line=row.line)
+    return DataError(path, f"{message}{advice}", line=row.line)
+
+
+def _other_separator(row: Row, separator: Separator) -> str:
+    """What to do about a first row of one cell, in which there are other separators."""
+    advice = {
+        TAB.character: "There are tabs in it: let the name of the file end in .tsv",
+        ";": "There are semicolons in it: write the table with commas, as .csv, or with tabs, as .tsv",
+        COMMA.character: "There are commas in it: let the name of the file end in .csv",
+        "\0": "There are zero bytes in it, as in UTF-16: write it as UTF-8",
+    }
+    text = separator.character.join(row.cells)
+    return next((f". {say}" for sign, say in advice.items() if sign in text and sign != separator.character), "")
 
 
 def _no_label(layout: Layout, row: Row, place: int) -> DataError:
     """Error for a label that is none; in the first row it may be the name of its column."""
     advice = "if the third column holds no labels, name the columns"
-    if row is layout.first and looks_like_header(row.cells, ()):
-        advice = f"the row looks like a header: name its columns, --columns {abbreviate(','.join(row.cells[:3]))}"
+    if layout.header:
+        advice = f"if the column {layout.first.cells[place]!r} holds no labels, name another as the third, or two only"
+    elif row is layout.first:
+        suggested = f"--columns {abbreviate(','.join(suggested_columns(row.cells)))}"
+        advice = f"{advice} of the header, say {suggested}"
+        if looks_like_header(row.cells, ()):
+            advice = f"the row looks like a header: name its columns, {suggested}"
     label = abbreviate(repr(row.cells[place]))
     return DataError(layout.path, f"label {label} is none of {LABELS}; {advice}", line=row.line)
 

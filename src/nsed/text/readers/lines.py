@@ -1,5 +1,6 @@
 """Text file opening, so that encoding errors have a file and a line."""
 
+import codecs
 import io
 import sys
 from collections.abc import Iterator
@@ -10,6 +11,8 @@ from typing import BinaryIO, TextIO
 from nsed.errors import DataError
 
 STDIN = Path("-")
+HEAD = 1000
+"""Bytes of a file by which UTF-16 is known."""
 
 
 @contextmanager
@@ -22,7 +25,7 @@ def open_text(path: Path) -> Iterator[TextIO]:
         raise DataError(path, f"cannot be read: {error.strerror}") from None
     except UnicodeDecodeError as error:
         number, text = _line_of(path)
-        raise DataError(path, f"not UTF-8 text: {error.reason}{text}", line=number) from None
+        raise DataError(path, f"not UTF-8 text: {error.reason}{text}{_utf16_advice(path)}", line=number) from None
 
 
 @contextmanager
@@ -45,7 +48,18 @@ def decoded(path: Path, line: bytes, number: int) -> str:
     try:
         return line.decode("utf-8-sig" if number == 1 else "utf-8")
     except UnicodeDecodeError as error:
-        raise DataError(path, f"not UTF-8 text: {error.reason}{_around(line, error)}", line=number) from None
+        shown = f"{_around(line, error)}{_utf16_advice(path)}"
+        raise DataError(path, f"not UTF-8 text: {error.reason}{shown}", line=number) from None
+
+
+def _utf16_advice(path: Path) -> str:
+    """What to do about a file whose first bytes are those of UTF-16; nothing of others, and of pipes."""
+    if not path.is_file():
+        return ""
+    with path.open("rb") as stream:
+        head = stream.read(HEAD)
+    advice = f". The file looks like UTF-16: convert it, iconv -f UTF-16 -t UTF-8 {path} > NEW"
+    return advice if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) or b"\0" in head else ""
 
 
 def _around(line: bytes, error: UnicodeDecodeError) -> str:

@@ -12,7 +12,7 @@ import pyarrow.parquet
 from nsed.errors import DataError, abbreviate
 from nsed.text.columns import rows_named
 from nsed.text.pairs import COLUMNS, LABELLED, LABELS, Pairs, parse_label, present
-from nsed.text.readers.delimited import ReadOptions, Sources, distinct_names, listed, named_twice
+from nsed.text.readers.delimited import ReadOptions, Sources, distinct_names, listed, named_twice, suggested_columns
 from nsed.text.texts import Texts
 
 ReadTable = Callable[[Path], pa.Table]
@@ -189,7 +189,7 @@ def sound(path: Path) -> Iterator[None]:
 def _usable(rows: Rows, wanted: list[str], options: ReadOptions) -> tuple[pa.Table, np.ndarray]:
     """Usable rows, with their numbers: with a string, and a label that is one, where wanted; others are rejected."""
     path, table, first = rows
-    _check_names(path, table.column_names, wanted)
+    _check_names(path, table.column_names, wanted, advise=options.columns is None)
     labelled = len(wanted) in LABELLED
     for name in wanted[:2] + wanted[3 if labelled else 2 :]:
         _check_text(path, table.column(name), name)  # before anything as long as the table, which may be all nulls
@@ -207,14 +207,24 @@ def _usable(rows: Rows, wanted: list[str], options: ReadOptions) -> tuple[pa.Tab
     return table if good.all() else table.filter(pa.array(good)), numbers
 
 
-def _check_names(path: Path, names: Sequence[str], wanted: Sequence[str]) -> None:
-    """Check that the columns that are wanted are there, once. Raises `DataError`."""
+def _check_names(path: Path, names: Sequence[str], wanted: Sequence[str], *, advise: bool) -> None:
+    """Check that the columns that are wanted are there, once. Raises `DataError`, perhaps with those to be named."""
     missing = [name for name in wanted if name not in names]
     if missing:
-        raise DataError(path, f"no column named {', '.join(map(repr, missing))}; the file has: {listed(names)}")
+        message = f"no column named {', '.join(map(repr, missing))}; the file has: {listed(names)}"
+        raise DataError(path, message + (_which_to_name(names, len(wanted)) if advise else ""))
     for name in wanted:
         if names.count(name) > 1:
             raise named_twice(path, name, names)
+
+
+def _which_to_name(names: Sequence[str], wanted: int) -> str:
+    """Advice on the option that names columns, of pairs, or of sources."""
+    if wanted > len(names) or len(names) < 2:
+        return ""
+    found = suggested_columns(names)
+    option = f"--columns {','.join(found)}" if wanted > 1 else f"--column {found[0]}"
+    return f". Name those that are meant, say {abbreviate(option)}"
 
 
 def _without_string(column: pa.ChunkedArray) -> np.ndarray:
