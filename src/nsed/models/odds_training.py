@@ -158,7 +158,7 @@ class OddsTask(LabelledTask):
         """
         scores = pair_odds(self.network, DistinctPairs.of(self.judged), self.device).scores
         found = {self.metric: average_precision(scores, self.judged.labels)}
-        if self.metric != AVERAGE_PRECISION:
+        if self.metric != AVERAGE_PRECISION and 0 < self.validation.labels.mean() < 1:
             found[AVERAGE_PRECISION] = average_precision(self.validation_scores(), self.validation.labels)
         return found
 
@@ -298,8 +298,7 @@ def cross_validated_scores(
     With pairs of known scores, all are on the scale of these.
     """
     train = task.config.train
-    steps = min(train.steps, FOLD_STEPS)  # the last weights, lest a fold's own pairs choose which
-    config = replace(task.config, train=replace(train, steps=steps, validate_every=steps, keep="last"))
+    config = replace(task.config, train=replace(train, steps=min(train.steps, FOLD_STEPS)))
     folds = folds_of(pairs, count, shared=bool(config.shared_alphabet), seed=train.seed)
     if rows is not None:
         pairs, folds = pairs.chosen(rows), folds[rows]
@@ -309,7 +308,8 @@ def cross_validated_scores(
         if not len(apart):
             continue
         network = task.begun(seen).to(task.device)
-        Trainer(OddsTask(network, config, seen, apart, task.device, begun=task.begun), config.train).run()
+        fold_task = OddsTask(network, config, seen, seen, task.device, begun=task.begun)  # nothing judged chooses
+        Trainer(fold_task, config.train).run()
         found = pair_odds(network.eval(), DistinctPairs.of(apart), task.device).scores
         scores[folds == fold] = found if known is None else known.on_scale(found, network, task.device)
     return scores
