@@ -14,6 +14,7 @@ ROOT = Path(__file__).parents[1]
 DOCUMENTS = (
     "README.md",
     "docs/cognate-sets.md",
+    "docs/concepts/calibration.md",
     "docs/corrections.md",
     "docs/jobs.md",
     "docs/results.md",
