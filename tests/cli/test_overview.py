@@ -72,3 +72,10 @@ def test_a_shipped_model_with_a_typo_is_not_only_a_missing_folder():
     for arguments in (["transduce", "g2p-eng", "--text", "a"], ["models", "g2p-eng"]):
         with pytest.raises(NsedError, match=r"g2p-eng.*Did you mean 'g2p-en'\?"):
             run(*arguments)
+
+
+@pytest.mark.slow
+def test_doctor_says_which_kernels_score_the_pairs_of_a_mixtures_members():
+    lines = run("doctor", "cognates")
+    assert "table_scores by" in lines
+    assert "no kernel" not in lines

@@ -164,13 +164,19 @@ def doctor(
 
 def _scoring(model: str) -> str:
     """Which kernel scores the pairs of a model, by which backend, and why."""
-    from nsed.models.lattice_model import LatticeModel
     from nsed.models.persistence import load
 
     loaded = load(model)
-    if not isinstance(loaded, LatticeModel):
-        return f"no kernel: {loaded.kind} has no lattices"
-    choice = loaded.scoring_kernel()
+    members = getattr(loaded, "members", (loaded,))
+    return "; ".join(dict.fromkeys(map(_kernel_of, members)))
+
+
+def _kernel_of(model: Any) -> str:
+    from nsed.models.lattice_model import LatticeModel
+
+    if not isinstance(model, LatticeModel):
+        return f"no kernel: {model.kind} has no lattices"
+    choice = model.scoring_kernel()
     return f"{choice.kernel} by {choice.backend}: {choice.reason}"
 
 
