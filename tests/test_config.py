@@ -248,3 +248,10 @@ def test_a_name_like_no_key_gets_all_of_them_and_no_silly_suggestion(name):
     with pytest.raises(ConfigError, match=rf"- {name}: no such key; known: source_symbols") as raised:
         from_mapping(OddsConfig, {name: 3})
     assert "did you mean" not in str(raised.value)
+
+
+@pytest.mark.parametrize("note", ["a\x85b", "\x85", "ž # : ť\x85\u2028", "'\x85' \"b\""])
+def test_a_note_with_a_line_break_of_yaml_is_read_again_as_it_was(note, tmp_path):
+    made = EditDistanceConfig(symbols_note=note)
+    (tmp_path / "config.yaml").write_text(to_yaml(made), encoding="utf-8")
+    assert from_mapping(EditDistanceConfig, read_yaml(tmp_path / "config.yaml")) == made

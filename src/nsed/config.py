@@ -103,6 +103,10 @@ UNREADABLE = (yaml.YAMLError, ValueError, OverflowError, RecursionError, Attribu
 """What PyYAML raises for text that is no YAML: a date such as 2001-13-45, thousands of brackets, `!!int ""` too."""
 
 
+NEXT_LINE = "\x85"
+"""Line break of YAML, which its writer writes so that it is read again only where all that is not ASCII is escaped."""
+
+
 class _Loader(yaml.SafeLoader):
     """PyYAML's safe loader, whose merges (`<<`) of merges cannot grow beyond the number of values allowed."""
 
@@ -200,7 +204,7 @@ def to_yaml(config: Config) -> str:
         if isinstance(value, Config):
             lines += [f"{field.name}:", textwrap.indent(to_yaml(value), "  ").rstrip()]
         else:
-            lines.append(yaml.safe_dump({field.name: value}, allow_unicode=True).strip())
+            lines.append(yaml.safe_dump({field.name: value}, allow_unicode=NEXT_LINE not in str(value)).strip())
     return "\n".join(lines) + "\n"
 
 
