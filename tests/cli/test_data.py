@@ -73,7 +73,8 @@ def test_the_default_protocol_is_not_the_one_that_leaks(words):
 def test_training_on_cognates_does_not_read_their_spaces_as_symbols(words):
     pairs, folder = words.parent / "pairs", words.parent / "model"
     written = CliRunner().invoke(app, ["data", "cognates", str(words), str(pairs)])
-    assert "to train on them: --source-symbols tokens --target-symbols tokens" in written.stderr
+    said = " ".join(written.stderr.split())
+    assert f"nsed train {pairs}/training.tsv MODEL --validation {pairs}/validation.tsv" in said
     trained = CliRunner().invoke(app, ["train", str(pairs / "training.tsv"), str(folder), "--model", "edit-distance"])
     said = " ".join(trained.stderr.split())
     assert "sources as tokens (segments with spaces between them); targets as tokens (segments" in said

@@ -173,6 +173,15 @@ def test_two_sides_in_one_script_have_the_same_symbols():
     assert (config.source_symbols, config.target_symbols) == ("codepoints", "codepoints")
 
 
+def test_sounds_of_one_script_are_phones_on_both_sides_where_one_side_alone_would_have_them():
+    pairs = Pairs(["p a", "a p"], ["a ʊ aʊ p", "p a ʊ p"])
+    config = choose_symbols(StringConfig(), pairs, phones=True)
+    assert (config.source_symbols, config.target_symbols) == ("phones", "phones")
+    assert config.symbols_note.startswith("sources as phones (as the other side, in the same script)")
+    apart = choose_symbols(StringConfig(), Pairs(["п а", "а п"], pairs.targets), phones=True)
+    assert (apart.source_symbols, apart.target_symbols) == ("tokens", "phones")
+
+
 def test_two_sides_may_have_two_forms():
     config = StringConfig("codepoints", "codepoints", "NFD/NFC")
     source, target = config.splitters

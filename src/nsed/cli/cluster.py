@@ -60,8 +60,9 @@ class Concepts(StrEnum):
 Scorer = Annotated[
     Path,
     typer.Argument(
-        help=f"{AUTO}: a model is learned from the list alone, without cognate classes. Or the folder of a saved "
-        f"model, or a control, which needs no training: {', '.join(CONTROLS)} (the last two: extra cognates).",
+        help=f"{AUTO}: a model is learned from the list alone, without cognate classes. Or cognates, the model of "
+        "three families that comes with nsed, or the folder of a saved model; or a control, which needs no training: "
+        f"{', '.join(CONTROLS)} (the last two: extra cognates).",
         show_default=False,
     ),
 ]
@@ -150,7 +151,8 @@ def cluster(
 
     **Without cognate classes to learn from**, use `auto`: it learns which sounds correspond from words of one concept
     against words of two, in a minute or two for 10,000 words, and never looks at classes. **With classes** for some
-    hundred words per language, train a matcher (`nsed data cognates`, `nsed train`): see docs/cognate-sets.md.
+    hundred words per language, train a matcher (`nsed data cognates`, `nsed train`): see docs/cognate-sets.md. A list
+    too short for either: `cognates`.
 
     **To test a model** that was trained with `nsed data cognates --protocol concepts`, use `--concepts test`, with the
     same seed: the threshold is tuned on the validation concepts, and all figures are of test concepts.

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from importlib import util
 from itertools import chain
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -78,13 +79,12 @@ def export(
     knows other ways); `cmudict` is split by words, `rules` by sources, `febrl` by people.
     """
     from nsed.datasets import load
-    from nsed.datasets.catalogue import DATASETS
 
-    write_parts(folder, load(name), DATASETS[name].symbols)
+    write_parts(folder, load(name))
 
 
-def write_parts(folder: Path, splits: Splits, symbols: tuple[SymbolKind, SymbolKind]) -> None:
-    """Write the split as TSV, a file with a header for each part, and say how to read what the strings are made of."""
+def write_parts(folder: Path, splits: Splits) -> None:
+    """Write the split as TSV, a file with a header for each part, and say how to learn from it."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -92,10 +92,8 @@ def write_parts(folder: Path, splits: Splits, symbols: tuple[SymbolKind, SymbolK
     for name, pairs in splits._asdict().items():
         TableOutput(folder / f"{name}.tsv", RowFormat.TSV, header=True).write(pair_table(pairs))
         typer.echo(f"{folder / name}.tsv: {len(pairs):,} pairs", err=True)
-    sides = zip(("source", "target"), symbols, strict=True)
-    options = [f"--{side}-symbols {kind}" for side, kind in sides if kind != "graphemes"]
-    if options:
-        err.print(f"to train on them: {' '.join(options)}; of cognates rather letters, see docs/cognate-sets.md")
+    training, validation = (quote(str(folder / f"{part}.tsv")) for part in ("training", "validation"))
+    err.print(f"to learn from them: nsed train {training} MODEL --validation {validation}")
 
 
 def pair_table(pairs: Pairs) -> Table:
@@ -315,7 +313,7 @@ def cognates(
     for doubt in doubtful_classes(words):
         warn(f"{word_list}: {doubt}")
     splits = chosen.split(words, options)
-    write_parts(folder, splits, ("tokens", "tokens"))
+    write_parts(folder, splits)
     write_controls(folder, splits, protocol=protocol)
     for caution in cautions_of(folder / "test.tsv"):
         show_caution(caution)

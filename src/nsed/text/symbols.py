@@ -305,6 +305,8 @@ held-out symbols is, from which on code points are chosen; NFD where it has so m
 MOSTLY_ONE = 0.75
 """Share of the tokens that are one phone, from which on the others are sequences of phones (IPA), and not names of
 phones (ARPABET)."""
+SAME_SCRIPT = "as the other side, in the same script"
+"""Reason of a decision that the other side makes."""
 
 SomeConfig = TypeVar("SomeConfig", bound=StringConfig)
 
@@ -392,8 +394,8 @@ def choose_symbols(config: SomeConfig, pairs: Pairs, *, phones: bool = False) ->
 
     A model that compares symbols reads `phones` of segments, where these are fewer.
 
-    Where one side takes code points and both are written with mostly the same ones, the other side takes them too: the
-    same letter then is the same symbol on both sides.
+    Where one side takes code points, or phones of segments, and both are written with mostly the same ones, the other
+    side takes them too: the same sound or letter then is the same symbol on both sides.
     """
     if "auto" not in (config.source_symbols, config.target_symbols, config.unicode_form):
         return config
@@ -417,15 +419,15 @@ def _one_script(*sides: Sequence[str]) -> bool:
 
 
 def _together(made: dict[str, SymbolDecision]) -> dict[str, SymbolDecision]:
-    """Decisions of two sides in one script: code points on both where one of them needs these."""
-    points = [one for one in made.values() if one.kind == "codepoints"]
-    if not points or any(one.kind in ("tokens", "phones") for one in made.values()):
+    """Decisions of two sides in one script: code points, or phones, on both where one of them needs these."""
+    kinds = {one.kind for one in made.values()}
+    kind: SymbolKind = "phones" if kinds == {"phones", "tokens"} else "codepoints"
+    needing = [one for one in made.values() if one.kind == kind]
+    if not needing or (kind == "codepoints" and kinds & {"tokens", "phones"}):
         return made
-    form: UnicodeForm = "NFD" if any(one.form == "NFD" for one in points) else "NFC"
+    form: UnicodeForm = "NFD" if any(one.form == "NFD" for one in needing) else "NFC"
     return {
-        name: one._replace(form=form)
-        if one.kind == "codepoints"
-        else SymbolDecision("codepoints", form, "as the other side, in the same script")
+        name: one._replace(form=form) if one.kind == kind else SymbolDecision(kind, form, SAME_SCRIPT)
         for name, one in made.items()
     }
 
