@@ -193,10 +193,9 @@ def test_a_score_of_nan_has_no_probability():
 
 def test_a_score_of_infinity_is_certain_and_does_not_have_a_probability_of_zero():
     for form in ("score", "log-odds", "beta"):
-        for slope in (1.0, 0.0):
-            found = Calibration(slope, -2.0, form).probability(np.array([np.inf, -np.inf]))
-            assert found[0] == 1
-            assert found[1] < (1e-300 if slope else 0.2)
+        found = Calibration(1.0, -2.0, form).probability(np.array([np.inf, -np.inf]))
+        assert found[0] == 1
+        assert found[1] < 1e-300
     assert Criterion(np.inf, Calibration(1.0, 0.0)).probability == 1
 
 
@@ -206,6 +205,21 @@ def test_calibration_of_impossible_pairs_alone_says_what_share_matches_and_does_
     assert fit_calibration(lowest, labels, form=form).probability(lowest) == pytest.approx(21 / 62, abs=0.02)
     found = fit_calibration(np.where(labels, np.inf, -np.inf), labels).probability(np.array([-np.inf, 0.0, np.inf]))
     assert (np.diff(found) > 0.1).all()
+
+
+@pytest.mark.parametrize("form", ["score", "log-odds", "beta"])
+def test_without_a_slope_scores_say_nothing_and_infinite_ones_no_more(form):
+    flat = Calibration(0.0, -2.0, form)
+    assert np.unique(flat.logits(np.array([-np.inf, -1.0, 0.0, np.inf]))).tolist() == [-2.0]
+    infinite = np.array([np.inf, np.inf, -np.inf, -np.inf])
+    against = fit_calibration(infinite, np.array([False, False, True, True]))
+    assert (against.probability(infinite) == 0.5).all()
+
+
+def test_scores_so_close_that_their_spread_is_no_number_are_calibrated():
+    found = fit_calibration(np.array([0.0, 1e-200, 2e-200, 3e-200]), np.array([False, False, True, True]))
+    assert np.isfinite(found.slope)
+    assert np.isfinite(found.intercept)
 
 
 def test_equal_scores_have_no_slope_though_their_mean_is_off_by_a_last_digit():

@@ -209,8 +209,37 @@ def test_with_one_alphabet_transducers_read_references_and_others_queries():
     class Transducing:
         capabilities = frozenset({Capability.SCORE, Capability.TRANSDUCE})
 
-    assert reads_queries(Matching(), ["abc"], ["abc"])
-    assert not reads_queries(Transducing(), ["abc"], ["abc"])
+    assert reads_queries(Matching(), ["abc"])
+    assert not reads_queries(Transducing(), ["abc"])
+
+
+@pytest.mark.filterwarnings("ignore::nsed.errors.UnknownSymbolWarning")
+def test_what_a_ranker_says_of_a_query_does_not_depend_on_those_around_it(model):
+    references, foreign = words(40, 5), [text.translate(LETTERS) for text in words(8, 6)]
+    ranked = nsed.Candidates("operations", model=model, k=3, ranker=model).fit(references)
+    alone, among = ranked.query(["agab"]), ranked.query(["agab", *foreign])
+    assert alone.references.tolist() == among.references[among.queries == 0].tolist()
+    assert alone.scores == pytest.approx(among.scores[among.queries == 0])
+
+
+def test_recall_at_k_is_that_of_k_candidates_with_a_ranker_too(model, monkeypatch):
+    references = words(200, 5)
+    pairs = nsed.Pairs(references, [text.translate(LETTERS) for text in references])
+
+    class Length:
+        capabilities, tokenizers = frozenset({Capability.SCORE}), model.tokenizers
+
+        def score(self, pairs):
+            return np.array([float(len(text)) for text in pairs.sources])
+
+    ranked = nsed.Candidates("operations", model=model, k=20, ranker=Length()).fit(references)
+    recall = ranked.recall(pairs, ks=(1, 5)).at
+    for k, share in recall.items():
+        fewer = nsed.Candidates("operations", model=model, k=k, ranker=Length()).fit(references)
+        assert fewer.recall(pairs).at[k] == share
+    assert recall[1] < recall[20] < 1
+    monkeypatch.setattr("nsed.jobs.candidates.LEAST_POOL", 0)
+    assert list(ranked.recall(pairs).at) == [20]
 
 
 def test_scores_of_search_and_ranker_add_up_also_when_saved(tmp_path, model):

@@ -215,6 +215,19 @@ def test_too_few_pairs_to_learn_from_are_not_advised_an_option_that_labelling_la
         session.finish()
 
 
+def test_an_error_of_the_last_training_is_not_called_one_of_too_few_answers(tmp_path, monkeypatch):
+    def failing(*given):
+        raise ArgumentError("train.steps", got="none", expected="some")
+
+    pairs = [("gray", "grey"), ("lay", "ley"), ("drag", "dreg"), ("gray", "zzz"), ("lay", "qqq"), ("drag", "ppp")]
+    session = LabelSession(pairs, tmp_path / "answers.tsv", every=1000)
+    while (question := session.question()) is not None:
+        session.answer("e" in question.target)
+    monkeypatch.setattr("nsed.jobs.labelling.learn_from_few", failing)
+    with pytest.raises(ArgumentError, match=r"train\.steps: got none"):
+        session.finish()
+
+
 def test_one_kind_of_answers_teaches_nothing(tmp_path):
     session = LabelSession(pool_and_gold()[0], tmp_path / "answers.tsv", every=1000)
     session.answer(True)

@@ -11,11 +11,12 @@ import pytest
 
 import nsed
 from nsed.errors import ArgumentError, DataError, UnknownIdWarning
+from nsed.evaluate.calibration import Calibration
 from nsed.evaluate.matching import threshold_at_precision, threshold_curve
 from nsed.jobs import LinkJob, NumericColumn, TextColumn, table_files
 from nsed.jobs.assignment import KnownLinks, ScoredPairs, assigned
 from nsed.jobs.blocking import equal_keys, write_rule_pairs
-from nsed.jobs.records import Records, read_table
+from nsed.jobs.records import Records, model_odds, prior_of, read_table, with_missing
 
 NAMES = ["gray", "gala", "lay", "ray", "yard", "drag", "garland", "dally", "radar", "lard"]
 
@@ -47,6 +48,30 @@ def job(tables, model, **settings):
 def rows(path):
     head, *lines = [line.split("\t") for line in path.read_text(encoding="utf-8").splitlines()]
     return [dict(zip(head, line, strict=True)) for line in lines]
+
+
+def test_a_pair_whose_score_is_the_threshold_matches_and_is_a_link(tables, model):
+    for number, name in enumerate(NAMES):
+        pair, strict = (name, name.replace("a", "e")), copy.copy(model)
+        strict.criterion = model.criterion._replace(threshold=float(model.score([pair])[0]))
+        assert strict.match([pair]).all()
+        job(tables, strict, overwrite=True).run()
+        assert (f"a{number}", f"b{number}") in {(one["id_a"], one["id_b"]) for one in rows(tables / "links.tsv")}
+
+
+def test_pairs_that_are_impossible_say_no_more_than_a_model_without_a_slope(model):
+    sure = copy.copy(model)
+    sure.criterion = model.criterion._replace(calibration=Calibration(0.0, 0.5))
+    sure.score = lambda pairs: np.array([-np.inf, 1.0])
+    left, right = with_missing(["gray", "lay"]), with_missing(["grey", "ley"])
+    found = model_odds(sure, left, right, (np.array([0, 1]), np.array([0, 1])))
+    assert found.tolist() == pytest.approx([0.5 - (prior_of(sure) or 0.0)] * 2)
+
+
+def test_a_record_is_no_duplicate_of_itself_though_labels_say_so(tables):
+    people = Records.of(read_table(tables / "a.tsv", "name"), ["name"], "id", path="a.tsv")
+    (tables / "self.tsv").write_text("source\ttarget\na1\ta1\na1\ta2\n", encoding="utf-8")
+    assert KnownLinks(tables / "self.tsv", people, people).total == 1
 
 
 def test_links_manifest_and_report(tables, model):

@@ -42,6 +42,28 @@ def test_one_segment_answers_as_candidates_do(tmp_path):
     assert index.query(["grey"], k=1)[0][0].id == "b"
 
 
+def test_texts_may_be_a_generator(tmp_path):
+    assert len(LookupIndex.build(tmp_path / "index", iter(["a", "b"]), (text for text in ["grey", "lay"]))) == 2
+
+
+def test_an_index_can_be_opened_while_somebody_merges_its_segments(tmp_path, monkeypatch):
+    writer = LookupIndex.build(tmp_path / "index", ["0"], ["grey"])
+    for number in range(1, lookup.MOST_SEGMENTS - 1):
+        writer.add([str(number)], [f"name {number}"])
+    load, waiting = lookup.Segment.load, [["new"]]
+
+    def merged_first(path):
+        if waiting:
+            writer.add(waiting.pop(), ["merged"])
+        return load(path)
+
+    monkeypatch.setattr(lookup.Segment, "load", merged_first)
+    assert len(LookupIndex(tmp_path / "index")) == len(writer) == lookup.MOST_SEGMENTS
+    (tmp_path / "index" / writer.segments[0].path.name / lookup.IDS).unlink()
+    with pytest.raises(DataError):
+        LookupIndex(tmp_path / "index")
+
+
 def test_what_is_not_there_changes_nothing(tmp_path):
     index = LookupIndex.build(tmp_path / "index", ["a"], ["grey"])
     with pytest.raises(ArgumentError, match="got z, expected ids that the index has"):

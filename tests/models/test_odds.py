@@ -31,7 +31,7 @@ from nsed.evaluate import average_precision, matching_score
 from nsed.evaluate.calibration import expected_calibration_error
 from nsed.models.edit_distance import LearnableEditDistance
 from nsed.models.odds import OddsMatcher
-from nsed.models.odds_training import HeldOutScores, OddsConfig, cross_validated_scores
+from nsed.models.odds_training import MOST_JUDGED, HeldOutScores, OddsConfig, _rows_judged, cross_validated_scores
 from nsed.networks.odds import PLACES, places_of
 from nsed.text import EncodedPairs, Tokenizers
 from nsed.text.readers.delimited import read_symbol_features
@@ -194,6 +194,10 @@ def test_a_pair_has_the_same_answers_alone_and_among_many_with_thousands_of_new_
         among = symmetric.summarize_all(pairs)[:3]
         assert [one.decision.log_odds for one in among] == pytest.approx([one.total for one in alone], abs=1e-9)
         assert [str(one.script) for one in among] == [str(one.script) for one in alone]
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        symmetric.score(pairs)
+    assert len(told) <= 2  # one for each side
     monkeypatch.setattr("nsed.models.odds.MOST_EXTENDED", 1)  # then new symbols are not known by their kin
     assert symmetric.score(pairs)[:3].max() < expected.min() - 1
 
@@ -207,6 +211,30 @@ def test_the_offset_is_the_same_for_every_pair_and_what_differs_has_a_name():
     assert names[1] == names[2] == ["ambiguity", "lengths", "coherence", "threshold"]
     assert found[0].constant == pytest.approx(found[1].constant) == found[2].constant
     assert nsed.Explanation.from_json(found[0].to_json()).contributions == found[0].contributions
+    made.criterion = made.criterion._replace(calibration=made.calibration._replace(form="beta", bend=0.5))
+    for pair in [("abc", "abc"), ("abcdefg", "h")]:
+        bent = made.explain(*pair)
+        assert math.fsum(one.value for one in bent.contributions) == pytest.approx(bent.total, abs=1e-9)
+        steepness = made.calibration.slope * made.calibration.steepness(made.score([pair]))[0]
+        assert bent.constant - made.calibration.intercept == pytest.approx(steepness * made.network.odds().bias.item())
+
+
+@pytest.mark.filterwarnings("ignore::nsed.errors.UnknownSymbolWarning")
+def test_a_match_that_only_one_fold_has_does_not_end_the_training():
+    others = ["efgh"[row % 4 :] + "ab" for row in range(60)]
+    few = nsed.Pairs(["abcd", *others], ["abce", *["dcba"] * 60], [1, *[0] * 60])
+    found = OddsMatcher.fit(few, validation=alike(220, seed=2), **QUICK)
+    assert found.match([("abcdef", "abcdef")]).all()
+
+
+def test_weights_are_chosen_by_pairs_of_both_kinds_though_one_is_rare():
+    labels = np.zeros(40_000, bool)
+    labels[::4000] = True
+    rows = _rows_judged(labels, 0)
+    assert len(rows) == len(set(rows.tolist())) == MOST_JUDGED
+    assert labels[rows].sum() == 10
+    often = np.arange(40_000) % 2 == 0
+    assert (_rows_judged(often, 0) == np.sort(np.random.default_rng(0).permutation(40_000)[:MOST_JUDGED])).all()
 
 
 @pytest.mark.parametrize("pair", HARD)

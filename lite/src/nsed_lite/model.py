@@ -51,6 +51,8 @@ class Criterion(NamedTuple):
     def log_odds(self, scores: np.ndarray) -> np.ndarray:
         """Calibrated log-odds of a match."""
         evidence = given = np.asarray(scores, dtype=float)
+        if not self.slope:  # scores say nothing
+            return np.full(given.shape, self.intercept)
         if self.form == "log-odds":  # the score is a log-probability
             below = np.minimum(evidence, CERTAIN)
             evidence = below - np.log(-np.expm1(below))

@@ -252,12 +252,13 @@ def _run(first: Path, second: Path | None, output: Path, settings: dict[str, Any
     job = LinkJob(first, second, output, progress=job_progress("records"), **settings)
     with telling_interruption():
         summary = job.run()
-    _show(summary, output)
+    _show(summary, output, chosen=job.learn or job.precision is not None)
     if job.review is not None:
         out.print(f"pairs to review: {job.review_path}", markup=False)
 
 
-def _show(summary: LinkSummary, output: Path) -> None:
+def _show(summary: LinkSummary, output: Path, *, chosen: bool) -> None:
+    """Show what a linkage has done; `chosen`: weights or threshold were chosen on labels."""
     from nsed.jobs.link_report import held_out
 
     a, b = summary.records
@@ -273,7 +274,9 @@ def _show(summary: LinkSummary, output: Path) -> None:
     if summary.at_threshold is not None:
         out.print(f"{_point(summary.at_threshold)}; on labelled links{held_out(summary.folds)}", markup=False)
     elif summary.candidate_recall is not None:
-        out.print("precision is not known: no pair of labels that were held out is a link", markup=False)
+        none = "no pair of labels that were held out is a link" if summary.folds else "no labelled pair is a link"
+        reason = "labels are too few to hold some out" if chosen and not summary.folds else none
+        out.print(f"precision is not known: {reason}", markup=False)
 
 
 def _point(point: ThresholdPoint) -> str:

@@ -54,13 +54,15 @@ class Calibration(NamedTuple):
     def probability(self, scores: np.ndarray) -> np.ndarray:
         """Calibrated probabilities of a match; a score of minus infinity is a probability of 0, of infinity one of 1.
 
-        Raises `ArgumentError` for a score that is no number.
+        With a slope of 0 scores say nothing, not even these. Raises `ArgumentError` for a score that is no number.
         """
         return np.asarray(1 / (1 + np.exp(-np.clip(self.logits(scores), -700, 700))))
 
     def logits(self, scores: np.ndarray) -> np.ndarray:
         """Calibrated log-odds of a match, all finite: `FURTHEST` stands for those of certainty. Raises as above."""
         scores = _numbers(scores)
+        if not self.slope:
+            return np.full(scores.shape, self.intercept)
         evidence = np.clip(self.evidence(scores), -FURTHEST, FURTHEST)
         return np.where(np.isposinf(scores), FURTHEST, self.slope * evidence + self.intercept)
 
@@ -116,7 +118,7 @@ def _numbers(scores: np.ndarray) -> np.ndarray:
 def _line(evidence: np.ndarray, targets: np.ndarray) -> tuple[float, float]:
     """Slope, at least 0, and intercept of log-odds; evidence that is all the same has a slope of 0."""
     same = evidence.min() == evidence.max()  # a mean of equal numbers may be off by a last digit
-    centre, scale = (evidence[0], 1.0) if same else (evidence.mean(), evidence.std())
+    centre, scale = (evidence[0], 1.0) if same else (evidence.mean(), evidence.std() or 1.0)  # of tiny ones it is 0
     weights = logistic_regression(np.stack([(evidence - centre) / scale, np.ones_like(evidence)], axis=1), targets)
     slope = max(float(weights[0] / scale), 0.0)
     return slope, float(weights[1] - slope * centre)

@@ -70,6 +70,9 @@ def read_decision(read: dict[str, Any] | None) -> Decision | None:
         return None
     before = {"needed": read["slope"] * read["threshold"] + read["offset"]}  # what version 0.1 wrote has it not
     parts = {"beside": tuple((str(name), float(value)) for name, value in read.get("beside", ()))}
+    unknown = [name for name, _ in parts["beside"] if name not in REMAINDERS]
+    if unknown:
+        raise ValueError(f"parts of a decision that are none: {', '.join(unknown)}")
     return Decision(**{**before, **read, **parts, "added": tuple(map(float, read.get("added", ())))})
 
 
@@ -88,7 +91,7 @@ REMAINDERS = {
     "identity": "that the strings, or all of their classes, are the same",
     "coherence": "how operations fit those around them",
     "members": "what other members of the mixture say beyond these operations",
-    "threshold": "the constant of the calibration, which every pair gets",
+    "threshold": "the constant of the calibration, and of the model",
 }
 """Remainders: parts of a score that belong to no operation."""
 

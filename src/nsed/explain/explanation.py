@@ -91,7 +91,11 @@ class Evidence:
 
     @property
     def constant(self) -> float:
-        """Constant of the calibration: what every pair gets, whatever it is; of a model that decides."""
+        """Constant of the model and its calibration: what no operation and no named part adds; of a model that decides.
+
+        Every pair gets the same, unless the calibration has a bend: then the model's constant counts as steeply as the
+        pair's other evidence.
+        """
         return self.contributions[-1].value
 
     @property
@@ -131,14 +135,18 @@ def fields_from(read: dict[str, Any]) -> dict[str, Any]:
     tables = {name: np.array(read[name], dtype=float) for name in TABLES}
     if {table.shape for table in tables.values()} != {(len(read["source"]) + 1, len(read["target"]) + 1)}:
         raise ValueError("tables that are not of the size of the pair")
+    scripts = tuple(EditScript.from_dict(script) for script in read["scripts"])
+    decision = read_decision(read["decision"])
+    if decision is not None and len(decision.added) not in (0, len(scripts[0])):
+        raise ValueError("a decision with parts of another number of operations than the script has")
     return {
         "source": tuple(read["source"]),
         "target": tuple(read["target"]),
-        "scripts": tuple(EditScript.from_dict(script) for script in read["scripts"]),
+        "scripts": scripts,
         "log_prob": float(read["log_prob"]),
         "entropy": float(read["entropy"]),
         **tables,
-        "decision": read_decision(read["decision"]),
+        "decision": decision,
         "outputs": tuple(Output(tuple(one["symbols"]), one["log_prob"]) for one in read["outputs"]),
     }
 

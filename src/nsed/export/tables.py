@@ -274,12 +274,15 @@ _SPLIT_SQL = {
     "tokens": "list_filter(regexp_split_to_array({0}, {1}), lambda token: token <> '')",
 }
 """Symbols of a string in SQL."""
-_CASED = r"\p{Lu}\p{Ll}\p{Lt}"
+_CASED = (
+    r"\p{Lu}\p{Ll}\p{Lt}\x{aa}\x{ba}\x{2160}-\x{217f}\x{24b6}-\x{24e9}\x{1f130}-\x{1f149}\x{1f150}-\x{1f169}"
+    r"\x{1f170}-\x{1f189}"
+)
 _BETWEEN = (
     r"\p{Mn}\p{Me}\p{Cf}\p{Lm}\p{Sk}\x27.:\x{b7}\x{387}\x{55f}\x{5f4}\x{2018}\x{2019}\x{2024}\x{2027}"
     r"\x{fe13}\x{fe52}\x{fe55}\x{ff07}\x{ff0e}\x{ff1a}"
 )
-"""Letters that have case, and what may stand within a word without ending it (Unicode: cased, case-ignorable)."""
+"""Letters and signs that have case, and what may stand within a word (Unicode: cased, case-ignorable)."""
 
 
 def _lower_sql(text: str) -> str:

@@ -16,6 +16,8 @@ from nsed.text import Pairs, read_pairs
 Assignment = Literal["one-to-one", "best", "all"]
 FOLDS = 5
 """Parts of the labelled records, each of which is judged by what the others have taught."""
+ROUNDING = 1e-9
+"""What rounding may take of a probability: a pair whose score is the threshold of its model is a link."""
 
 
 class ScoredPairs(NamedTuple):
@@ -48,8 +50,8 @@ class DecidedPairs(NamedTuple):
     """Folds of the labels that figures were cross-fitted by; 0 where nothing was chosen on the labels."""
 
     def between(self, low: float, high: float = np.inf) -> ScoredPairs:
-        """Pairs with a probability from one up to another one."""
-        probability = self.pairs.probabilities
+        """Pairs with a probability from one, or what rounding leaves of it, up to another one."""
+        probability = self.pairs.probabilities + ROUNDING
         return self.pairs.chosen(np.flatnonzero((probability >= low) & (probability < high)))
 
 
@@ -84,6 +86,7 @@ class KnownLinks:
         given, self.alone, self.size = read_known(path), left is right, len(right)
         labels = given.labels if given.labels is not None else [True] * len(given)
         links = {(a, b) for a, b, match in zip(given.sources, given.targets, labels, strict=True) if match}
+        links = {(a, b) for a, b in links if not (self.alone and a == b)}  # a record is no duplicate of itself
         if not links:
             raise ArgumentError("--labels", got="no link", expected="pairs of ids, known links")
         rows = [{name: row for row, name in enumerate(side.ids)} for side in (left, right)]

@@ -11,7 +11,7 @@ import pyarrow as pa
 from nsed.capabilities import Capability, can
 from nsed.errors import ArgumentError, DataError, abbreviate
 from nsed.evaluate.significance import Interval, wilson_interval
-from nsed.jobs.operation_search import OperationSearch, side_of
+from nsed.jobs.operation_search import OperationSearch, known_shares, side_of
 from nsed.jobs.vector_index import NgramIndex, Ranked, VectorIndex, check_encoder, encoder_vectors, plain_text
 from nsed.models.persistence import load as load_model
 from nsed.progress import OnBatch, ignore
@@ -25,8 +25,10 @@ FORMAT, SETTINGS, TEXTS, MODEL, RANKER = 1, "candidates.json", "references.arrow
 QUERIES_AT_ONCE = 2048
 NBEST = 5
 """Targets of a transducer that are looked up for each query."""
-POOL = 5
-"""Candidates that a ranker reads for each one that it keeps."""
+POOL, LEAST_POOL = 5, 100
+"""Candidates that a ranker reads for each one that it keeps, and how many at least, however few are kept."""
+MORE_KNOWN = 0.05
+"""How much larger the share of symbols that one side of a ranker knows must be, to say which side is meant."""
 SAME_SCRIPT = 0.5
 """Share of a sample's characters that a model's other side has too, from which on both are written in one script."""
 
@@ -56,9 +58,10 @@ class Candidates:
     encoder; `exact`, the same string but for case, accents and punctuation. Without `by`, it is `operations` across two
     scripts, `nbest` of a transducer, else `ngrams`.
 
-    A `ranker` is a second model, slower and better: it reads five times k candidates, and the k with the largest sum of
-    both scores are kept. Best is a Transducer that makes queries of references, log p(query | reference). Which side it
-    reads, alphabets say; where both are the same, a transducer reads references, other models queries.
+    A `ranker` is a second model, slower and better: it reads five times k candidates, a hundred at least, and the k
+    with the largest sum of both scores are kept. Best is a Transducer that makes queries of references, log p(query |
+    reference). Which side it reads, alphabets say, those of the references; where both sides have the same, a
+    transducer reads references, other models queries.
 
     >>> candidates = Candidates(k=2).fit(["Vienna", "Venice", "Verona", "Siena"])
     >>> found = candidates.query(["wien", "venezia"])
@@ -123,7 +126,8 @@ class Candidates:
         if not known:
             got = f"{len(true):,} matches, none of which has a string that is among the references"
             raise ArgumentError("pairs", got=got, expected="pairs of a query and a reference")
-        steps = sorted({*(k for k in ks if k <= self.k), self.k})
+        alike = self.ranker is None or POOL * self.k <= LEAST_POOL  # else a ranker reads fewer for a smaller k
+        steps = sorted({*(k for k in ks if alike and k <= self.k), self.k})
         ranks = self._ranks(known, on_batch)
         shares = {k: float((ranks < k).mean()) for k in steps}
         lost = [(known[row][0], self.references[known[row][1]]) for row in np.flatnonzero(ranks >= steps[-1])[:100]]
@@ -230,6 +234,7 @@ class Candidates:
         for row, text in enumerate(self.references):
             first.setdefault(text, row)
         self._different, self._rows = list(first), np.fromiter(first.values(), np.int64, len(first))
+        self._ranks_queries = self.ranker is not None and reads_queries(self.ranker, self._different)
         by = set(self.generators_)
         self._ngrams = ngrams or (NgramIndex.of(self._different) if {"ngrams", "nbest"} & by else None)
         self._search = OperationSearch.of(self.model, self._different) if "operations" in by else None
@@ -252,9 +257,9 @@ class Candidates:
 
     def _ranked(self, texts: Sequence[str], k: int) -> Ranked:
         """The k candidates with the largest sum of scores of search and ranker, best first."""
-        found = self._query(texts, POOL * k)
+        found = self._query(texts, max(POOL * k, LEAST_POOL))
         asked, there = [texts[row] for row in found.queries], [self.references[row] for row in found.references]
-        sides = (asked, there) if reads_queries(self.ranker, texts, self.references) else (there, asked)
+        sides = (asked, there) if self._ranks_queries else (there, asked)
         scores = found.scores + np.asarray(self.ranker.score(Pairs(*sides)), dtype=np.float64)
         order = np.lexsort((-scores, found.queries))
         order = order[rank_of(found.queries[order]) < k]
@@ -341,15 +346,16 @@ def is_reversed(model: Any, texts: Sequence[str]) -> bool:
     return hasattr(model, "tokenizers") and crosses_scripts(model) and side_of(model.tokenizers, texts) == "target"
 
 
-def reads_queries(ranker: Any, queries: Sequence[str], references: Sequence[str]) -> bool:
+def reads_queries(ranker: Any, references: Sequence[str]) -> bool:
     """Whether queries, not references, are the sources of a ranker.
 
-    Alphabets say it, where the two sides differ; else a transducer reads references, other models queries.
+    Alphabets say it, where one side knows more symbols of the references; else a transducer reads references, other
+    models queries. It never depends on the queries, so that none depends on those around it.
     """
     if hasattr(ranker, "tokenizers"):
-        sides = side_of(ranker.tokenizers, queries), side_of(ranker.tokenizers, references)
-        if sides[0] != sides[1]:
-            return sides[0] == "source"
+        source, target = known_shares(ranker.tokenizers, references)
+        if abs(source - target) > MORE_KNOWN:
+            return target > source
     return not can(ranker, Capability.TRANSDUCE)
 
 

@@ -297,15 +297,14 @@ class LabelSession:
         if len(self._file.answers) > self._trained:
             self.refit()
             self.wait()
-        try:
-            self.model = learn_from_few(self._scores, self._pool, labels)
-        except ArgumentError:  # a pair of a kind alone, of so few pairs
+        model = learn_from_few(self._scores, self._pool, labels)
+        if model is None:
             got, expected = f"{len(labels)} answers to {len(self._pool):,} pairs", "two pairs of each kind at least"
             advice = "Answer more, or give more pairs: the answers are kept."
-            raise ArgumentError("answers", got=got, expected=expected, advice=advice) from None
-        self._scores = self._scored(self.model)
-        self._grown(self.model, len(labels))
-        return self.model
+            raise ArgumentError("answers", got=got, expected=expected, advice=advice)
+        self.model, self._scores = model, self._scored(model)
+        self._grown(model, len(labels))
+        return model
 
     @property
     def _is_due(self) -> bool:

@@ -119,7 +119,7 @@ class LinkJob:
     """SQL conditions on the columns of two records, `a` and `b`: pairs that fulfil one are compared."""
     k: int = 20
     ranker: Any = None
-    """Model that chooses among five times k candidates, by the first text column: see `Candidates`."""
+    """Model that chooses among five times k candidates or more, by the first text column: see `Candidates`."""
     threshold: float | None = None
     """Probability from which on a pair is a link; None: the model's own, of several columns one half, of learned
     weights that with the best F1 on the labels."""
@@ -245,8 +245,9 @@ class LinkJob:
         """Columns of a shard: the pairs of some records, and their evidence; of two with nothing in common, none."""
         pairs = finder.of(rows)
         evidence = comparisons.evidence((pairs.left, pairs.right))
-        values = np.c_[evidence, pairs.search].astype(np.float32)[evidence.any(axis=1)]
-        left, right = (side[evidence.any(axis=1)].astype(np.int32) for side in (pairs.left, pairs.right))
+        common = evidence.any(axis=1)
+        values = np.c_[evidence, pairs.search][common]
+        left, right = (side[common].astype(np.int32) for side in (pairs.left, pairs.right))
         return {"left": left, "right": right, **dict(zip(self._evidence_names, values.T, strict=True))}
 
     def _finish(self, left: Records, right: Records, known: KnownLinks | None, shards: ScoredShards) -> LinkSummary:

@@ -118,7 +118,7 @@ class LookupIndex:
         model: Any = None,
     ) -> "LookupIndex":
         """Make an index of strings with ids. Raises `DataError` where a folder is that is not empty."""
-        _entries(ids, texts)
+        names, given = _entries(ids, texts)
         path = Path(folder)
         if path.exists() and any(path.iterdir()):
             raise DataError(path, "something is here already: expected a new folder, or an empty one")
@@ -129,7 +129,7 @@ class LookupIndex:
         state = {"format": FORMAT, "by": chosen, "model": model is not None, "next": 1, "segments": {}}
         replace_file(path / DESCRIPTION, json.dumps(state).encode())
         index = cls(path)
-        index.add(ids, texts)
+        index.add(names, given)
         return index
 
     def __len__(self) -> int:
@@ -198,13 +198,21 @@ class LookupIndex:
             raise DataError(self.folder, f"no lookup index: {reason}. Make one: nsed lookup build") from None
 
     def _refresh(self) -> None:
-        """Read what the folder says now; segments never change, so that those known already are not read again."""
+        """Read what the folder says now; segments never change, so that those known already are not read again.
+
+        Somebody else may merge segments meanwhile: where one is gone and the folder says so, it is read again.
+        """
         self._state = self._described()
         known = {one.path.name: one for one in self.segments}
-        self.segments = [
-            replace(known[name] if name in known else Segment.load(self.folder / name), removed=frozenset(gone))
-            for name, gone in self._state["segments"].items()
-        ]
+        try:
+            self.segments = [
+                replace(known[name] if name in known else Segment.load(self.folder / name), removed=frozenset(gone))
+                for name, gone in self._state["segments"].items()
+            ]
+        except DataError:
+            if self._described() == self._state:
+                raise
+            self._refresh()
 
     def _segment(self, ids: Sequence[str], texts: Sequence[str]) -> Segment:
         """New segment on disk, which counts once it is kept; an older attempt at it is replaced."""

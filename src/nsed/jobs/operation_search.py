@@ -18,7 +18,7 @@ from nsed.jobs.vector_index import Ranked, ranked
 from nsed.kernels.switch import AUTO, installed, wanted
 from nsed.models.edit_distance import LearnableEditDistance
 from nsed.models.odds import OddsMatcher
-from nsed.text import Tokenizers
+from nsed.text import Tokenizer, Tokenizers
 from nsed.text.batch import EncodedStrings
 
 Side = Literal["source", "target"]
@@ -54,14 +54,19 @@ def odds_model(model: Any) -> OddsMatcher:
 
 def side_of(tokenizers: Tokenizers, texts: Sequence[str]) -> Side:
     """Side of a model whose alphabet strings are written in, by the share of their symbols; the target where both."""
+    source, target = known_shares(tokenizers, texts)
+    return "source" if source > target else "target"
+
+
+def known_shares(tokenizers: Tokenizers, texts: Sequence[str]) -> tuple[float, float]:
+    """Shares of the symbols of some strings that the source side of a model knows, and the target side."""
     some = texts[:: max(1, len(texts) // 1000)]
 
-    def share(side: Side) -> float:
-        tokenizer = getattr(tokenizers, side)
+    def share(tokenizer: Tokenizer) -> float:
         known = [symbol in tokenizer.vocabulary for text in some for symbol in tokenizer.split(text)]
         return sum(known) / max(len(known), 1)
 
-    return "source" if share("source") > share("target") else "target"
+    return share(tokenizers.source), share(tokenizers.target)
 
 
 @dataclass(frozen=True)

@@ -257,8 +257,7 @@ def model_odds(model: Any, left: Texts, right: Texts, pairs: RowPairs, *, revers
     odds = np.zeros(len(keys))
     if there.any():
         sides = Texts(left.different, one[there]).compacted(), Texts(right.different, other[there]).compacted()
-        calibration, scores = model.calibration, model.score(Pairs(*(sides[::-1] if reversed_ else sides)))
-        logits = calibration.slope * calibration.evidence(scores) + calibration.intercept
+        logits = model.calibration.logits(model.score(Pairs(*(sides[::-1] if reversed_ else sides))))
         odds[there] = np.clip(logits - (prior_of(model) or 0.0), -LARGEST, LARGEST)
     return np.asarray(odds[place])
 

@@ -246,16 +246,27 @@ def learn_quickly(scores: np.ndarray, pool: Pool, labels: Mapping[int, bool], *,
     some = np.random.default_rng([seed, len(labels)]).permutation(len(pool))[:QUICK_PAIRS]
     rows = np.union1d(some, np.fromiter(labels, np.int64, len(labels)))
     guessed = pseudo_labels(scores, pool, labels)
-    enough = np.bincount(guessed[rows], minlength=2).min() > 1
-    return _fitted(pool.labelled(guessed, rows), **QUICK) if enough else None
+    return _fitted(pool.labelled(guessed, rows), **QUICK) if _two_of_each(guessed[rows]) else None
+
+
+def _two_of_each(labels: np.ndarray) -> bool:
+    """Whether there are two labels of each kind at least: one to learn from and one to validate with."""
+    return bool(np.bincount(labels, minlength=2).min() > 1)
 
 
 def learn_from_few(
     scores: np.ndarray, pool: Pool, labels: Mapping[int, bool], *, rounds: int = FEW_ROUNDS
-) -> OddsMatcher:
-    """Matcher of all labels and all pairs, from scores that the labels are to be read by; in a minute or more."""
+) -> OddsMatcher | None:
+    """Matcher of all labels and all pairs, from scores that the labels are to be read by; in a minute or more.
+
+    None where these are probably all of one kind but for one: to learn and to validate takes two.
+    """
+    model = None
     for left in reversed(range(rounds)):
-        model = _fitted(pool.labelled(pseudo_labels(scores, pool, labels)), **(QUICK if left else FINAL))
+        guessed = pseudo_labels(scores, pool, labels)
+        if not _two_of_each(guessed):
+            return model
+        model = _fitted(pool.labelled(guessed), **(QUICK if left else FINAL))
         with quiet_about_symbols():
             scores = model.score(pool.pairs)
     return model

@@ -33,7 +33,7 @@ from nsed.text.texts import Texts
 from nsed.train.config import TrainConfig
 from nsed.types import PerPair
 
-FIT_OPTIONS = frozenset({"validation", "folder", "on_step", "on_validation"})
+FIT_OPTIONS = frozenset({"validation", "folder", "on_step", "on_validation", "start"})
 ODDS_SETTINGS = frozenset(field.name for field in fields(OddsConfig)) - {"model", "train"}
 """Arguments of `Matcher.fit` that say nothing of a network: with these alone the Matcher is one in odds form."""
 
@@ -143,7 +143,8 @@ class Matcher(PairModel, LatticeModel):
         These are a `config`, or keywords for the encoder, the losses or the training. A model to `start` from, of
         either form, learns on as what it is. See `NetworkModel.fit` for all of them.
         """
-        if isinstance(options.get("start"), OddsMatcher) or options.keys() - FIT_OPTIONS <= ODDS_SETTINGS:
+        start, settings = options.get("start"), options.keys() - FIT_OPTIONS
+        if isinstance(start, OddsMatcher) or (start is None and settings <= ODDS_SETTINGS):
             return OddsMatcher.fit(pairs, labels, **options)
         return super().fit(pairs, labels, **options)
 

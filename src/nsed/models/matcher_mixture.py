@@ -165,7 +165,7 @@ class MatcherMixture(DecidingModel):
         own, share = lead.decision, self._share_of(self._lead)
         assert own is not None
         threshold, calibration = self.threshold, self.calibration
-        total, needed = (calibration.slope * one + calibration.intercept for one in (score, threshold))
+        total, needed = calibration.logits(np.array([score, threshold])).tolist()
         slope, offset = share * own.slope, total - share * (own.log_odds - own.offset)
         at = (needed - offset) / slope if slope else own.threshold
         probability = float(calibration.probability(np.array([score]))[0])

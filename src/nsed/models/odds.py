@@ -3,6 +3,7 @@
 import copy
 import math
 from collections.abc import Collection, Iterator, Mapping
+from contextlib import nullcontext
 from dataclasses import fields, replace
 from functools import partial
 from typing import Any, ClassVar, NamedTuple
@@ -191,7 +192,7 @@ class OddsMatcher(PairModel, LatticeModel):
         """Decisions; where the calibration is bent, a pair's slope is that of the line from a score of 0 to its own."""
         threshold, calibration, evidence = self.threshold, self.calibration, self._explained_odds(read, odds)
         steepness = calibration.slope * calibration.steepness(evidence.scores)
-        needed = calibration.slope * float(calibration.evidence(threshold)) + calibration.intercept
+        needed = float(calibration.logits(np.array(threshold)))
         named = self._named_biases(read, odds, evidence.biases)
         columns = evidence.log_probs, evidence.biases, evidence.scores, steepness, named
         for log_prob, bias, score, slope, parts in zip(*columns, strict=True):
@@ -210,15 +211,16 @@ class OddsMatcher(PairModel, LatticeModel):
             [pair_odds(self.network, read, self.device, odds, on_batch=on_batch) for read, odds in parts]
         )
 
-    def _reads(self, pairs: Pairs) -> Iterator[tuple[DistinctPairs, Odds | None]]:
+    def _reads(self, pairs: Pairs, *, told: bool = False) -> Iterator[tuple[DistinctPairs, Odds | None]]:
         """Encoded pairs, in parts, and the log-odds of operations if some symbols are new: by their kinship.
 
         Parts are halves where a table of all new symbols would be too large: no pair depends on the others. One pair
-        that has too many alone has what is known of `<unk>`.
+        that has too many alone has what is known of `<unk>`. Symbols that are new are warned of once.
         """
         sides = Texts.of(pairs.sources).compacted(), Texts.of(pairs.targets).compacted()
         languages = language_numbers(pairs, self.languages)
-        read = self.tokenizers.encode_distinct(*sides, languages=languages)
+        with quiet_about_symbols() if told else nullcontext():
+            read = self.tokenizers.encode_distinct(*sides, languages=languages)
         if not (read.source.has_unknown or read.target.has_unknown):
             yield read, None
             return
@@ -229,7 +231,7 @@ class OddsMatcher(PairModel, LatticeModel):
             yield read, None
         else:
             for rows in np.array_split(np.arange(len(pairs)), 2):
-                yield from self._reads(pairs.chosen(rows.tolist()))
+                yield from self._reads(pairs.chosen(rows.tolist()), told=True)
 
     def odds_for(self, tokenizers: Tokenizers) -> Odds:
         """Log-odds of operations for more symbols, new ones by their kinship and, if there are any, their features."""

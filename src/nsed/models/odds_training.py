@@ -137,8 +137,7 @@ class OddsTask(LabelledTask):
         if not has_enough(self.validation):
             self.metric, self.judged = WITH_TRAINING, self.training.joined(self.validation)
         if len(self.judged) > MOST_JUDGED:
-            rows = np.random.default_rng(self.config.train.seed).permutation(len(self.judged))[:MOST_JUDGED]
-            self.judged = self.judged.chosen(np.sort(rows))
+            self.judged = self.judged.chosen(_rows_judged(self.judged.labels, self.config.train.seed))
 
     def pair_losses(self, batch: PairBatch) -> PerPair:
         """See `PairTask.pair_losses`."""
@@ -154,8 +153,11 @@ class OddsTask(LabelledTask):
     def validate(self) -> Mapping[str, float]:
         """Average precision: it needs no threshold, and of few pairs says more than F1.
 
-        Where validation pairs are too few to choose weights by, that of training pairs and these too.
+        Where validation pairs are too few to choose weights by, that of training pairs and these too; where these are
+        of one kind, as in a fold without a match, there is nothing to choose by, and the last weights are kept.
         """
+        if not 0 < self.judged.labels.mean() < 1:
+            return {self.metric: 0.0}
         scores = pair_odds(self.network, DistinctPairs.of(self.judged), self.device).scores
         found = {self.metric: average_precision(scores, self.judged.labels)}
         if self.metric != AVERAGE_PRECISION and 0 < self.validation.labels.mean() < 1:
@@ -189,6 +191,16 @@ def _batch_pairs(pairs: Pairs, config: AlphabetConfig) -> int:
     sides = zip(config.splitters, (pairs.sources, pairs.targets), strict=True)
     source, target = (np.array([len(side.split(text)) for text in texts[:SAMPLED]]) for side, texts in sides)
     return max(LEAST_PAIRS, int(BATCH_CELLS / max(1.0, float(((source + 1) * (target + 1)).mean()))))
+
+
+def _rows_judged(labels: np.ndarray, seed: int) -> np.ndarray:
+    """Rows of some of many pairs, at random; where few of these would be of the rarer label, more of it."""
+    order = np.random.default_rng(seed).permutation(len(labels))
+    rare = order[labels[order] == (labels.mean() < 0.5)][:CALIBRATED_FROM]
+    if np.isin(rare, order[:MOST_JUDGED]).all():
+        return np.sort(order[:MOST_JUDGED])
+    others = order[~np.isin(order, rare)]
+    return np.sort(np.concatenate([rare, others[: MOST_JUDGED - len(rare)]]))
 
 
 def independent(pairs: EncodedPairs) -> float:
