@@ -202,6 +202,13 @@ def test_a_pair_has_the_same_answers_alone_and_among_many_with_thousands_of_new_
     assert symmetric.score(pairs)[:3].max() < expected.min() - 1
 
 
+@pytest.mark.filterwarnings("ignore::nsed.errors.UnknownSymbolWarning")
+def test_words_in_letters_never_seen_are_no_match_unless_they_are_the_same_or_akin(symmetric):
+    pairs = [("WXYZ", "QRST"), ("wxyz", "wxyz"), ("ABCDE", "abcde"), ("ABCDE", "fghfg")]
+    assert symmetric.match(pairs).tolist() == [False, True, True, False]
+    assert symmetric.probability(pairs)[[0, 3]].max() < 0.3 < 0.9 < symmetric.probability(pairs)[[1, 2]].min()
+
+
 def test_the_offset_is_the_same_for_every_pair_and_what_differs_has_a_name():
     made = OddsMatcher.fit(alike(300, seed=1), shared_alphabet=True, coherence=True, **QUICK)
     made.criterion = made.criterion._replace(calibration=made.calibration._replace(bend=0.0))

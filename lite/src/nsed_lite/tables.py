@@ -166,11 +166,19 @@ class OddsMatcher(Model):
         rows, columns = ([*range(old), *[UNKNOWN] * (new - old)] for old, new in zip(known, kinship.shape, strict=True))
         substitute, new = self.table.substitute[rows][:, columns], np.ones_like(kinship, dtype=bool)
         new[: known[0], : known[1]] = False
-        for number in range(1, len(KINSHIP)):
-            found = self.table.substitute[self.kinship == number]
-            if len(found):
-                substitute = np.where(new & (kinship == number), found.mean(), substitute)
-        return Operations(self.table.delete[rows], self.table.insert[columns], substitute)
+        for number, mean in self._means_of_kin().items():
+            substitute = np.where(new & (kinship == number), mean, substitute)
+        delete = _more_gaps(self.table.delete, kinship.shape[0])
+        return Operations(delete, _more_gaps(self.table.insert, kinship.shape[1]), substitute)
+
+    def _means_of_kin(self) -> dict[int, float]:
+        """Means of the log-odds of substitutions by kin, and by the same symbol, where there are any to go by."""
+        kin, same = KINSHIP.index("kin"), KINSHIP.index("identical")
+        found = {number: self.table.substitute[self.kinship == number] for number in (kin, same)}
+        means = {number: float(values.mean()) for number, values in found.items() if len(values)}
+        if same in means and kin not in means:
+            means[kin] = (means[same] + float(self.table.substitute[UNKNOWN, SPECIALS:].mean())) / 2
+        return means
 
     def _of_neighbours(self, more: Operations, sides: tuple[Tokenizer, Tokenizer]) -> Operations:
         """Log-odds for more symbols, those of symbols with neighbours by features as these have them."""
@@ -186,7 +194,9 @@ class OddsMatcher(Model):
         identical = source @ (self.table.substitute * same) @ target.T / np.where(weight > 0, weight, 1)
         found = np.where((kinship == KINSHIP.index("identical")) & (weight > 0), identical, found)
         substitute = np.where(told, found, more.substitute)
-        return Operations(source @ self.table.delete, target @ self.table.insert, substitute)
+        delete = np.where(source[:, UNKNOWN] > 0, more.delete, source @ self.table.delete)
+        insert = np.where(target[:, UNKNOWN] > 0, more.insert, target @ self.table.insert)
+        return Operations(delete, insert, substitute)
 
     def lattices(
         self, sources: Strings, targets: Strings, languages: Any = None, tables: Any = None
@@ -265,3 +275,9 @@ def _places(width: int, lengths: np.ndarray) -> np.ndarray:
     for number, found in ((3, left == 1), (1, place == 1), (4, left == 0), (0, place == 0)):
         classes[found & (left >= 0)] = number
     return classes
+
+
+def _more_gaps(gaps: np.ndarray, count: int) -> np.ndarray:
+    """Log-odds of gaps of more symbols: the new ones have those of `<unk>`, but at most the mean of the known ones."""
+    new = np.fmin(gaps[UNKNOWN], gaps[SPECIALS:].mean() if len(gaps) > SPECIALS else np.nan)
+    return np.append(gaps, np.full(count - len(gaps), new))

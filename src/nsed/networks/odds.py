@@ -11,9 +11,10 @@ from torch.nn import functional
 from nsed.lattice import Arcs, EditLattice
 from nsed.networks.bulk_scores import CompiledTable, SymbolKinds
 from nsed.networks.coherence import Coherence
-from nsed.networks.kinship import IDENTICAL, KINSHIP, OTHER, Kinship, Shares
+from nsed.networks.kinship import IDENTICAL, KIN, KINSHIP, OTHER, Kinship, Shares
 from nsed.networks.operation_table import OperationTable
 from nsed.text import EncodedStrings, PairBatch
+from nsed.text.tokenizer import SPECIALS
 from nsed.types import NEG, UNKNOWN, Lengths, PerPair
 
 PLACES = ("initial", "second", "medial", "last but one", "last")
@@ -205,8 +206,10 @@ class OddsNetwork(nn.Module):
     def extended_odds(self, kinship: Kinship, shares: Shares | None = None) -> Odds:
         """Log-odds for more symbols, by the classes of their substitutions: the new ones are `<unk>` but among kin.
 
-        A new symbol with itself, or with its kin, has the mean of what is known of such symbols. With shares of known
-        symbols in new ones, those of both sides, a new symbol has the mean of what is known of these.
+        A new symbol with itself, or with its kin, has the mean of what is known of such symbols; where no kin is known,
+        that of the same symbols and of `<unk>`. Its gaps cost no less than known ones on average: what nobody has seen
+        is no evidence for a match. With shares of known symbols in new ones, those of both sides, a new symbol has the
+        mean of what is known of these.
         """
         odds = self._of_more_symbols(kinship)
         return odds if shares is None else self._of_neighbours(odds, kinship, shares)
@@ -220,11 +223,18 @@ class OddsNetwork(nn.Module):
         )
         substitute, new = odds.substitute[rows][:, columns], torch.ones_like(kinship, dtype=torch.bool)
         new[: known[0], : known[1]] = False
-        for number in range(1, len(KINSHIP)):
-            found = odds.substitute[self.kinship == number]
-            if len(found):
-                substitute = torch.where(new & (kinship == number), found.mean(), substitute)
-        return Odds(odds.delete[rows], odds.insert[columns], substitute, odds.bias)
+        for number, mean in self._means_of_kin(odds).items():
+            substitute = torch.where(new & (kinship == number), mean, substitute)
+        delete, insert = (_more_gaps(*side) for side in zip((odds.delete, odds.insert), kinship.shape, strict=True))
+        return Odds(delete, insert, substitute, odds.bias)
+
+    def _means_of_kin(self, odds: Odds) -> dict[int, Tensor]:
+        """Means of the log-odds of substitutions by kin, and by the same symbol, where there are any to go by."""
+        found = {number: odds.substitute[self.kinship == number] for number in (KIN, IDENTICAL)}
+        means = {number: values.mean() for number, values in found.items() if len(values)}
+        if IDENTICAL in means and KIN not in means:
+            means[KIN] = (means[IDENTICAL] + odds.substitute[UNKNOWN, len(SPECIALS) :].mean()) / 2
+        return means
 
     def _of_neighbours(self, more: Odds, kinship: Kinship, shares: Shares) -> Odds:
         """Log-odds for more symbols, those of symbols with neighbours by these; with itself, as these with themselves.
@@ -239,7 +249,11 @@ class OddsNetwork(nn.Module):
         found, weight = source @ odds.substitute @ target.T, source @ same @ target.T
         identical = source @ (odds.substitute * same) @ target.T / weight
         found = torch.where((kinship == IDENTICAL) & (weight > 0), identical, found)
-        return Odds(source @ odds.delete, target @ odds.insert, torch.where(told, found, more.substitute), odds.bias)
+        delete, insert = (
+            torch.where(side[:, UNKNOWN] > 0, gaps, side @ known)
+            for side, gaps, known in ((source, more.delete, odds.delete), (target, more.insert, odds.insert))
+        )
+        return Odds(delete, insert, torch.where(told, found, more.substitute), odds.bias)
 
     def forward(
         self, batch: PairBatch, odds: Odds | None = None, *, in_context: bool = True
@@ -375,6 +389,12 @@ def ragged_places(strings: EncodedStrings) -> np.ndarray:
     for number, places in ((3, ends[of_two] - 2), (1, starts[of_two] + 1), (4, ends[of_one] - 1), (0, starts[of_one])):
         classes[places] = number
     return classes
+
+
+def _more_gaps(gaps: Float[Tensor, " symbols"], count: int) -> Float[Tensor, " more_symbols"]:
+    """Log-odds of gaps of more symbols: the new ones have those of `<unk>`, but at most the mean of the known ones."""
+    new = torch.fmin(gaps[UNKNOWN], gaps[len(SPECIALS) :].mean())
+    return torch.cat([gaps, new.expand(count - len(gaps))])
 
 
 def _squares(*parts: Tensor) -> Float[Tensor, ""]:
