@@ -17,6 +17,8 @@ NsedError
 
 UnknownSymbolWarning (UserWarning)     symbols that the vocabulary does not know
 CutOutputWarning (UserWarning)         targets that were cut at the longest length allowed
+UnknownIdWarning (UserWarning)         labels of records that no table has
+DoubtfulLinksWarning (UserWarning)     labels, links or pairs that are probably not what is wanted
 HeaderWarning (UserWarning)            a first row that looks like a header, and is read as data
 """
 
@@ -161,6 +163,13 @@ class CutOutputWarning(UserWarning):
 
 class UnknownIdWarning(UserWarning):
     """Labels of records that no table has."""
+
+
+class DoubtfulLinksWarning(UserWarning):
+    """Linkage that is probably not what is wanted.
+
+    Labels cannot say how precise links are, one cluster has many of the records, or pairs are too long to be compared.
+    """
 
 
 class HeaderWarning(UserWarning):

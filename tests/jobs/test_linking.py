@@ -7,10 +7,11 @@ import math
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import nsed
-from nsed.errors import ArgumentError, DataError, UnknownIdWarning
+from nsed.errors import ArgumentError, DataError, DoubtfulLinksWarning, UnknownIdWarning
 from nsed.evaluate.calibration import Calibration
 from nsed.evaluate.matching import threshold_at_precision, threshold_curve
 from nsed.jobs import LinkJob, NumericColumn, TextColumn, table_files
@@ -68,10 +69,62 @@ def test_pairs_that_are_impossible_say_no_more_than_a_model_without_a_slope(mode
     assert found.tolist() == pytest.approx([0.5 - (prior_of(sure) or 0.0)] * 2)
 
 
+@pytest.mark.filterwarnings("ignore::nsed.errors.DoubtfulLinksWarning")  # labels of linked records alone
 def test_a_record_is_no_duplicate_of_itself_though_labels_say_so(tables):
     people = Records.of(read_table(tables / "a.tsv", "name"), ["name"], "id", path="a.tsv")
     (tables / "self.tsv").write_text("source\ttarget\na1\ta1\na1\ta2\n", encoding="utf-8")
     assert KnownLinks(tables / "self.tsv", people, people).total == 1
+
+
+@pytest.mark.filterwarnings("ignore::nsed.errors.UnknownSymbolWarning")
+def test_wrong_links_of_records_without_any_count_where_labels_are_complete_or_say_so(tables, model):
+    """Half of the records of either table have no counterpart, and every record is linked to something."""
+    left, right = [(tables / name).read_text(encoding="utf-8").splitlines() for name in ("a.tsv", "b.tsv")]
+    others = [name[::-1] + "u" for name in NAMES]
+    for file, lines, prefix in (("a.tsv", left, "x"), ("b.tsv", right, "y")):
+        more = [f"{prefix}{row}\t{name}{'' if prefix == 'x' else 'e'}\tlay" for row, name in enumerate(others)]
+        (tables / file).write_text("\n".join([*lines, *more]) + "\n", encoding="utf-8")
+    settings = dict(labels=tables / "known.tsv", threshold=0, overwrite=True)
+    with pytest.warns(DoubtfulLinksWarning, match="every record in it has a link, so wrong links of 10 other"):
+        assert job(tables, model, **settings).run().at_threshold.precision == 1
+    complete = job(tables, model, labels_complete=True, **settings).run()
+    links = {(one["id_a"], one["id_b"]) for one in rows(tables / "links.tsv")}
+    right_ones = sum((f"a{row}", f"b{row}") in links for row in range(len(NAMES)))
+    assert complete.at_threshold.precision == right_ones / len(links) < 0.8
+    strangers = "".join(f"x{row}\tnobody\t0\n" for row in range(len(NAMES)))
+    known = "".join(f"a{row}\tb{row}\t1\n" for row in range(len(NAMES)))
+    (tables / "known.tsv").write_text("source\ttarget\tlabel\n" + known + strangers, encoding="utf-8")
+    assert job(tables, model, **settings).run().at_threshold == complete.at_threshold
+    with pytest.raises(ArgumentError, match="--labels-complete: got no labels"):
+        job(tables, model, labels_complete=True).check()
+
+
+def test_one_cluster_of_nearly_all_records_is_told(tables, model):
+    names = [f"{a}{b}{c}" for a in "gald" for b in "ary" for c in "gdlyra"]
+    (tables / "a.tsv").write_text("id\tname\n" + "".join(f"{n}\t{n}\n" for n in names), encoding="utf-8")
+    loose = LinkJob(
+        tables / "a.tsv", None, tables / "same.tsv", on=[TextColumn("name", model)], id="id", threshold=0, assign="all"
+    )
+    with pytest.warns(DoubtfulLinksWarning, match="one cluster has 72 of 72 records"):
+        loose.run()
+
+
+def test_a_pair_too_long_is_no_evidence_and_told_instead_of_the_end(tables, model, monkeypatch):
+    monkeypatch.setattr("nsed.jobs.records.MAX_CELLS", 60)
+    with pytest.warns(DoubtfulLinksWarning, match="too long to be compared, 7 and 7 characters say"):
+        summary = job(tables, model).run()
+    assert {one["name_a"] for one in rows(tables / "links.tsv")} == {name for name in NAMES if name != "garland"}
+    assert summary.links == len(NAMES) - 1
+
+
+@pytest.mark.parametrize("kind", [pa.string(), pa.dictionary(pa.int32(), pa.string())])
+def test_nulls_are_missing_values_in_the_first_column_too(tables, model, kind):
+    texts = pa.array([None, *NAMES[1:]], pa.string()).cast(kind)
+    pq.write_table(pa.table({"id": [f"a{row}" for row in range(len(NAMES))], "name": texts}), tables / "a.parquet")
+    found = LinkJob(
+        tables / "a.parquet", tables / "b.tsv", tables / "links.tsv", on=[TextColumn("name", model)], id="id"
+    ).run()
+    assert found.links == len(NAMES) - 1
 
 
 def test_links_manifest_and_report(tables, model):
@@ -347,6 +400,7 @@ def test_records_whose_names_are_missing_are_no_link(tables, model):
     assert "a90" not in (tables / "links.tsv").read_text(encoding="utf-8")
 
 
+@pytest.mark.filterwarnings("ignore::nsed.errors.DoubtfulLinksWarning")  # labels of linked records alone
 def test_labels_of_records_that_are_not_there_are_told_before_anything_is_scored(tables, model):
     known = (tables / "known.tsv").read_text(encoding="utf-8").splitlines()
     (tables / "some.tsv").write_text("\n".join([*known[:5], "a0\tb99"]) + "\n", encoding="utf-8")
@@ -366,6 +420,7 @@ def test_links_that_a_job_wrote_are_labels_of_the_next(tables, model):
     assert (again.links, again.candidate_recall, again.at_threshold.matches) == (first.links, 1, first.links)
 
 
+@pytest.mark.filterwarnings("ignore::nsed.errors.DoubtfulLinksWarning")  # labels of linked records alone
 def test_records_without_labels_are_not_judged_and_links_that_are_lost_count_in_recall(tables, model):
     known = (tables / "known.tsv").read_text(encoding="utf-8").splitlines()
     (tables / "some.tsv").write_text("\n".join([*known[:7], "a0\tb5"]) + "\n", encoding="utf-8")
@@ -391,6 +446,7 @@ def noise(folder, seed):
     return links
 
 
+@pytest.mark.filterwarnings("ignore::nsed.errors.DoubtfulLinksWarning")  # labels of linked records alone
 def test_figures_of_what_was_chosen_on_the_labels_are_not_those_of_the_choice(tmp_path, model):
     numeric = [NumericColumn(f"n{column}", 1) for column in range(6)]
     settings = dict(numeric=numeric, by=["exact"], labels=tmp_path / "known.tsv", assign="all", overwrite=True)
@@ -410,6 +466,7 @@ def test_figures_of_what_was_chosen_on_the_labels_are_not_those_of_the_choice(tm
     assert "each of 5 parts of them held out: judged by what the others have chosen" in page
 
 
+@pytest.mark.filterwarnings("ignore::nsed.errors.DoubtfulLinksWarning")  # labels of linked records alone
 def test_labels_of_one_record_teach_weights_and_give_no_figures(tables, model):
     (tables / "one.tsv").write_text("source\ttarget\na0\tb0\n", encoding="utf-8")
     summary = job(tables, model, labels=tables / "one.tsv", learn=True, exact=["town"], assign="all").run()
@@ -433,6 +490,7 @@ def test_pairs_of_one_record_and_of_linked_ones_share_a_fold(tables, model, seco
         assert (known.folds[3::2] == -1).all()
 
 
+@pytest.mark.filterwarnings("ignore::nsed.errors.DoubtfulLinksWarning")  # labels of linked records alone
 def test_weights_are_learned_from_labels(tables, model):
     known = (tables / "known.tsv").read_text(encoding="utf-8").splitlines()
     (tables / "some.tsv").write_text("\n".join(known[:7]) + "\n", encoding="utf-8")

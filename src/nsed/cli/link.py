@@ -90,7 +90,18 @@ Precision = Annotated[
 ]
 Labels = Annotated[
     Path | None,
-    typer.Option("--labels", help="Pairs of ids that are known links: all of the records in it.", show_default=False),
+    typer.Option(
+        "--labels",
+        help="Pairs of ids that are known links: all of the records in it. A third column, label, is 0 for pairs that "
+        "are none, so that records without a link count too.",
+        show_default=False,
+    ),
+]
+LabelsComplete = Annotated[
+    bool,
+    typer.Option(
+        "--labels-complete", help="--labels have every link there is: records that they do not name have none."
+    ),
 ]
 AssignOption = Annotated[
     Literal["one-to-one", "best", "all"],
@@ -121,6 +132,7 @@ def link(
     threshold: Threshold = None,
     precision: Precision = None,
     labels: Labels = None,
+    labels_complete: LabelsComplete = False,
     review: Review = None,
     why: Why = None,
     redact: Redact = False,
@@ -158,6 +170,7 @@ def dedupe(
     threshold: Threshold = None,
     precision: Precision = None,
     labels: Labels = None,
+    labels_complete: LabelsComplete = False,
     review: Review = None,
     why: Why = None,
     redact: Redact = False,
@@ -179,7 +192,7 @@ def _settings(given: dict[str, Any]) -> dict[str, Any]:
     """Settings of a `LinkJob`, of a command's options."""
     from nsed.jobs.blocking import equal_keys
 
-    same = ("learn", "k", "threshold", "precision", "labels", "review", "redact", "assign")
+    same = ("learn", "k", "threshold", "precision", "labels", "labels_complete", "review", "redact", "assign")
     exact, numeric = split_columns(given["exact"]) or [], numeric_columns(given["numeric"] or [])
     named = [one.partition("=")[0] for one in given["on"]]
     factors = _factors(given["weight"] or [], [*named, *exact, *(one.name for one in numeric)])

@@ -8,7 +8,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from nsed.errors import ArgumentError, DataError, UnknownIdWarning
+from nsed.errors import ArgumentError, DataError, DoubtfulLinksWarning, UnknownIdWarning
 from nsed.evaluate.matching import ThresholdPoint, threshold_curve, threshold_point
 from nsed.jobs.records import EvidenceWeights, LinkEvidence, Records, read_table
 from nsed.text import Pairs, read_pairs
@@ -16,6 +16,8 @@ from nsed.text import Pairs, read_pairs
 Assignment = Literal["one-to-one", "best", "all"]
 FOLDS = 5
 """Parts of the labelled records, each of which is judged by what the others have taught."""
+MANY_RECORDS, LARGE_SHARE = 50, 0.05
+"""Records of one cluster, and their share of all, from which on it is warned of."""
 ROUNDING = 1e-9
 """What rounding may take of a probability: a pair whose score is the threshold of its model is a link."""
 
@@ -76,13 +78,23 @@ def _tell_of_strangers(path: str | Path, strangers: Sequence[tuple[str, str]], l
     warnings.warn(f"{message}: {some}", UnknownIdWarning, stacklevel=2)
 
 
+def _tell_of_no_loners(path: str | Path, complete: np.ndarray, keys: np.ndarray, size: int, *, alone: bool) -> None:
+    """Warn where labels are of records with a link alone: what others are wrongly linked to does not count."""
+    linked = np.concatenate([keys // size, keys % size]) if alone else keys // size
+    others = len(complete) - int(complete.sum())
+    if others and complete.sum() == len(np.unique(linked)):
+        message = f"{path}: every record in it has a link, so wrong links of {others:,} other records do not count"
+        advice = "If it has all links, say so (--labels-complete); else add pairs with label 0 of records without any"
+        warnings.warn(f"{message}. {advice}", DoubtfulLinksWarning, stacklevel=3)
+
+
 class KnownLinks:
     """Known links by rows, the records of which all links are known, and the folds of these, for cross-fitting.
 
-    Raises `ArgumentError` for labels without a link.
+    Where links are `all_known`, these are all records. Raises `ArgumentError` for labels without a link.
     """
 
-    def __init__(self, path: str | Path, left: Records, right: Records) -> None:
+    def __init__(self, path: str | Path, left: Records, right: Records, *, all_known: bool = False) -> None:
         given, self.alone, self.size = read_known(path), left is right, len(right)
         labels = given.labels if given.labels is not None else [True] * len(given)
         links = {(a, b) for a, b, match in zip(given.sources, given.targets, labels, strict=True) if match}
@@ -99,6 +111,8 @@ class KnownLinks:
         self.complete = np.zeros(len(left), bool)
         named = {*given.sources, *(given.targets if self.alone else ())}
         self.complete[[rows[0][name] for name in named if name in rows[0]]] = True
+        self.complete |= all_known
+        _tell_of_no_loners(path, self.complete, self.keys, self.size, alone=self.alone)
         self.folds = self._folds()
 
     @property
@@ -294,6 +308,15 @@ def _greedy(pairs: ScoredPairs, order: np.ndarray) -> list[int]:
             taken_right.add(other)
             kept.append(row)
     return kept
+
+
+def tell_of_one_cluster(clusters: np.ndarray) -> None:
+    """Warn where links connect a large part of all records: chains of them, mostly, and not one thing."""
+    most = int(np.bincount(clusters).max(initial=0))
+    if most > max(MANY_RECORDS, LARGE_SHARE * len(clusters)):
+        message = f"one cluster has {most:,} of {len(clusters):,} records, which links connect in chains"
+        advice = "A higher --threshold, --precision with --labels, or a model trained on mined pairs keeps them apart"
+        warnings.warn(f"{message}. {advice}", DoubtfulLinksWarning, stacklevel=3)
 
 
 def components(left: np.ndarray, right: np.ndarray, size: int) -> np.ndarray:

@@ -27,6 +27,7 @@ from nsed.jobs.assignment import (
     ScoredShards,
     assigned,
     components,
+    tell_of_one_cluster,
 )
 from nsed.jobs.blocking import RULES, PairFinder, RulePairs, generators_of, write_rule_pairs
 from nsed.jobs.candidates import Candidates, Generator, is_reversed
@@ -130,7 +131,9 @@ class LinkJob:
     assign: Assignment = "one-to-one"
     """Links of a record: one at most on either side, greedily; the best one of each record of the first table; all."""
     labels: str | Path | None = None
-    """Pairs of ids that are known links, of which a record of the first table has all that it has."""
+    """Pairs of ids that are known links: all of the records in it. A record without any has a pair with label 0."""
+    labels_complete: bool = False
+    """Whether the labels have every link there is: records that they do not name have none."""
     why: Sequence[str] = ()
     """Ids of records whose pairs the report gives reasons for."""
     redact: bool = False
@@ -155,7 +158,7 @@ class LinkJob:
         for name in self.why:
             if name not in left.ids and name not in right.ids:
                 raise ArgumentError("--why", got=name, expected=f"a value of {self.id or 'a row, from 1'}")
-        known = None if self.labels is None else KnownLinks(self.labels, left, right)
+        known = None if self.labels is None else KnownLinks(self.labels, left, right, all_known=self.labels_complete)
         folder = ShardFolder(self._parts, RowFormat.ARROW, name=str(self.output), header=True, headers=True)
         with folder.lock(), telling_what_is_kept(folder.name, lambda: folder.kept):
             folder.begin(self._identity(), resume=self.resume, overwrite=self.overwrite)
@@ -181,6 +184,8 @@ class LinkJob:
         for name, value in (("--threshold", self.threshold), ("--review", self.review)):
             if value is not None and not 0 <= value <= 1:
                 raise ArgumentError(name, got=value, expected="a probability, from 0 to 1")
+        if self.labels_complete and self.labels is None:
+            raise ArgumentError("--labels-complete", got="no labels", expected="--labels with all links there are")
         if self.learn and self.labels is None:
             raise ArgumentError("--learn", got="no labels", expected="--labels with known links, to learn from")
         generators, joined = self._generators()
@@ -362,7 +367,9 @@ class LinkJob:
         if len(names) > 1:
             table |= {name: parts[:, place] for place, name in enumerate(names)}
         if self.right is None:
-            table["cluster"] = components(links.left, links.right, len(left))[links.left]
+            clusters = components(links.left, links.right, len(left))
+            tell_of_one_cluster(clusters)
+            table["cluster"] = clusters[links.left]
         with replacing(path) as beside, table_writer(beside, row_format(path)) as writer:
             writer.write(table)
 
@@ -418,6 +425,7 @@ class LinkJob:
             "by": self.by if self.by is None else list(self.by),
             "rules": list(self.rules),
             **({} if self.ranker is None else {"ranker": model_hash(self.ranker)}),
+            **({"labels_complete": True} if self.labels_complete else {}),
             **{name: getattr(self, name) for name in plain},
             "inputs": [one._asdict() for one in describe_inputs(inputs)],
             "backend": wanted(),

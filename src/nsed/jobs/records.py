@@ -1,5 +1,6 @@
 """Records to be linked: columns of a table, the evidence of pairs of them, and its weights, given or learned."""
 
+import warnings
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -10,10 +11,11 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 import pyarrow as pa
 
-from nsed.errors import ArgumentError, DataError
+from nsed.errors import ArgumentError, DataError, DoubtfulLinksWarning
 from nsed.evaluate.calibration import logistic_regression
 from nsed.models.pair_model import DecidingModel
 from nsed.text import Pairs
+from nsed.text.batch import MAX_CELLS
 from nsed.text.readers import read_sources
 from nsed.text.texts import Texts
 
@@ -83,7 +85,7 @@ class Records:
 
 def read_table(path: str | Path, first: str) -> pa.Table:
     """All columns of a file of records. Raises `DataError` where it has not the first column that is wanted."""
-    texts, others = read_sources(path, column=first)
+    texts, others = read_sources(path, column=first, missing=True)
     table = pa.table({first: pa.array(texts, pa.string())})
     if others is not None:
         for name in others.column_names:
@@ -248,18 +250,31 @@ def prior_once(on: Sequence[TextColumn]) -> float:
 def model_odds(model: Any, left: Texts, right: Texts, pairs: RowPairs, *, reversed_: bool = False) -> np.ndarray:
     """Calibrated log-odds of pairs of strings, less the prior where it is known: what the strings alone say.
 
-    0 where a string is missing. Equal pairs of strings are scored once.
+    0 where a string is missing, or where the pair is too long to be compared, which is warned of. Equal pairs of
+    strings are scored once.
     """
     size = len(right.different)
     keys, place = np.unique(left.rows[pairs[0]] * size + right.rows[pairs[1]], return_inverse=True)
     one, other = keys // size, keys % size
-    there = (one > 0) & (other > 0)
+    there = (one > 0) & (other > 0) & ~_too_long(left.different, right.different, one, other)
     odds = np.zeros(len(keys))
     if there.any():
         sides = Texts(left.different, one[there]).compacted(), Texts(right.different, other[there]).compacted()
         logits = model.calibration.logits(model.score(Pairs(*(sides[::-1] if reversed_ else sides))))
         odds[there] = np.clip(logits - (prior_of(model) or 0.0), -LARGEST, LARGEST)
     return np.asarray(odds[place])
+
+
+def _too_long(left: Sequence[str], right: Sequence[str], one: np.ndarray, other: np.ndarray) -> np.ndarray:
+    """Which pairs of strings need a larger lattice than there may be; they are warned of."""
+    lengths = [np.array([len(text) + 1 for text in texts], dtype=np.int64) for texts in (left, right)]
+    cells = lengths[0][one] * lengths[1][other]
+    found = cells > MAX_CELLS
+    if found.any():
+        n, m = (int(of[rows[cells.argmax()]]) - 1 for of, rows in zip(lengths, (one, other), strict=True))
+        message = f"{found.sum():,} pairs of strings are too long to be compared, {n:,} and {m:,} characters say"
+        warnings.warn(f"{message}: they are no evidence", DoubtfulLinksWarning, stacklevel=2)
+    return np.asarray(found)
 
 
 class ColumnAgreement(NamedTuple):

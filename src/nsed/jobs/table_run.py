@@ -12,7 +12,14 @@ import numpy as np
 import pyarrow as pa
 
 from nsed.capabilities import Capability, can
-from nsed.errors import ArgumentError, CutOutputWarning, DataError, TooLongError, UnknownSymbolWarning
+from nsed.errors import (
+    ArgumentError,
+    CutOutputWarning,
+    DataError,
+    DoubtfulLinksWarning,
+    TooLongError,
+    UnknownSymbolWarning,
+)
 from nsed.jobs.shards import InputFile, Position, RejectedRow, ShardInProgress, describe_inputs
 from nsed.jobs.table_files import Table, answered, other_columns, unwritable
 from nsed.jobs.table_output import JobOutput
@@ -367,4 +374,4 @@ class Warnings:
                 self._said |= {key} if one.category in OF_BATCHES else set()
 
 
-OF_BATCHES = (UnknownSymbolWarning, CutOutputWarning)
+OF_BATCHES = (UnknownSymbolWarning, CutOutputWarning, DoubtfulLinksWarning)

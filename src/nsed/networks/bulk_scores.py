@@ -35,6 +35,8 @@ MANY_STRINGS, MOSTLY_DIFFERENT = 2**14, 0.8
 """Strings of both sides from which on, and share of different ones among them above which, each side is read alone."""
 VECTOR_BYTES = 2**30
 """Room for the vectors of strings on a CPU: pairs whose strings would need more are scored some after the others."""
+SHORTEN = "Shorten the strings, or leave such pairs out."
+"""Advice on pairs that are too long to be scored."""
 TABLE_PAIRS_AT_ONCE = 2**17
 """Pairs that are scored by a table before the next report of progress."""
 
@@ -66,7 +68,7 @@ def bulk_scores(
     vectors, rows_of = both_vectors(network, source, target, pairs, languages)
     kernel, (weight, constant) = MATCH_SCORES.choose(vectors[0].vectors), network.projection.folded()
     if kernel.backend != "numba":
-        check_cells(source.lengths[pairs[0]] + 1, target.lengths[pairs[1]] + 1, MAX_CELLS)
+        check_cells(source.lengths[pairs[0]] + 1, target.lengths[pairs[1]] + 1, MAX_CELLS, advice=SHORTEN)
     eps, heads = network.projection.norm.eps, network.features.head_weights()
     score = kernel.code.scorer(*vectors, weight, constant, eps=eps, pairs=len(result), heads=heads)
     at_once = PAIRS_AT_ONCE.get(weight.device.type, FEWER_PAIRS)
@@ -258,7 +260,7 @@ def table_log_probs(
     Raises `TooLongError` for a pair whose lattice has more than `max_cells` cells.
     """
     n, m = pairs.lengths
-    check_cells(n + 1, m + 1, max_cells)
+    check_cells(n + 1, m + 1, max_cells, advice=SHORTEN)
     result, device = np.empty(len(pairs)), compiled.table.device
     score = TABLE_SCORES.choose(compiled.table).code.scorer(*compiled, pairs=len(result)) if len(result) else None
     for start in range(0, len(result), TABLE_PAIRS_AT_ONCE):

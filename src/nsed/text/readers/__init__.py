@@ -80,13 +80,17 @@ def check_columns(columns: Sequence[str] | None) -> None:
 
 
 def read_sources(
-    path: str | Path, *, column: str | None = None, on_reject: Callable[[Reject], None] | None = None
+    path: str | Path,
+    *,
+    column: str | None = None,
+    on_reject: Callable[[Reject], None] | None = None,
+    missing: bool = False,
 ) -> Sources:
     """Read sources from a file: one per line, or a column of TSV, CSV, Parquet or Arrow; `-` is standard input.
 
     The column is the one that is named, else `source`, else the first of a text file. What has no ending of a table and
-    no tab in its first line is lines. Raises `DataError`, as `read_pairs` does.
+    no tab in its first line is lines. With `missing` nulls are empty strings. Raises `DataError`, as `read_pairs` does.
     """
     ending = Path(path).suffix.lower()
     read = READERS[ending].read_sources if ending in READERS else read_line_sources
-    return read(Path(path), ReadOptions(None if column is None else [column], True, on_reject))
+    return read(Path(path), ReadOptions(None if column is None else [column], True, on_reject, missing))

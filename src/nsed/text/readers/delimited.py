@@ -55,6 +55,8 @@ class ReadOptions(NamedTuple):
     """Whether further columns are kept, as `Pairs.others`."""
     on_reject: Callable[[Reject], None] | None = None
     """Told of every row that cannot be used, which is then left out; None: the first one raises `DataError`."""
+    missing: bool = False
+    """Whether a null is an empty string, instead of a row that cannot be used."""
 
     def reject(self, error: DataError, cells: list[str]) -> None:
         """Reject a row, if that is wanted; else raise what is wrong with it."""

@@ -190,6 +190,7 @@ def _usable(rows: Rows, wanted: list[str], options: ReadOptions) -> tuple[pa.Tab
     """Usable rows, with their numbers: with a string, and a label that is one, where wanted; others are rejected."""
     path, table, first = rows
     _check_names(path, table.column_names, wanted, advise=options.columns is None)
+    table = _filled(table, wanted) if options.missing else table
     labelled = len(wanted) in LABELLED
     for name in wanted[:2] + wanted[3 if labelled else 2 :]:
         _check_text(path, table.column(name), name)  # before anything as long as the table, which may be all nulls
@@ -205,6 +206,17 @@ def _usable(rows: Rows, wanted: list[str], options: ReadOptions) -> tuple[pa.Tab
         good &= ~bad
     numbers = np.flatnonzero(good) + first + 1
     return table if good.all() else table.filter(pa.array(good)), numbers
+
+
+def _filled(table: pa.Table, names: Sequence[str]) -> pa.Table:
+    """The same table with empty strings for the nulls of some columns."""
+    for name in names:
+        column, place = table.column(name), table.column_names.index(name)
+        kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
+        text = column.cast(pa.string() if pa.types.is_null(kind) else kind)
+        filled = text.fill_null("") if pa.types.is_string(text.type) or pa.types.is_large_string(text.type) else text
+        table = table.set_column(place, name, filled)
+    return table
 
 
 def _check_names(path: Path, names: Sequence[str], wanted: Sequence[str], *, advise: bool) -> None:
