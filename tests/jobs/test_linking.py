@@ -109,6 +109,18 @@ def test_one_cluster_of_nearly_all_records_is_told(tables, model):
         loose.run()
 
 
+def test_every_record_has_a_cluster_also_without_a_duplicate(tables, model):
+    both = ["id\tname", "1\tgray", "2\tlay", "3\tgrey", "4\tdrag"]
+    (tables / "a.tsv").write_text("\n".join(both) + "\n", encoding="utf-8")
+    settings = dict(on=[TextColumn("name", model)], id="id", assign="all", threshold=0.5)
+    LinkJob(tables / "a.tsv", None, tables / "same.tsv", clusters=tables / "all.tsv", **settings).run()
+    links = [(one["id_a"], one["id_b"], one["cluster"]) for one in rows(tables / "same.tsv")]
+    assert links == [("1", "3", "1")]
+    assert [tuple(one.values()) for one in rows(tables / "all.tsv")] == [("1", "1"), ("2", "2"), ("3", "1"), ("4", "3")]
+    with pytest.raises(ArgumentError, match="--clusters: got two tables"):
+        job(tables, model, clusters=tables / "all.tsv").check()
+
+
 def test_a_pair_too_long_is_no_evidence_and_told_instead_of_the_end(tables, model, monkeypatch):
     monkeypatch.setattr("nsed.jobs.records.MAX_CELLS", 60)
     with pytest.warns(DoubtfulLinksWarning, match="too long to be compared, 7 and 7 characters say"):

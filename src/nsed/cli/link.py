@@ -107,6 +107,10 @@ AssignOption = Annotated[
     Literal["one-to-one", "best", "all"],
     typer.Option("--assign", help="Links of a record: one on either side, the best of each record of A, or all."),
 ]
+ClustersPath = Annotated[
+    Path | None,
+    typer.Option("--clusters", help="Write all records with their clusters here: .tsv, .csv, .parquet, .arrow."),
+]
 LinksPath = Annotated[Path, typer.Option("--output", "-o", help="File of the links: .parquet, .arrow, .tsv, .csv.")]
 ShardRows = Annotated[
     int, typer.Option("--shard-rows", min=1, help="Records after which what is done is safe from a kill.")
@@ -175,6 +179,7 @@ def dedupe(
     why: Why = None,
     redact: Redact = False,
     assign: AssignOption = "all",
+    clusters: ClustersPath = None,
     resume: Resume = False,
     overwrite: Overwrite = False,
     shard_rows: ShardRows = 4096,
@@ -182,9 +187,9 @@ def dedupe(
     """Find the records of one table that are the same: pairs, and the cluster that each pair belongs to.
 
     As `nsed link` of a table with itself: `nsed dedupe people.tsv --on name --model MODEL --id id -o pairs.parquet`.
-    Clusters are all records that links connect, numbered from 1.
+    Clusters are all records that links connect, numbered from 1; `--clusters` writes that of every record.
     """
-    settings = _settings(locals())
+    settings = _settings(locals()) | {"clusters": clusters}
     _run(table, None, output, settings)
 
 

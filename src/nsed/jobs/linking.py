@@ -136,6 +136,8 @@ class LinkJob:
     """Whether the labels have every link there is: records that they do not name have none."""
     why: Sequence[str] = ()
     """Ids of records whose pairs the report gives reasons for."""
+    clusters: str | Path | None = None
+    """File, for one table: all its records with the numbers of their clusters, also those that have no duplicate."""
     redact: bool = False
     """Leave all strings of records out of links, report and messages: ids and numbers only."""
     resume: bool = False
@@ -184,6 +186,10 @@ class LinkJob:
         for name, value in (("--threshold", self.threshold), ("--review", self.review)):
             if value is not None and not 0 <= value <= 1:
                 raise ArgumentError(name, got=value, expected="a probability, from 0 to 1")
+        if self.clusters is not None:
+            row_format(Path(self.clusters), argument="--clusters")
+            if self.right is not None:
+                raise ArgumentError("--clusters", got="two tables", expected="one: links of two are pairs")
         if self.labels_complete and self.labels is None:
             raise ArgumentError("--labels-complete", got="no labels", expected="--labels with all links there are")
         if self.learn and self.labels is None:
@@ -263,6 +269,8 @@ class LinkJob:
         decided = self._decided(pairs, known, self._held(shards, crossed, pairs))
         links, review = decided.between(decided.threshold), decided.between(decided.review, decided.threshold)
         self._write(Path(self.output), left, right, links, weights.contributions(shards.values(links.places)))
+        if self.right is None:
+            self._write_clusters(left, links)
         if self.review is not None:
             self._write(self.review_path, left, right, review, weights.contributions(shards.values(review.places)))
         recall = None if known is None else shards.recall(known)
@@ -367,11 +375,18 @@ class LinkJob:
         if len(names) > 1:
             table |= {name: parts[:, place] for place, name in enumerate(names)}
         if self.right is None:
-            clusters = components(links.left, links.right, len(left))
-            tell_of_one_cluster(clusters)
-            table["cluster"] = clusters[links.left]
+            table["cluster"] = components(links.left, links.right, len(left))[links.left]
         with replacing(path) as beside, table_writer(beside, row_format(path)) as writer:
             writer.write(table)
+
+    def _write_clusters(self, records: Records, links: ScoredPairs) -> None:
+        """Write the cluster of each record, if that is wanted; of one that has most of them there is a warning."""
+        clusters = components(links.left, links.right, len(records))
+        tell_of_one_cluster(clusters)
+        if self.clusters is not None:
+            path = Path(self.clusters)
+            with replacing(path) as beside, table_writer(beside, row_format(path)) as writer:
+                writer.write({"id": records.ids, "cluster": clusters})
 
     def _describe(self, summary: LinkSummary, page: str) -> None:
         path = Path(self.output)
