@@ -151,8 +151,7 @@ def cluster(
 
     **Without cognate classes to learn from**, use `auto`: it learns which sounds correspond from words of one concept
     against words of two, in a minute or two for 10,000 words, and never looks at classes. **With classes** for some
-    hundred words per language, train a matcher (`nsed data cognates`, `nsed train`): see docs/cognate-sets.md. A list
-    too short for either: `cognates`.
+    hundred words per language, train a matcher: see docs/cognate-sets.md. For a list too short for either: `cognates`.
 
     **To test a model** that was trained with `nsed data cognates --protocol concepts`, use `--concepts test`, with the
     same seed: the threshold is tuned on the validation concepts, and all figures are of test concepts.
