@@ -281,8 +281,11 @@ def lookup(
         ids, texts = _read_rows(rows, on, id_)
         loaded = None if model is None else load_model(model)
         made: dict[str, Any] = {"by": split_columns(by), "model": loaded}  # names are checked there
-        opened = LookupIndex(index) if action == "add" else LookupIndex.build(index, [], [], **made)
-        opened.add(ids, texts)
+        if action == "add":
+            opened = LookupIndex(index)
+            opened.add(ids, texts)
+        else:
+            opened = LookupIndex.build(index, ids, texts, **made)
     out.print(f"{index}: {len(opened):,} strings", markup=False)
 
 
