@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import shutil
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import asdict
@@ -214,8 +215,8 @@ def _given(settings: list[str] | None, options: dict[str, Any]) -> dict[str, Any
 
 
 def _how_to_go_on(pairs: Path, output: Path, named: dict[str, Path | None]) -> str:
-    again = "".join(f" {option} {path}" for option, path in named.items() if path)
-    return f"interrupted; go on with: nsed train {pairs} {output} --resume{again}"
+    again = [part for option, path in named.items() if path for part in (option, str(path))]
+    return f"interrupted; go on with: {shlex.join(['nsed', 'train', str(pairs), str(output), '--resume', *again])}"
 
 
 def _carry_out(request: TrainingRequest, *, overwrite: bool) -> None:
@@ -419,5 +420,5 @@ def _finished(run: RunFolder) -> ModelFileError:
     else:
         advice = "choose another folder, or --overwrite it"
     if kind in ("odds", "matcher", "transducer"):
-        advice += f"; with --from {run.path} and another folder, it learns more there"
+        advice += f"; with --from {shlex.quote(str(run.path))} and another folder, it learns more there"
     return ModelFileError(run.path, f"there is a model here already: {advice}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 import warnings
 from collections.abc import Callable, Iterator
@@ -218,7 +219,7 @@ Against = Annotated[
     Path | None,
     typer.Option(help="Second list: pairs are the best candidates of each string of the first.", show_default=False),
 ]
-OnColumn = Annotated[str | None, typer.Option("--on", help="Column of the strings, with --against.")]
+OnColumn = Annotated[str | None, typer.Option("--on", "--column", help="Column of the strings, with --against.")]
 K = Annotated[int, typer.Option("--k", min=1, help="Candidates of each string, with --against.")]
 HeldOut = Annotated[
     Path | None,
@@ -382,7 +383,7 @@ def write_model(session: LabelSession, folder: Path) -> None:
     model = session.finish()
     model.save(folder)
     err.print(str(session.growth[-1]), markup=False)
-    out.print(f"{folder}: a Matcher; nsed match {folder} PAIRS", markup=False)
+    out.print(f"{folder}: a Matcher; nsed match {shlex.quote(str(folder))} PAIRS", markup=False)
 
 
 def _on_a_page(session: LabelSession, folder: Path, port: int, budget: int | None) -> None:

@@ -39,6 +39,7 @@ from nsed.text.readers.delimited import (
     sources_of_columns,
     tsv_rows,
     usable_rows,
+    warn_of_one_column,
 )
 from nsed.text.readers.lines import STDIN, decoded, open_bytes, open_text
 from nsed.text.readers.parquet import (
@@ -247,6 +248,8 @@ def line_batches(path: Path, options: BatchOptions, start: int, read: TextReader
             return
         lines = islice(chain(head, rest), start, None)
         while some := _decoded(path, islice(lines, options.rows), start):
+            if not start:
+                warn_of_one_column(path, Row(len(head), shown[-1:]), some, TAB)
             yield RowBatch(path, Sources(some), range(start + 1, start + 1 + len(some)), [], len(some))
             start += len(some)
 

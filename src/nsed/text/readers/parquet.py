@@ -12,7 +12,15 @@ import pyarrow.parquet
 from nsed.errors import DataError, abbreviate
 from nsed.text.columns import rows_named
 from nsed.text.pairs import COLUMNS, LABELLED, LABELS, Pairs, parse_label, present
-from nsed.text.readers.delimited import ReadOptions, Sources, distinct_names, listed, named_twice, suggested_columns
+from nsed.text.readers.delimited import (
+    ReadOptions,
+    Sources,
+    distinct_names,
+    listed,
+    named_twice,
+    option,
+    suggested_columns,
+)
 from nsed.text.texts import Texts
 
 ReadTable = Callable[[Path], pa.Table]
@@ -223,8 +231,8 @@ def _which_to_name(names: Sequence[str], wanted: int) -> str:
     if wanted > len(names) or len(names) < 2:
         return ""
     found = suggested_columns(names)
-    option = f"--columns {','.join(found)}" if wanted > 1 else f"--column {found[0]}"
-    return f". Name those that are meant, say {abbreviate(option)}"
+    named = option("--columns", *found) if wanted > 1 else option("--column", found[0])
+    return f". Name those that are meant, say {named}"
 
 
 def _without_string(column: pa.ChunkedArray) -> np.ndarray:
