@@ -65,6 +65,23 @@ def test_threshold_shows_and_writes_the_curve(files):
     assert (files / "curve.tsv").read_text(encoding="utf-8").startswith("threshold\tmatches\tprecision\tprecision_low")
 
 
+def test_the_own_threshold_that_is_shown_is_the_models_and_not_the_nearest_probability(files, monkeypatch):
+    own = nsed.load(files / "model").threshold_probability
+    told = run("threshold", files / "model", files / "labelled.tsv")
+    assert told.startswith(f"own: threshold {own:.6f}: precision ")
+    assert own not in nsed.load(files / "model").probability(nsed.read_pairs(files / "labelled.tsv"))
+    (files / "far.tsv").write_text("gray\toyarg\t0\nlay\toyal\t1\n", encoding="utf-8")
+    monkeypatch.setattr(nsed.OddsMatcher, "probability", lambda *given: [0.1, 0.2])
+    assert run("threshold", files / "model", files / "far.tsv").startswith(f"own: no pair reaches {own:.6f}\n")
+
+
+def test_links_show_one_threshold_with_the_figures_on_labels(files):
+    options = ["--on", "word", "--model", files / "model", "--id", "id", "-o", files / "one.tsv"]
+    told = run("link", files / "a.tsv", files / "b.tsv", *options, "--labels", files / "known.tsv", "--threshold", 0.4)
+    assert "probability of at least 0.400000" in told
+    assert "threshold 0.400000: precision 100.00%" in told
+
+
 def test_threshold_of_a_model_that_makes_no_decisions_is_no_attribute_error(files, transducer):
     with pytest.raises(ArgumentError, match=r"MODEL: got .*, which makes no decisions, expected a matcher"):
         run("threshold", transducer, files / "labelled.tsv")
