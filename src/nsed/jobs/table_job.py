@@ -100,7 +100,7 @@ class TableJob:
     rejects: str | Path | None = None
     """File of rejected rows; None: `OUTPUT.rejects.tsv`, `_rejects.tsv` in a folder, none of standard output."""
     resume: bool = False
-    """Go on with the unfinished job of this output, which must be the same job; begin it where there is none."""
+    """Go on with the unfinished job of this output, which must be the same job; begin it where there is no output."""
     overwrite: bool = False
     """Begin again where an unfinished job, or a finished folder, is in the place of the output."""
     batch_rows: int | None = None
