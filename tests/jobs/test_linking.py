@@ -209,6 +209,15 @@ def test_a_disk_that_fills_up_is_named_and_what_is_finished_is_kept(tables, mode
     assert (tables / "links.tsv").read_bytes() == expected
 
 
+@SECOND_TABLES
+def test_links_that_are_finished_are_not_made_again_by_resume(tables, model, second):
+    dedupe_or_link(tables, model, second, resume=True).run()  # nothing is there: it begins
+    before = (tables / "links.tsv").stat()
+    with pytest.raises(DataError, match=r"links\.tsv: there is no unfinished job of this file: it is finished, or"):
+        dedupe_or_link(tables, model, second, resume=True).run()
+    assert (tables / "links.tsv").stat() == before
+
+
 def test_other_settings_do_not_go_on(tables, model, monkeypatch):
     scored, count = LinkJob._compared, iter(range(100))
     stop = lambda self, *given: scored(self, *given) if next(count) < 2 else 1 / 0  # noqa: E731
