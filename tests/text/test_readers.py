@@ -181,7 +181,7 @@ def test_every_row_with_a_null_is_named_or_rejected(tmp_path):
         read_pairs(tmp_path / "a.parquet")
     rejects = []
     assert list(read_pairs(tmp_path / "a.parquet", on_reject=rejects.append)) == [("a", "w"), ("b", "y")]
-    assert [(reject.row, reject.cells) for reject in rejects] == [(2, ["None", "x"]), (4, ["None", "z"])]
+    assert [(reject.row, reject.cells) for reject in rejects] == [(2, [None, "x"]), (4, [None, "z"])]
 
 
 def test_a_dictionary_has_no_columns_to_choose(write):

@@ -212,7 +212,8 @@ class TableJob:
 
     def _options(self, question: Question) -> RunOptions:
         shard_rows = self.shard_rows or question.shard_rows
-        reading = BatchOptions(self.columns, self._skips, min(self.batch_rows or question.batch_rows, shard_rows))
+        rows = min(self.batch_rows or question.batch_rows, shard_rows)
+        reading = BatchOptions(self.columns, self._skips, rows, labels=False)  # no model asks for them
         return RunOptions(reading, self.ids, shard_rows, self.progress)
 
     def _identity(self, model: Any, question: Question, inputs: Inputs) -> Mapping[str, Any]:

@@ -76,6 +76,8 @@ class BatchOptions(NamedTuple):
     """Whether rows that cannot be used are left out, and told with their batch; else the first raises `DataError`."""
     rows: int = 2**16
     """Rows of each batch; the last one of a file may have fewer."""
+    labels: bool = True
+    """See `ReadOptions.labels`."""
 
 
 def split_batch(batch: RowBatch) -> tuple[RowBatch, RowBatch]:
@@ -109,10 +111,11 @@ class TextReader(NamedTuple):
     of_rows: Callable[[Layout, list[Row], ReadOptions], Pairs | Sources]
     of_columns: Callable[..., Pairs | Sources]
     columns: Sequence[str] | None
+    labels: bool = True
 
     def options(self, rejects: list[Reject] | None) -> ReadOptions:
         """Reading options; with a list, rows that cannot be used go there."""
-        return ReadOptions(self.columns, True, None if rejects is None else rejects.append)
+        return ReadOptions(self.columns, True, None if rejects is None else rejects.append, self.labels)
 
     def batch(self, layout: Layout, rows: list[Row], *, skip: bool) -> RowBatch:
         """Batch of rows, one by one."""
@@ -254,9 +257,9 @@ def line_batches(path: Path, options: BatchOptions, start: int, read: TextReader
             start += len(some)
 
 
-def pair_reader(columns: Sequence[str] | None) -> TextReader:
+def pair_reader(columns: Sequence[str] | None, *, labels: bool) -> TextReader:
     """Text reader of pairs."""
-    return TextReader(pair_layout, pairs_of, pairs_of_columns, columns)
+    return TextReader(pair_layout, pairs_of, pairs_of_columns, columns, labels)
 
 
 def source_reader(columns: Sequence[str] | None) -> TextReader:
@@ -304,7 +307,7 @@ def pair_batches(path: Path, options: BatchOptions, *, start: int = 0) -> Iterat
     if ending == ".dict":
         return _dictionary_batches(path, options, start)
     reader_for(path)  # raises for endings that nobody knows
-    read = pair_reader(columns)
+    read = pair_reader(columns, labels=options.labels)
     return (csv_batches if ending == ".csv" else tsv_batches)(path, options, start, read)
 
 
@@ -345,7 +348,7 @@ def _table_batches(
         pieces = TABLES[path.suffix.lower()](path, start=start, rows=options.rows)
         for table in _cut(map(checked_table, pieces), options.rows):
             rejects: list[Reject] = []
-            told = ReadOptions(options.columns, True, rejects.append if options.skip else None)
+            told = ReadOptions(options.columns, True, rejects.append if options.skip else None, options.labels)
             used = content(Rows(path, table, first), told)
             yield RowBatch(path, used.content, used.numbers.tolist(), rejects, len(table))
             first += len(table)

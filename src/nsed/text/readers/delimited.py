@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from importlib.util import find_spec
 from itertools import chain, combinations, islice
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import pyarrow as pa
 
@@ -44,7 +44,17 @@ class Reject(NamedTuple):
 
     row: int
     reason: str
-    cells: list[str]
+    cells: list[str | None]
+    """None is a null, which is no text."""
+
+
+Role = TypeVar("Role")
+"""What stands for a column: its name, or its place."""
+
+
+def shown_cells(values: Iterable[object]) -> list[str | None]:
+    """Cells of a rejected row as text; a null stays one, so that it is no word `None`."""
+    return [None if value is None else str(value) for value in values]
 
 
 class ReadOptions(NamedTuple):
@@ -56,12 +66,18 @@ class ReadOptions(NamedTuple):
     """Whether further columns are kept, as `Pairs.others`."""
     on_reject: Callable[[Reject], None] | None = None
     """Told of every row that cannot be used, which is then left out; None: the first one raises `DataError`."""
+    labels: bool = True
+    """Whether a column of labels with a name is read as one; else it is one of the others, whatever is in it."""
 
-    def reject(self, error: DataError, cells: list[str]) -> None:
+    def read_of(self, roles: Sequence[Role]) -> list[Role]:
+        """Columns that are read, of those of all roles: all, or without that of labels."""
+        return [*roles[:2], *roles[3:]] if not self.labels and len(roles) in LABELLED else list(roles)
+
+    def reject(self, error: DataError, cells: Sequence[str | None]) -> None:
         """Reject a row, if that is wanted; else raise what is wrong with it."""
         if self.on_reject is None or error.line is None:
             raise error
-        self.on_reject(Reject(error.line, error.reason, cells))
+        self.on_reject(Reject(error.line, error.reason, list(cells)))
 
 
 class Sources(NamedTuple):
@@ -121,7 +137,8 @@ def pair_layout(
     first, rest = _first_row(path, rows, "source and target")
     header = options.columns is not None or _is_header(first)
     chosen = _named(path, first, options.columns) if options.columns else _pair_columns(path, first, separator)
-    return Layout(path, first, header, chosen, separator), rest if header else chain([first], rest)
+    layout = Layout(path, first, header, options.read_of(chosen) if header else chosen, separator)
+    return layout, rest if header else chain([first], rest)
 
 
 def pairs_of(layout: "Layout", rows: list[Row], options: ReadOptions) -> Pairs:

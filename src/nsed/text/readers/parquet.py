@@ -19,6 +19,7 @@ from nsed.text.readers.delimited import (
     listed,
     named_twice,
     option,
+    shown_cells,
     suggested_columns,
 )
 from nsed.text.texts import Texts
@@ -137,7 +138,7 @@ class Used(NamedTuple, Generic[Content]):
 
 def pairs_of_table(rows: Rows, options: ReadOptions) -> Used[Pairs]:
     """Pairs of the usable rows; others are rejected, or raise `DataError`."""
-    wanted = list(options.columns or present(rows.table.column_names))
+    wanted = options.read_of(options.columns or present(rows.table.column_names))
     table, numbers = _usable(rows, wanted, options)
     label = wanted[2] if len(wanted) in LABELLED else None
     texts = (name for place, name in enumerate(wanted) if place != 2 or label is None)
@@ -209,7 +210,7 @@ def _usable(rows: Rows, wanted: list[str], options: ReadOptions) -> tuple[pa.Tab
             raise _unusable(rows, name, np.flatnonzero(bad), is_label=is_label)
         for row in np.flatnonzero(bad & good).tolist():
             error = _unusable(rows, name, np.array([row]), is_label=is_label)
-            options.reject(error, [str(value) for value in table.slice(row, 1).to_pylist()[0].values()])
+            options.reject(error, shown_cells(table.slice(row, 1).to_pylist()[0].values()))
         good &= ~bad
     numbers = np.flatnonzero(good) + first + 1
     return table if good.all() else table.filter(pa.array(good)), numbers
