@@ -320,7 +320,38 @@ def test_a_null_in_one_row_does_not_stop_the_job_where_rows_may_be_skipped(model
     assert [(row[0], row[-2:]) for row in found] == [("AB", ["1", "0.1"]), ("C", ["3", ""])]
     header, *rejected = (tmp_path / "rejects.tsv").read_text().splitlines()
     assert header == "file\trow\treason\tcells"
-    assert rejected == [f"{with_nulls}\t2\tcolumn 'source': expected text, found None\t" + '["None", "b", "2", "0.2"]']
+    assert rejected == [f"{with_nulls}\t2\tcolumn 'source': expected text, found None\t" + '[null, "b", "2", "0.2"]']
+
+
+def test_a_null_among_rejected_rows_is_no_word_none(model, tmp_path):
+    table = pa.table({"source": ["None", None], "target": [None, "b"]})
+    pyarrow.parquet.write_table(table, tmp_path / "a.parquet")
+    with pytest.raises(DataError, match="no row can be used"):
+        run("score", model, tmp_path / "a.parquet", "--rejects", tmp_path / "rejects.parquet")
+    rejected = pyarrow.parquet.read_table(tmp_path / "rejects.parquet").column("cells").to_pylist()
+    assert rejected == ['["None", null]', '[null, "b"]']
+
+
+@pytest.mark.parametrize("ending", ["tsv", "csv", "parquet"])
+def test_pairs_of_which_some_have_no_label_are_scored_and_the_column_is_kept_as_it_is(ending, matcher, tmp_path):
+    pairs, labels = tmp_path / f"pairs.{ending}", ["yes", "" if ending != "parquet" else None, "?"]
+    table = pa.table({"source": ["AB", "B", "C"], "target": ["ab", "b", "a"], "label": labels, "id": ["1", "2", "3"]})
+    if ending == "parquet":
+        pyarrow.parquet.write_table(table, pairs)
+    else:
+        rows = [table.column_names, *(row.values() for row in table.to_pylist())]
+        pairs.write_text("".join(("\t" if ending == "tsv" else ",").join(row) + "\n" for row in rows))
+    for verb, answers in (("match", ["match", "probability"]), ("score", ["score"])):
+        run(verb, matcher, pairs, "-o", tmp_path / "out.parquet")
+        found = pyarrow.parquet.read_table(tmp_path / "out.parquet")
+        assert found.column_names == ["source", "target", *answers, "label", "id"]
+        assert found.column("label").to_pylist() == labels
+    with pytest.raises(DataError, match="is none of 1, true"):
+        run("threshold", matcher, pairs)
+    lines = "".join(f"{row['source']}\t{row['target']}\t{row['id']}\n" for row in table.to_pylist())
+    (tmp_path / "bare.tsv").write_text(lines)  # without names, the third column has labels, or the file is another one
+    with pytest.raises(DataError, match=r"bare\.tsv:2: label '2' is none of"):
+        run("match", matcher, tmp_path / "bare.tsv")
 
 
 def test_rows_of_text_that_cannot_be_used_are_skipped_and_told_by_their_numbers(model, tmp_path):

@@ -82,6 +82,17 @@ def test_lookup_builds_adds_removes_and_answers(files):
         run("lookup", "query", index)
 
 
+def test_lookup_of_an_id_that_is_there_twice_names_it_and_makes_no_index(files):
+    index = files / "lookup"
+    (files / "twice.tsv").write_text("id\tname\n1\tVienna\n2\tVenice\n1\tVerona\n", encoding="utf-8")
+    with pytest.raises(ArgumentError, match="ids: got '1' in row 1 and again in row 3, expected a different id"):
+        run("lookup", "build", index, files / "twice.tsv", "--on", "name", "--id", "id")
+    assert not index.exists()
+    with pytest.raises(DataError, match="no lookup index"):
+        run("lookup", "query", index, "--text", "Wien")
+    assert "3 strings" in run("lookup", "build", index, files / "cities.tsv", "--on", "name", "--id", "id")
+
+
 def test_lookup_remove_of_a_file_that_cannot_be_read_is_no_traceback(files):
     index = files / "lookup"
     run("lookup", "build", index, files / "cities.tsv", "--on", "name", "--id", "id")

@@ -12,7 +12,7 @@ from nsed.__main__ import app
 from nsed.baselines.lingpy import quietly
 from nsed.cli.console import warn
 from nsed.errors import ArgumentError, DataError, NsedError, UnknownNameError
-from nsed.jobs import LevenshteinControl, unsupervised
+from nsed.jobs import LevenshteinControl, unsupervised, word_clusters
 
 LANGUAGES = ("L1", "L2", "L3", "L4")
 
@@ -152,6 +152,12 @@ Russian\thand\tr u k a
 """
 
 
+@pytest.mark.parametrize("control", ["levenshtein", "sca"])
+def test_a_threshold_that_no_similarity_of_a_control_can_reach_is_refused(control, words):
+    with pytest.raises(ArgumentError, match=r"--threshold: got 5\.0, expected a similarity from 0 to 1, as this model"):
+        run(control, words, "--threshold", 5)
+
+
 @pytest.mark.parametrize(("control", "threshold"), [("levenshtein", 0.25), ("sca", 0.55), ("lexstat", 0.4)])
 def test_controls_need_neither_gold_nor_threshold_nor_pairs(control, threshold):
     if control != "levenshtein":
@@ -187,6 +193,7 @@ def test_lingpy_reads_every_cluster_because_none_is_number_0(tmp_path):
 def test_similarities_that_reach_1_3_have_thresholds_beyond_1(monkeypatch):
     scores = LevenshteinControl.probability
     monkeypatch.setattr(LevenshteinControl, "probability", lambda *given, on_batch: 1.3 * scores(*given))
+    monkeypatch.setattr(word_clusters.Control, "bounded", False)  # as of lexstat
     result = run("levenshtein", "-", "--threshold", 1.1, stdin=IPA)
     assert re.search(r"similarities +from 0\.0000 to 1\.3000\s+threshold +1\.1000\s+given", result.stderr)
     assert [line.split("\t")[-1] for line in result.stdout.splitlines()[1:]] == ["1", "2", "3", "3"]
@@ -316,8 +323,8 @@ def test_lexstat_on_a_very_short_list_is_warned_of(tmp_path):
 
 def test_a_threshold_that_no_two_words_reach_is_warned_of(tmp_path):
     warn.cache_clear()
-    told = run("levenshtein", "-", "--threshold", 1.5, stdin=IPA).stderr
-    assert re.search(r"threshold 1\.5000: no two words are that similar.*go from 0\.0000 to 1\.0000", told)
+    told = run("levenshtein", "-", "--threshold", 1, stdin=IPA.replace("Czech\thand\tr", "Czech\thand\tl")).stderr
+    assert re.search(r"threshold 1\.0000: no two words are that similar.*go from 0\.0000 to 0\.\d+", told)
     assert "warning" not in run("levenshtein", "-", "--threshold", 1, stdin=IPA).stderr
 
 

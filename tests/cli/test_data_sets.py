@@ -55,7 +55,7 @@ def test_a_set_is_listed_fetched_and_exported(folder, tmp_path, monkeypatch):
     assert paths == [str(tmp_path / "cache" / "toy" / f"{part}.dict") for part in PARTS]
     assert where("toy") == "cached"
     shown = CliRunner().invoke(app, ["data", "export", "toy", str(tmp_path / "parts")])
-    assert "--target-symbols tokens" in shown.stderr
+    assert "to learn from them: nsed train" in shown.stderr
     assert (tmp_path / "parts" / "validation.tsv").read_text() == "source\ttarget\nC\tS IY\n"
     assert list(nsed.read_pairs(tmp_path / "parts" / "test.tsv")) == [("D", "D IY")]
     report = json.loads(run("data", "check", "toy", "--json"))

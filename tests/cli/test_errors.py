@@ -192,3 +192,41 @@ def test_an_output_takes_the_place_of_a_file_with_its_mode_and_its_link(tmp_path
     assert (tmp_path / "link.tsv").is_symlink()
     assert len((tmp_path / "real.tsv").read_text().splitlines()) == 2
     assert (tmp_path / "real.tsv").stat().st_mode & 0o777 == 0o640
+
+
+WORD_LIST = "ID\tDOCULECT\tCONCEPT\tTOKENS\n1\tDutch\thand\th ɑ n t\n2\tGerman\thand\th a n t\n"
+OVERWRITING = {
+    "score": ["score", "MODEL", "INPUT", "-o", "INPUT"],
+    "score with skipped rows": ["score", "MODEL", "INPUT", "-o", "INPUT", "--on-error", "skip"],
+    "score of a glob": ["score", "MODEL", "FOLDER/*.tsv", "-o", "INPUT"],
+    "score of a folder": ["score", "MODEL", "FOLDER", "-o", "INPUT"],
+    "score by another name": ["score", "MODEL", "INPUT", "-o", "LINK"],
+    "rejects": ["score", "MODEL", "INPUT", "--rejects", "INPUT"],
+    "transduce": ["transduce", "TRANSDUCER", "INPUT", "-o", "INPUT"],
+    "overrides": ["transduce", "TRANSDUCER", "--text", "a", "--overrides", "INPUT", "-o", "INPUT"],
+    "align": ["align", "MODEL", "INPUT", "-o", "INPUT"],
+    "review": ["review", "TRANSDUCER", "INPUT", "-o", "INPUT"],
+    "lexicon": ["lexicon", "TRANSDUCER", "INPUT", "-o", "INPUT"],
+    "evaluate": ["evaluate", "MODEL", "INPUT", "--html", "INPUT"],
+    "explain": ["explain", "MODEL", "INPUT", "--html", "INPUT"],
+    "threshold": ["threshold", "MODEL", "INPUT", "-o", "INPUT"],
+    "candidates": ["candidates", "INPUT", "INPUT", "-o", "INPUT"],
+    "mined pairs": ["candidates", "INPUT", "--recall", "INPUT", "--mine", "INPUT"],
+    "labels of duplicates": ["dedupe", "WORDS", "--on", "TOKENS=MODEL", "--labels", "INPUT", "-o", "INPUT"],
+    "cluster": ["cluster", "levenshtein", "WORDS", "-o", "WORDS"],
+    "figures of clusters": ["cluster", "levenshtein", "WORDS", "--figures", "WORDS"],
+}
+
+
+@pytest.mark.parametrize("case", OVERWRITING)
+def test_an_output_that_is_an_input_is_refused_and_the_input_is_as_it_was(model, transducer, tmp_path, case):
+    data, words, link = (tmp_path / name for name in ("pairs.tsv", "words.tsv", "link.tsv"))
+    data.write_text("source\ttarget\tlabel\nABC\tabc\t1\nAB\tcc\t0\n", encoding="utf-8")
+    words.write_text(WORD_LIST, encoding="utf-8")
+    link.symlink_to(data)
+    named = {"MODEL": model, "TRANSDUCER": transducer, "INPUT": data, "WORDS": words, "LINK": link, "FOLDER": tmp_path}
+    given = [re.sub("|".join(named), lambda found: str(named[found[0]]), argument) for argument in OVERWRITING[case]]
+    before = {path: path.read_bytes() for path in tmp_path.iterdir()}
+    with pytest.raises(DataError, match=r"(pairs|words|link)\.tsv: this output is an input too"):
+        run(*given)
+    assert {path: path.read_bytes() for path in tmp_path.iterdir()} == before

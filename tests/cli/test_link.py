@@ -7,7 +7,7 @@ import time
 import pytest
 
 import nsed
-from nsed.errors import ArgumentError
+from nsed.errors import ArgumentError, DataError
 from support.commands import nsed_process, run
 
 WORDS = ["gray", "gala", "lay", "ray", "yard", "drag"]
@@ -63,6 +63,23 @@ def test_threshold_shows_and_writes_the_curve(files):
     told = run("threshold", files / "model", files / "labelled.tsv", "--precision", 0.8, "-o", files / "curve.tsv")
     assert [line.split(":")[0] for line in told.splitlines()[:3]] == ["own", "best F1", "precision 0.8"]
     assert (files / "curve.tsv").read_text(encoding="utf-8").startswith("threshold\tmatches\tprecision\tprecision_low")
+
+
+def test_the_own_threshold_that_is_shown_is_the_models_and_not_the_nearest_probability(files, monkeypatch):
+    own = nsed.load(files / "model").threshold_probability
+    told = run("threshold", files / "model", files / "labelled.tsv")
+    assert told.startswith(f"own: threshold {own:.6f}: precision ")
+    assert own not in nsed.load(files / "model").probability(nsed.read_pairs(files / "labelled.tsv"))
+    (files / "far.tsv").write_text("gray\toyarg\t0\nlay\toyal\t1\n", encoding="utf-8")
+    monkeypatch.setattr(nsed.OddsMatcher, "probability", lambda *given: [0.1, 0.2])
+    assert run("threshold", files / "model", files / "far.tsv").startswith(f"own: no pair reaches {own:.6f}\n")
+
+
+def test_links_show_one_threshold_with_the_figures_on_labels(files):
+    options = ["--on", "word", "--model", files / "model", "--id", "id", "-o", files / "one.tsv"]
+    told = run("link", files / "a.tsv", files / "b.tsv", *options, "--labels", files / "known.tsv", "--threshold", 0.4)
+    assert "probability of at least 0.400000" in told
+    assert "threshold 0.400000: precision 100.00%" in told
 
 
 def test_threshold_of_a_model_that_makes_no_decisions_is_no_attribute_error(files, transducer):
@@ -127,6 +144,11 @@ def test_killed_process_goes_on_to_the_same_output(files, tmp_path, seed):
     time.sleep(random.Random(seed).random() / 4)
     process.kill()
     process.wait()
-    run(*command, tmp_path / "killed.tsv")
+    if (tmp_path / "killed.tsv.parts").exists():  # else it was fast enough
+        run(*command, tmp_path / "killed.tsv")
+    with pytest.raises(
+        DataError, match=r"killed\.tsv: there is no unfinished job of this file: it is finished, or of an"
+    ):
+        run(*command, tmp_path / "killed.tsv")
     assert (tmp_path / "killed.tsv").read_bytes() == (tmp_path / "whole.tsv").read_bytes()
     assert not (tmp_path / "killed.tsv.parts").exists()

@@ -3,6 +3,7 @@
 import ast
 import inspect
 import json
+import re
 import subprocess
 import sys
 import warnings
@@ -15,7 +16,7 @@ import pytest
 import nsed
 from nsed.__main__ import SERVE
 from nsed.cli import about, answers, arguments, cluster, data, review, train
-from nsed.cli.commands import COMMANDS, DATA_COMMANDS
+from nsed.cli.commands import COMMANDS, DATA_COMMANDS, OUTPUTS, real_command
 from nsed.cli.recipes import KINDS, config_of
 from nsed.datasets import protocols, word_list
 from nsed.evaluate.alignment import HEURISTICS
@@ -91,6 +92,13 @@ def test_help_imports_nothing_heavy():
 def test_the_first_lines_in_the_list_are_the_commands_own():
     for name, (target, first_line) in ALL.items():
         assert inspect.getdoc(resolve_name(target)).split("\n\n")[0] == first_line, name
+
+
+def test_every_option_that_names_a_file_to_write_is_an_output_that_may_be_no_input():
+    for name, (target, _) in ALL.items():
+        for option in real_command(name, target, name).params:
+            text = getattr(option, "help", None) or ""
+            assert option.name in OUTPUTS or not re.search(r"\b[Ww]rite\b.* (here|page)\b", text), (name, option.name)
 
 
 def test_every_public_name_resolves_and_is_listed():

@@ -143,6 +143,20 @@ def test_a_trained_model_is_not_lost_by_accident(pairs, tmp_path):
     assert (resumed[:2], len(resumed)) == (before, 4)
 
 
+@pytest.mark.parametrize("kind", [["odds"], ["transducer"], ["edit-distance"], ["transducer", "--models", "2"]])
+def test_a_training_that_its_labels_stop_does_not_block_the_corrected_one(kind, tmp_path):
+    (tmp_path / "wrong.tsv").write_text("gray\tgrey\t0\n" * 60)
+    with pytest.raises(ArgumentError, match=r"got only labels 0|got no positive pair"):
+        run("train", tmp_path / "wrong.tsv", tmp_path / "m", "--model", *kind)
+    assert not (tmp_path / "m").exists()
+    (tmp_path / "right.tsv").write_text("gray\tgrey\t1\nlay\tley\t0\n" * 30)
+    run("train", tmp_path / "right.tsv", tmp_path / "m")
+    before = {path: path.read_bytes() for path in (tmp_path / "m").iterdir()}
+    with pytest.raises(ArgumentError, match=r"got only labels 0|got no positive pair"):
+        run("train", tmp_path / "wrong.tsv", tmp_path / "m", "--overwrite", "--model", *kind)
+    assert {path: path.read_bytes() for path in (tmp_path / "m").iterdir()} == before
+
+
 def test_overwriting_forgets_what_was_learned(pairs, tmp_path):
     (tmp_path / "other.tsv").write_text("X\ty\n" * 4)
     run("train", tmp_path / "other.tsv", tmp_path / "m")

@@ -17,6 +17,7 @@ from nsed.jobs import LabelSession, labelling, unsupervised
 from nsed.jobs.labelling import AnswerFile, candidate_pairs
 from nsed.jobs.unsupervised import Pool, calibrated, competing, pseudo_labels, untrained
 from nsed.text import Pairs
+from support.commands import run
 
 LETTERS = dict(zip("abdefgiklmnoprstuvz", "абдефгиклмнопрстувз", strict=True))
 
@@ -249,6 +250,29 @@ def test_two_lists_are_asked_for_by_their_candidates_and_one_answer_is_no_matche
     pairs = candidate_pairs(names, [*map(cyrillic, names)], k=3)
     assert len(pairs) == 90
     assert np.mean([(name, cyrillic(name)) in set(pairs) for name in names]) == 1
+
+
+def test_a_label_command_that_has_finished_goes_on_with_a_larger_budget(tmp_path, monkeypatch):
+    for name in ("FINAL", "QUICK"):
+        monkeypatch.setattr(unsupervised, name, {"train__steps": 5})
+    pairs, truth = pool_and_gold(20)
+    (tmp_path / "pool.tsv").write_text("".join(f"{a}\t{b}\n" for a, b in pairs), encoding="utf-8")
+    gold = "".join(f"{a}\t{b}\t{truth((a, b)):d}\n" for a, b in pairs)
+    (tmp_path / "gold.tsv").write_text(gold, encoding="utf-8")
+    command = ["label", tmp_path / "pool.tsv", tmp_path / "m", "--simulate", tmp_path / "gold.tsv", "--every", 1000]
+    run(*command, "--budget", 30)
+    run(*command, "--budget", 40)
+    answers = tmp_path / "m.answers.tsv"
+    assert len(AnswerFile(answers).answers) == 40
+    assert len(list((tmp_path / "m").glob("weights-*"))) == 1
+    assert nsed.load(tmp_path / "m").record["answers"] == "m.answers.tsv"
+    before = (tmp_path / "m" / "model.json").read_bytes()
+    with pytest.raises(ArgumentError, match=r"which is there, expected a new folder .* answers in .*other\.tsv have"):
+        run(*command, "--answers", tmp_path / "other.tsv")
+    nsed.OddsMatcher.untrained(pairs).save(tmp_path / "another")
+    with pytest.raises(ArgumentError, match=r"FOLDER: got .*another, which is there"):
+        run("label", tmp_path / "pool.tsv", tmp_path / "another", "--answers", answers)
+    assert (tmp_path / "m" / "model.json").read_bytes() == before
 
 
 @pytest.mark.slow

@@ -274,6 +274,15 @@ def test_a_disk_that_fills_up_is_named_and_what_is_finished_is_kept(tables, mode
     assert (tables / "links.tsv").read_bytes() == expected
 
 
+@SECOND_TABLES
+def test_links_that_are_finished_are_not_made_again_by_resume(tables, model, second):
+    dedupe_or_link(tables, model, second, resume=True).run()  # nothing is there: it begins
+    before = (tables / "links.tsv").stat()
+    with pytest.raises(DataError, match=r"links\.tsv: there is no unfinished job of this file: it is finished, or"):
+        dedupe_or_link(tables, model, second, resume=True).run()
+    assert (tables / "links.tsv").stat() == before
+
+
 def test_other_settings_do_not_go_on(tables, model, monkeypatch):
     scored, count = LinkJob._compared, iter(range(100))
     stop = lambda self, *given: scored(self, *given) if next(count) < 2 else 1 / 0  # noqa: E731
@@ -583,3 +592,19 @@ def test_rules_of_one_table_find_each_pair_once(tables, model):
     ).run()
     found = [(one["id_a"], one["id_b"]) for one in rows(tables / "p.tsv")]
     assert sorted(found) == sorted({(f"a{a}", f"a{b}") for a in range(10) for b in range(a + 1, 10) if a % 2 == b % 2})
+
+
+@pytest.mark.parametrize("name", ["a.tsv", "known.tsv"])
+def test_links_that_would_overwrite_a_table_or_the_labels_are_refused(tables, model, name):
+    before = {path: path.read_bytes() for path in tables.iterdir()}
+    with pytest.raises(DataError, match=f"{name}: this output is an input too"):
+        job(tables, model, labels=tables / "known.tsv", output=tables / name, overwrite=True).run()
+    assert {path: path.read_bytes() for path in tables.iterdir()} == before
+
+
+def test_reviewed_pairs_may_be_labels_unless_others_take_their_place(tables, model):
+    reviewed = tables / "links.review.tsv"
+    reviewed.write_bytes((tables / "known.tsv").read_bytes())
+    with pytest.raises(DataError, match=r"links\.review\.tsv: this output is an input too"):
+        job(tables, model, labels=reviewed, review=0.0).run()
+    assert job(tables, model, labels=reviewed).run().links

@@ -103,6 +103,20 @@ def test_half_a_character_makes_no_folder(tmp_path):
     assert not (tmp_path / "index").exists()
 
 
+def test_a_build_that_fails_leaves_nothing_that_answers_nothing(tmp_path, monkeypatch):
+    for folder in (tmp_path / "new", tmp_path / "empty"):
+        if folder.name == "empty":
+            folder.mkdir()
+        with monkeypatch.context() as patched:
+            patched.setattr(lookup, "write_texts", lambda *given: (_ for _ in ()).throw(OSError("the disk is full")))
+            with pytest.raises(OSError, match="full"):
+                LookupIndex.build(folder, ["1"], ["Vienna"])
+        with pytest.raises(DataError, match="no lookup index"):
+            LookupIndex(folder)
+        assert entries(LookupIndex.build(folder, ["1"], ["Vienna"])) == [("1", "Vienna")]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["empty", "new"]
+
+
 def test_two_handles_that_both_change_an_index_lose_nothing(tmp_path):
     one = LookupIndex.build(tmp_path / "index", ["1"], ["Vienna"])
     other = LookupIndex(tmp_path / "index")

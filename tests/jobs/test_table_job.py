@@ -341,3 +341,27 @@ def test_a_job_killed_twenty_times_at_random_moments_and_resumed_writes_the_same
     assert kills >= 20
     assert done >= 1
     assert different > 3  # kills came at different moments
+
+
+def test_output_that_is_an_input_is_refused_and_the_input_is_as_it_was(model, pairs):
+    folder = pairs.parent / "scores"
+    TableJob(pairs, f"{folder}/").score(model)
+    wrong = [
+        TableJob(str(pairs.parent / "*.parquet"), pairs),
+        TableJob([pairs], pairs, overwrite=True),
+        TableJob(pairs, pairs.parent / "x.tsv", rejects=pairs),
+        TableJob(folder, f"{folder}/", overwrite=True),
+    ]
+    before = {path: path.read_bytes() for path in pairs.parent.rglob("*") if path.is_file()}
+    for job in wrong:
+        with pytest.raises(DataError, match=r"\.parquet: this output is an input too"):
+            job.score(model)
+    assert {path: path.read_bytes() for path in pairs.parent.rglob("*") if path.is_file()} == before
+
+
+def test_rejected_rows_that_are_read_again_are_refused_only_where_rows_are_skipped(model, pairs):
+    rejects = pairs.parent / "x.tsv.rejects.tsv"
+    rejects.write_text("ABC\tabc\n", encoding="utf-8")
+    TableJob(rejects, pairs.parent / "x.tsv").score(model)
+    with pytest.raises(DataError, match=r"x\.tsv\.rejects\.tsv: this output is an input too"):
+        TableJob(rejects, pairs.parent / "x.tsv", on_error="skip").score(model)

@@ -7,7 +7,7 @@ import nsed
 from golden.answers import FOLDERS
 from nsed.config import from_mapping
 from nsed.datasets.rule_language import matching_pairs
-from nsed.errors import ArgumentError
+from nsed.errors import ArgumentError, ConfigError
 from nsed.models.matcher import Matcher, MatcherConfig, match_log_probs
 from nsed.models.pair_model import Criterion
 from nsed.networks.matcher import MatcherNetwork
@@ -19,6 +19,21 @@ TEST = matching_pairs(200, seed=2)
 @pytest.fixture(scope="module", params=["matcher-rnn", "matcher-similarity", "matcher-unigram"])
 def model(request):
     return nsed.load(FOLDERS / request.param)
+
+
+def test_no_pairs_are_an_error_without_warnings_of_numpy():
+    with pytest.raises(ArgumentError, match="labels: got no labels"):
+        Matcher.fit([], [])
+
+
+@pytest.mark.parametrize(
+    ("keyword", "known"), [("stepps", "known: .*place, length, .*coherence"), ("plce", "did you mean 'place'")]
+)
+def test_an_unknown_keyword_is_told_the_settings_of_odds_where_none_is_of_a_network(keyword, known):
+    with pytest.raises(ConfigError, match=f"{keyword}: no such key; {known}"):
+        Matcher.fit([("a", "b"), ("c", "d")], [1, 0], **{keyword: 3})
+    with pytest.raises(ConfigError, match=r"stepps: no such key; known: .*encoder, interaction"):
+        Matcher.fit([("a", "b"), ("c", "d")], [1, 0], stepps=3, encoder__dim=8)
 
 
 def test_decisions_are_those_of_scores_and_threshold(model):

@@ -117,6 +117,12 @@ def test_every_row_without_a_string_is_named():
         Pairs.of(frame)
 
 
+def test_a_null_of_polars_is_not_told_to_use_what_polars_lacks():
+    frame = polars().DataFrame({"source": ["a", None], "target": ["x", "y"]})
+    with pytest.raises(ArgumentError, match=r"source: got None at place 1, .* or df\.drop_nulls\(\) of polars"):
+        Pairs.of(frame)
+
+
 FORMS = {
     "list": list,
     "tuple": tuple,

@@ -4,6 +4,7 @@ import re
 import subprocess
 import sys
 import tracemalloc
+import warnings
 from itertools import chain, pairwise
 
 import pyarrow as pa
@@ -180,7 +181,7 @@ def test_every_row_with_a_null_is_named_or_rejected(tmp_path):
         read_pairs(tmp_path / "a.parquet")
     rejects = []
     assert list(read_pairs(tmp_path / "a.parquet", on_reject=rejects.append)) == [("a", "w"), ("b", "y")]
-    assert [(reject.row, reject.cells) for reject in rejects] == [(2, ["None", "x"]), (4, ["None", "z"])]
+    assert [(reject.row, reject.cells) for reject in rejects] == [(2, [None, "x"]), (4, [None, "z"])]
 
 
 def test_a_dictionary_has_no_columns_to_choose(write):
@@ -394,6 +395,87 @@ def test_a_word_above_numbers_is_not_read_as_a_source_without_a_word(write, text
     for read in (read_sources, lambda path: list(source_batches(path, BatchOptions()))):
         with pytest.warns(HeaderWarning, match=rf":1: the first row, .*--column {named} "):
             read(path)
+
+
+@pytest.mark.parametrize("header", ["target,source", "Target,Source"])
+def test_a_header_of_target_and_source_is_one_and_the_sides_are_not_swapped(write, header):
+    assert list(read_pairs(write("a.csv", f"{header}\nHH AE N D,hand\n"))) == [("hand", "HH AE N D")]
+    tsv = write("a.tsv", f"{header}\nHH AE N D,hand\n".replace(",", "\t"))
+    assert list(read_pairs(tsv)) == [("hand", "HH AE N D")]
+    assert list(read_pairs(write("b.tsv", "target\ttarget\na\tb\n"))) == [("target", "target"), ("a", "b")]
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "message"),
+    [
+        ("a.csv", "name\nWien\nGraz\n", r"'name', looks like a header, .* --column name \(in Python, column='name'"),
+        ("a.tsv", "\nword\nhand\nfoot\n", r"a\.tsv:2: the first row, 'word', looks like a header, but is read as a so"),
+        ("a.txt", "city_name\nWien\n", "'city_name', looks like a header, but is read as a source"),
+        ("a.csv", "city;country\nWien;AT\nGraz;AT\n", "'city;country', is read as one column. There are semicolons"),
+        ("a.tsv", "word,ipa\nhand,hænd\n", "'word,ipa', is read as one column. There are commas in it: let the name"),
+        ("a.csv", "word\tipa\nhand\thænd\n", r"'word\\tipa', is read as one column. There are tabs in it: let"),
+    ],
+)
+def test_a_header_above_one_column_or_another_separator_is_not_read_without_a_word(write, name, text, message):
+    path = write(name, text)
+    for read in (read_sources, lambda path: list(source_batches(path, BatchOptions()))):
+        with pytest.warns(HeaderWarning, match=message):
+            read(path)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        read_sources(path, column=text.strip().splitlines()[0])
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "name\n",
+        "hand\nname\n",
+        "one\ntwo\n",
+        "word\nhand\nword\n",
+        "Smith, John\nDoe, Jane\n",
+        "a;b\nc\n",
+        "\n\nhand\n",
+    ],
+)
+def test_ordinary_lines_are_not_called_a_header(write, text):
+    path = write("a.txt", text)
+    assert list(read_sources(path).texts) == text.splitlines()
+    list(source_batches(path, BatchOptions(rows=1)))
+
+
+def test_advice_on_columns_can_be_pasted_into_a_shell(write, tmp_path):
+    path = write("a.csv", "Name links,Naïve Spalte,label\ncolour,color,1\n")
+    with pytest.raises(DataError, match=r"--columns 'Name links,Naïve Spalte,label'$"):
+        read_pairs(path)
+    with pytest.warns(HeaderWarning, match=r"--columns 'full name,other name' \(in Python, columns=\['full name'"):
+        read_pairs(write("b.csv", "full name,other name\ncolour,color\n"))
+    table = pa.table({"my name": ["a"], "your name": ["b"]})
+    pyarrow.parquet.write_table(table, tmp_path / "a.parquet")
+    with pytest.raises(DataError, match=r"--column 'my name'$"):
+        read_sources(tmp_path / "a.parquet")
+
+
+def test_parquet_and_arrow_in_a_csv_are_not_called_utf_16(write, tmp_path):
+    table = pa.table({"source": ["hand"], "target": ["Hand"]})
+    pyarrow.parquet.write_table(table, tmp_path / "a.parquet")
+    pyarrow.feather.write_feather(table, tmp_path / "a.arrow")
+    for name, advice in (
+        ("parquet", "Parquet: let its name end in .parquet"),
+        ("arrow", "an Arrow table: let its name"),
+    ):
+        path = write("a.csv", (tmp_path / f"a.{name}").read_bytes())
+        for read in (read_pairs, read_sources, lambda path: list(source_batches(path, BatchOptions()))):
+            with pytest.raises(DataError, match=f"not UTF-8 text: .*The file is {advice}"):
+                read(path)
+
+
+def test_latin_1_is_told_how_to_become_utf_8(write):
+    path = write("a b.tsv", "Käse\tcheese\n".encode("latin-1"))
+    with pytest.raises(DataError, match=r"If it is Latin-1, .*, iconv -f WINDOWS-1252 -t UTF-8 '.*a b\.tsv' > NEW$"):
+        read_pairs(path)
+    with pytest.raises(DataError, match="looks like UTF-16: convert it, iconv -f UTF-16 -t UTF-8"):
+        read_pairs(write("c.tsv", "Käse\tcheese\n".encode("utf-16")))
 
 
 def test_a_word_above_numbers_is_not_read_as_a_pair_without_a_word(write):

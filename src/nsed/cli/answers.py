@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from dataclasses import replace
 from enum import StrEnum
 from glob import has_magic
@@ -256,7 +257,8 @@ def _source_inputs(
         return Sources(text)
     for path in paths or ():
         if path != "-" and not has_magic(path) and not Path(path).exists():
-            raise DataError(path, f"no such file; a source on the command line goes after --text: --text {path}")
+            advice = f"a source on the command line goes after --text: --text {shlex.quote(path)}"
+            raise DataError(path, f"no such file; {advice}")
     return paths or ["-"]
 
 

@@ -28,7 +28,8 @@ Queries = Annotated[
     typer.Argument(help="File of queries, as that of the references; - is standard input.", show_default=False),
 ]
 On = Annotated[
-    str | None, typer.Option("--on", help="Column of the strings, of both tables; by default source or the first.")
+    str | None,
+    typer.Option("--on", "--column", help="Column of the strings, of both tables; by default source or the first."),
 ]
 By = Annotated[
     str | None,
@@ -241,7 +242,9 @@ RowsPath = Annotated[
     Path | None,
     typer.Argument(help="Table of strings, or for remove a file of ids, a line each.", show_default=False),
 ]
-LookupOn = Annotated[str | None, typer.Option("--on", help="Column of the strings; by default source or the first.")]
+LookupOn = Annotated[
+    str | None, typer.Option("--on", "--column", help="Column of the strings; by default source or the first.")
+]
 IdColumn = Annotated[str | None, typer.Option("--id", help="Column of ids; by default the strings themselves.")]
 Text = Annotated[list[str] | None, typer.Option("--text", help="A query; repeatable.", show_default=False)]
 Nearest = Annotated[int, typer.Option("--k", "-k", min=1, help="Strings that a query is answered with.")]
@@ -281,8 +284,11 @@ def lookup(
         ids, texts = _read_rows(rows, on, id_)
         loaded = None if model is None else load_model(model)
         made: dict[str, Any] = {"by": split_columns(by), "model": loaded}  # names are checked there
-        opened = LookupIndex(index) if action == "add" else LookupIndex.build(index, [], [], **made)
-        opened.add(ids, texts)
+        if action == "add":
+            opened = LookupIndex(index)
+            opened.add(ids, texts)
+        else:
+            opened = LookupIndex.build(index, ids, texts, **made)
     out.print(f"{index}: {len(opened):,} strings", markup=False)
 
 

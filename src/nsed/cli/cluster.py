@@ -327,8 +327,10 @@ def _given(threshold: float | None, tune: Path | None, scorer: object) -> Thresh
         return None
     if tune is not None:
         raise ArgumentError("--threshold", got=threshold, expected="nothing beside --tune")
-    if _calibrated(scorer) and not 0 <= threshold <= 1:
-        raise ArgumentError("--threshold", got=threshold, expected="a probability from 0 to 1, as this model gives")
+    calibrated = _calibrated(scorer)
+    if (calibrated or getattr(scorer, "bounded", False)) and not 0 <= threshold <= 1:
+        expected = f"a {'probability' if calibrated else 'similarity'} from 0 to 1, as this model gives"
+        raise ArgumentError("--threshold", got=threshold, expected=expected)
     return Threshold(threshold, "given")
 
 

@@ -10,6 +10,7 @@ import sys
 import warnings
 from collections.abc import Mapping
 from difflib import get_close_matches
+from pathlib import Path
 from pkgutil import resolve_name
 from typing import Any, Literal
 
@@ -19,6 +20,7 @@ from typer.core import TyperCommand, TyperGroup
 from nsed import __version__
 from nsed.cli.console import complain, show_warning
 from nsed.errors import NsedError
+from nsed.jobs.table_files import check_outputs
 
 MARKUP: Literal["markdown"] = "markdown"
 
@@ -302,6 +304,24 @@ class CommandGroup(TyperGroup):
         return super().resolve_command(ctx, args)
 
 
+OUTPUTS = frozenset({"output", "mine", "rejects", "html", "figures", "page", "links", "answers", "clusters"})
+"""Parameters of commands that name files which are written: every other path is one that is read."""
+
+
+class CheckedCommand(TyperCommand):
+    """Command whose outputs are none of its inputs: where one is, nothing is read or written.
+
+    Of commands that take globs and folders the jobs know which files these are, and check it too.
+    """
+
+    def invoke(self, ctx: Any) -> Any:
+        """See `TyperCommand.invoke`."""
+        given = {name: value if isinstance(value, list) else [value] for name, value in ctx.params.items()}
+        read = [one for name, values in given.items() if name not in OUTPUTS for one in values if isinstance(one, Path)]
+        check_outputs([one for name in OUTPUTS for one in given.get(name, ())], read)
+        return super().invoke(ctx)
+
+
 def add_commands(group: typer.Typer, commands: Commands, *, within: str = "") -> None:
     """Register commands in a group; what they need is imported when one is called, or asked for its own help."""
     for name, (target, first_line) in commands.items():
@@ -311,7 +331,7 @@ def add_commands(group: typer.Typer, commands: Commands, *, within: str = "") ->
 def real_command(name: str, target: str, words: str) -> Any:
     """Command that typer makes of a function, with its arguments and, below its help, the examples of these words."""
     alone = typer.Typer(add_completion=False, rich_markup_mode=MARKUP)
-    alone.command(name, epilog=_epilog(EXAMPLES.get(words, ())))(resolve_name(target))
+    alone.command(name, cls=CheckedCommand, epilog=_epilog(EXAMPLES.get(words, ())))(resolve_name(target))
     return typer.main.get_command(alone)
 
 

@@ -290,7 +290,8 @@ def _show(summary: LinkSummary, output: Path, *, chosen: bool) -> None:
     if summary.review:
         out.print(f"{summary.review:,} pairs in the review band", markup=False)
     if summary.at_threshold is not None:
-        out.print(f"{_point(summary.at_threshold)}; on labelled links{held_out(summary.folds)}", markup=False)
+        point = summary.at_threshold._replace(threshold=summary.threshold)  # its own is that of the pair just above
+        out.print(f"{_point(point)}; on labelled links{held_out(summary.folds)}", markup=False)
     elif summary.candidate_recall is not None:
         none = "no pair of labels that were held out is a link" if summary.folds else "no labelled pair is a link"
         reason = "labels are too few to hold some out" if chosen and not summary.folds else none
@@ -340,18 +341,24 @@ def threshold(
         raise ArgumentError("LABELLED", got=f"{labelled}, without labels", expected="a third column with 1 or 0")
     target = None if output is None else TableOutput.of(output, None, True)
     curve = threshold_curve(matcher.probability(pairs), np.array(pairs.labels))
-    own = [point for point in curve if point.threshold >= matcher.threshold_probability]
-    chosen = {"own": own[-1] if own else None, "best F1": best_f1(curve)}
+    chosen = {"own": _point_at(curve, matcher.threshold_probability), "best F1": best_f1(curve)}
     if precision is not None:
         chosen[f"precision {precision:g}"] = at = threshold_at_precision(curve, precision)
         if at.precision_interval.low < precision:
             needed = f"the interval of its precision begins at {at.precision_interval.low:.2%}, below {precision:.2%}"
             warn(f"{needed}: more labelled pairs would tell")
     for name, point in chosen.items():
-        out.print(f"{name}: {'no pair reaches it' if point is None else _point(point)}", markup=False)
+        none = f"no pair reaches {matcher.threshold_probability:.6f}"
+        out.print(f"{name}: {none if point is None else _point(point)}", markup=False)
     if target is not None:
         target.write(_curve_table(curve))
         err.print(f"{len(curve):,} thresholds in {output}", markup=False)
+
+
+def _point_at(curve: list[ThresholdPoint], threshold: float) -> ThresholdPoint | None:
+    """Point of a threshold, whose decisions are those of the lowest probability from it on; None where no pair is."""
+    above = [point for point in curve if point.threshold >= threshold]
+    return above[-1]._replace(threshold=threshold) if above else None
 
 
 def _curve_table(curve: list[ThresholdPoint]) -> dict[str, list[float]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Sequence
 from enum import StrEnum
 from pathlib import Path
@@ -174,7 +175,7 @@ def _rules_of_weights(path: Path, model: Model) -> RuleTable:
     try:
         return model.own_rules()  # type: ignore[no-any-return]  # of any model
     except NotExplainableError as error:
-        raise NotExplainableError(f"{path}: {error}: nsed rules {path} PAIRS") from None
+        raise NotExplainableError(f"{path}: {error}: nsed rules {shlex.quote(str(path))} PAIRS") from None
 
 
 def _draw(table: RuleTable, path: Path) -> None:
@@ -310,6 +311,7 @@ def _learned(path: Path, *, costs: bool) -> Sequence[LearnedOperation | OddsOper
 
 def _instead(path: Path, model: Model) -> str:
     """What shows the operations of a model that has no table of them."""
+    folder = shlex.quote(str(path))
     if can(model, Capability.RULES):
-        return f"; those that it uses are counted by: nsed rules {path} PAIRS"
-    return f"; those of a pair: nsed align {path} PAIRS" if can(model, Capability.ALIGN) else ": it has learned none"
+        return f"; those that it uses are counted by: nsed rules {folder} PAIRS"
+    return f"; those of a pair: nsed align {folder} PAIRS" if can(model, Capability.ALIGN) else ": it has learned none"

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import shlex
 import shutil
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -13,13 +14,12 @@ import typer
 from nsed.capabilities import Capability, can
 from nsed.cli.arguments import Columns, Model, load_model, split_columns
 from nsed.cli.console import complain, err
-from nsed.errors import ArgumentError, ModelFileError
+from nsed.errors import ArgumentError, ModelFileError, NsedError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from nsed.cli.recipes import Lesson, TrainingRequest
-    from nsed.config import Config
     from nsed.text import Pairs, StringConfig
     from nsed.train.run_folder import RunFolder
 
@@ -215,8 +215,8 @@ def _given(settings: list[str] | None, options: dict[str, Any]) -> dict[str, Any
 
 
 def _how_to_go_on(pairs: Path, output: Path, named: dict[str, Path | None]) -> str:
-    again = "".join(f" {option} {path}" for option, path in named.items() if path)
-    return f"interrupted; go on with: nsed train {pairs} {output} --resume{again}"
+    again = [part for option, path in named.items() if path for part in (option, str(path))]
+    return f"interrupted; go on with: {shlex.join(['nsed', 'train', str(pairs), str(output), '--resume', *again])}"
 
 
 def _carry_out(request: TrainingRequest, *, overwrite: bool) -> None:
@@ -231,12 +231,7 @@ def _carry_out(request: TrainingRequest, *, overwrite: bool) -> None:
     for note in notes_of(request.settings):
         err.print(note, markup=False)
     run = RunFolder(request.output)
-    with run.lock():
-        if not request.resume:
-            _prepare(run, request.settings, keep=not overwrite)
-            shutil.rmtree(run.path / MEMBERS, ignore_errors=True)  # of an earlier mixture
-            if request.models > 1:
-                (run.path / MEMBERS).mkdir()
+    with run.lock(), nullcontext() if request.resume else _prepared(run, request, keep=not overwrite):
         done = train_model(request)
         run.write_settings(request.settings)
     err.print(done, markup=False)
@@ -394,14 +389,25 @@ def _settings_of(output: Path, kind: str | None) -> dict[Any, Any]:
     return values
 
 
-def _prepare(run: RunFolder, settings: Config, *, keep: bool) -> None:
+@contextmanager
+def _prepared(run: RunFolder, request: TrainingRequest, *, keep: bool) -> Iterator[None]:
     """Prepare the run folder and write the settings; what is there already is not overwritten by accident."""
     if keep and run.is_unfinished:
         message = "there is an unfinished training here: continue it with --resume, or --overwrite it"
         raise ModelFileError(run.path, message)
     if keep and run.has_model:
         raise _finished(run)
-    run.prepare(settings)
+    members = run.path / MEMBERS
+    with run.prepared(request.settings):
+        shutil.rmtree(members, ignore_errors=True)  # of an earlier mixture
+        if request.models > 1:
+            members.mkdir()
+        try:
+            yield
+        except NsedError:
+            with suppress(OSError):  # where a member has begun, it is not empty
+                members.rmdir()
+            raise
 
 
 def _finished(run: RunFolder) -> ModelFileError:
@@ -414,5 +420,5 @@ def _finished(run: RunFolder) -> ModelFileError:
     else:
         advice = "choose another folder, or --overwrite it"
     if kind in ("odds", "matcher", "transducer"):
-        advice += f"; with --from {run.path} and another folder, it learns more there"
+        advice += f"; with --from {shlex.quote(str(run.path))} and another folder, it learns more there"
     return ModelFileError(run.path, f"there is a model here already: {advice}")

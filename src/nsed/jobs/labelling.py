@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from nsed.errors import ArgumentError, DataError, abbreviate
+from nsed.errors import ArgumentError, DataError, ModelFileError, abbreviate
 from nsed.evaluate import matching_score
 from nsed.jobs.candidates import Candidates, crosses_scripts
 from nsed.jobs.table_files import RowFormat, tsv_lines, unwritable
@@ -35,6 +35,7 @@ from nsed.models.pair_model import DecidingModel, labels_of
 from nsed.progress import OnBatch, ignore
 from nsed.text import Pairs
 from nsed.text.pairs import PairsLike
+from nsed.train.saved_model import read_description
 
 REFIT_EVERY = 20
 """Answers between two trainings."""
@@ -42,6 +43,9 @@ LEAST_OPEN = 0.001
 """What p (1 - p) counts for at least: any pair may be asked for."""
 COLUMNS = ("source", "target", "label", "predicted", "chance")
 """Columns of the file of answers: the probability before the answer, and that of the pair to be asked for."""
+
+ANSWERS = "answers"
+"""Where the record of a Matcher says which answers taught it, seen from beside its folder."""
 
 
 class LabelAnswer(NamedTuple):
@@ -174,6 +178,19 @@ def candidate_pairs(
     return Pairs([texts[row] for row in found.queries], [candidates.references[row] for row in found.references])
 
 
+def is_of_answers(folder: Path, answers: Path) -> bool:
+    """Whether a folder has the Matcher of a labelling session with these answers, which the session goes on with."""
+    try:
+        return bool(read_description(folder)["record"].get(ANSWERS) == _seen_from(folder, answers))
+    except ModelFileError:
+        return False
+
+
+def _seen_from(folder: Path, answers: Path) -> str:
+    """Place of the answers beside the folder: it stays the same where both are moved."""
+    return os.path.relpath(answers.resolve(), folder.resolve().parent)
+
+
 def cycled(texts: Sequence[str], count: int) -> list[str]:
     """So many of the strings, from the first on, again and again."""
     return list(islice(cycle(texts), count))
@@ -304,6 +321,13 @@ class LabelSession:
             raise ArgumentError("answers", got=got, expected=expected, advice=advice)
         self.model, self._scores = model, self._scored(model)
         self._grown(model, len(labels))
+        return model
+
+    def write(self, folder: Path) -> OddsMatcher:
+        """Matcher of `finish`, saved to a folder, where it may take the place of an earlier one of these answers."""
+        model = self.finish()
+        model.record[ANSWERS] = _seen_from(folder, self._file.path)
+        model.save(folder)
         return model
 
     @property

@@ -43,8 +43,8 @@ from nsed.jobs.records import (
     prior_once,
     read_table,
 )
-from nsed.jobs.shards import Position, ShardFolder, describe_inputs, model_hash, telling_what_is_kept
-from nsed.jobs.table_files import RowFormat, replacing, row_format, table_writer
+from nsed.jobs.shards import Position, ShardFolder, check_unfinished, describe_inputs, model_hash, telling_what_is_kept
+from nsed.jobs.table_files import RowFormat, check_outputs, replacing, row_format, table_writer
 from nsed.jobs.table_run import Warnings
 from nsed.kernels.switch import wanted
 from nsed.progress import Progress, silent
@@ -148,6 +148,10 @@ class LinkJob:
     def run(self) -> LinkSummary:
         """Link. Raises `ArgumentError` or `DataError` for what cannot be."""
         self.check()
+        made = [f"{self.output}{ending}" for ending in ("", ".manifest.json", ".html")]
+        if self.resume:
+            check_unfinished(Path(self.output), self._parts)
+        check_outputs([*made, None if self.review is None else self.review_path], [self.left, self.right, self.labels])
         with warnings.catch_warnings():
             if self.redact:
                 warnings.simplefilter("ignore", UnknownSymbolWarning)  # it names symbols of the strings

@@ -5,6 +5,7 @@ there are and which of their rows are removed; it is replaced atomically, so tha
 """
 
 import json
+import os
 import shutil
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -117,20 +118,26 @@ class LookupIndex:
         by: Sequence[Generator] | Generator | None = None,
         model: Any = None,
     ) -> "LookupIndex":
-        """Make an index of strings with ids. Raises `DataError` where a folder is that is not empty."""
+        """Make an index of strings with ids: a folder, once all is done. Raises `DataError` where one has something."""
         names, given = _entries(ids, texts)
         path = Path(folder)
-        if path.exists() and any(path.iterdir()):
+        if path.exists() and (not path.is_dir() or any(path.iterdir())):
             raise DataError(path, "something is here already: expected a new folder, or an empty one")
-        path.mkdir(parents=True, exist_ok=True)
-        if model is not None:
-            model.save(path / MODEL)
-        chosen = Candidates(by, model=model).chosen_generators()
-        state = {"format": FORMAT, "by": chosen, "model": model is not None, "next": 1, "segments": {}}
-        replace_file(path / DESCRIPTION, json.dumps(state).encode())
-        index = cls(path)
-        index.add(names, given)
-        return index
+        beside = path.resolve().with_name(f".{path.resolve().name}.{os.getpid()}.part")
+        try:
+            beside.mkdir(parents=True)
+            if model is not None:
+                model.save(beside / MODEL)
+            chosen = Candidates(by, model=model).chosen_generators()
+            state = {"format": FORMAT, "by": chosen, "model": model is not None, "next": 1, "segments": {}}
+            replace_file(beside / DESCRIPTION, json.dumps(state).encode())
+            cls(beside).add(names, given)
+            if path.exists():
+                path.rmdir()
+            beside.rename(path)
+        finally:
+            shutil.rmtree(beside, ignore_errors=True)
+        return cls(path)
 
     def __len__(self) -> int:
         return sum(map(len, self.segments))
@@ -233,9 +240,14 @@ class LookupIndex:
 def _entries(ids: Sequence[str], texts: Sequence[str]) -> tuple[list[str], list[str]]:
     """Ids and strings to be added. Raises `ArgumentError` for ids that are not one each, and what no file can hold."""
     given, names = checked_texts(texts, "texts"), [str(one) for one in ids]
-    if len(names) != len(given) or len(set(names)) != len(names):
-        got = f"{len(names)} ids, {len(set(names))} different ones, of {len(given)} texts"
-        raise ArgumentError("ids", got=got, expected="a different id for each text")
+    expected = "a different id for each text"
+    if len(names) != len(given):
+        raise ArgumentError("ids", got=f"{len(names)} of {len(given)} texts", expected=expected)
+    seen: dict[str, int] = {}
+    for row, name in enumerate(names, start=1):
+        if (first := seen.setdefault(name, row)) != row:
+            got = f"{abbreviate(repr(name))} in row {first:,} and again in row {row:,}"
+            raise ArgumentError("ids", got=got, expected=expected)
     check_storable(names, "ids")
     check_storable(given, "texts")
     return names, given

@@ -339,6 +339,13 @@ class ShardFolder:
         replace_file(_rejects(part), "".join(lines).encode("utf-8", errors="backslashreplace"))
 
 
+def check_unfinished(output: Path, parts: Path) -> None:
+    """Refuse to go on with a file that is there without a folder of its job: it would be made again without a word."""
+    if output.exists() and not parts.exists():
+        instead = "it is finished, or of another job; without --resume it is made again"
+        raise DataError(output, f"there is no unfinished job of this file: {instead}")
+
+
 @contextmanager
 def telling_what_is_kept(output: str, kept: Callable[[], str]) -> Iterator[None]:
     """Errors with a note on what is kept, if anything is; those of the system are `DataError` of the output."""

@@ -272,6 +272,24 @@ def _sync(stream: IO[Any]) -> None:
         os.fsync(stream.fileno())
 
 
+def check_outputs(outputs: Iterable[str | Path | None], inputs: Iterable[str | Path | None]) -> None:
+    """Check that no output is an input, by whatever name: it would be lost. Raises `DataError` with the first that is.
+
+    Only ordinary files count: folders have checks of their own; standard input, devices and pipes lose nothing.
+    """
+    read = {_identity(Path(one)) for one in inputs if one is not None and Path(one).is_file()}
+    for one in outputs:
+        if one is not None and Path(one).is_file() and _identity(Path(one)) in read:
+            message = "this output is an input too, which would be overwritten: give the output another name"
+            raise DataError(one, message)
+
+
+def _identity(path: Path) -> tuple[int, int]:
+    """What is the same of all names of a file: links, relative paths."""
+    found = path.stat()
+    return found.st_dev, found.st_ino
+
+
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
     """Path to write to instead of a file, whose place it takes when all is written: no half file is ever left.

@@ -11,7 +11,7 @@ import torch
 
 from nsed.errors import ArgumentError, DataError
 from nsed.jobs.shards import InputFile, RejectedRow, count_rows, describe_inputs, model_hash, telling_what_is_kept
-from nsed.jobs.table_files import RowFormat, is_device, row_format
+from nsed.jobs.table_files import RowFormat, check_outputs, is_device, row_format
 from nsed.jobs.table_output import REJECTS, FileOutput, FolderOutput, JobOutput, StreamOutput
 from nsed.jobs.table_run import Inputs, Question, RunOptions, TableRun, decisions_of, samples_of, scores_of, targets_of
 from nsed.kernels.switch import wanted
@@ -100,7 +100,7 @@ class TableJob:
     rejects: str | Path | None = None
     """File of rejected rows; None: `OUTPUT.rejects.tsv`, `_rejects.tsv` in a folder, none of standard output."""
     resume: bool = False
-    """Go on with the unfinished job of this output, which must be the same job; begin it where there is none."""
+    """Go on with the unfinished job of this output, which must be the same job; begin it where there is no output."""
     overwrite: bool = False
     """Begin again where an unfinished job, or a finished folder, is in the place of the output."""
     batch_rows: int | None = None
@@ -185,6 +185,17 @@ class TableJob:
             return path / REJECTS
         return None if is_device(path) else path.with_name(path.name + ".rejects.tsv")
 
+    def _written(self) -> list[Path | None]:
+        """Files that the job may put others in the place of."""
+        output = [] if self.output is None else [Path(self.output)]
+        folder = list(output[0].glob("*")) if self._is_folder else []
+        return [*output, *folder, self._rejects_file() if self._skips else None]
+
+    @property
+    def _skips(self) -> bool:
+        """Whether rows that cannot be used are left out."""
+        return self.on_error == "skip" or self.rejects is not None
+
     def _inputs(self, question: Question, *, hashed: bool) -> Inputs:
         if (self.batch_rows or 1) < 1 or (self.shard_rows or 1) < 1:
             raise ArgumentError(
@@ -193,14 +204,16 @@ class TableJob:
         if isinstance(self.inputs, Pairs | Sources):
             return Inputs([], [], self.inputs)
         files = input_files(self.inputs)
+        check_outputs(self._written(), files)
         if self.resume and STDIN in files:
             raise ArgumentError("--resume", got="standard input", expected="files, which can be read again")
         known = describe_inputs(files) if hashed else [InputFile(str(one), 0, "", count_rows(one)) for one in files]
         return Inputs(files, known)
 
     def _options(self, question: Question) -> RunOptions:
-        skip, shard_rows = self.on_error == "skip" or self.rejects is not None, self.shard_rows or question.shard_rows
-        reading = BatchOptions(self.columns, skip, min(self.batch_rows or question.batch_rows, shard_rows))
+        shard_rows = self.shard_rows or question.shard_rows
+        rows = min(self.batch_rows or question.batch_rows, shard_rows)
+        reading = BatchOptions(self.columns, self._skips, rows, labels=False)  # no model asks for them
         return RunOptions(reading, self.ids, shard_rows, self.progress)
 
     def _identity(self, model: Any, question: Question, inputs: Inputs) -> Mapping[str, Any]:

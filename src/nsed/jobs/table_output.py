@@ -12,8 +12,8 @@ from typing import Any, Protocol, TextIO
 
 import pyarrow as pa
 
-from nsed.errors import ArgumentError, DataError
-from nsed.jobs.shards import Position, RejectedRow, ShardFolder, ShardInProgress
+from nsed.errors import ArgumentError
+from nsed.jobs.shards import Position, RejectedRow, ShardFolder, ShardInProgress, check_unfinished
 from nsed.jobs.table_files import BINARY, ArrowWriter, RowFormat, TextWriter, replacing, row_format, table_writer
 from nsed.text.readers.delimited import Reject
 
@@ -103,9 +103,8 @@ class FileOutput(_Sharded):
     @contextmanager
     def opened(self, job: Mapping[str, Any], *, resume: bool, overwrite: bool) -> Iterator[None]:
         """See `JobOutput.opened`."""
-        if resume and self.path.exists() and not self.folder.path.exists():
-            instead = "it is finished, or of another job; without --resume it is made again"
-            raise DataError(self.path, f"there is no unfinished job of this file: {instead}")
+        if resume:
+            check_unfinished(self.path, self.folder.path)
         with super().opened(job, resume=resume, overwrite=overwrite):
             yield
 

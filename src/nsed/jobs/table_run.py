@@ -34,7 +34,7 @@ from nsed.text.readers.batches import (
     source_batches,
     split_batch,
 )
-from nsed.text.readers.delimited import Reject, Sources
+from nsed.text.readers.delimited import Reject, Sources, shown_cells
 
 ROWS_PER_BATCH, PAIRS_PER_SHARD, SOURCES_PER_SHARD = 2**16, 2**18, 2**14
 """Rows that are read and answered together, and rows of a shard: at most so many are lost when a job is killed;
@@ -263,7 +263,7 @@ class TableRun:
 
     def _rejected(self, batch: RowBatch, rows: Sequence[int], reason: str) -> list[Reject]:
         cells = self._cells(batch, rows)
-        return [Reject(batch.numbers[row], reason, list(map(str, own))) for row, own in zip(rows, cells, strict=True)]
+        return [Reject(batch.numbers[row], reason, shown_cells(own)) for row, own in zip(rows, cells, strict=True)]
 
     def _cells(self, batch: RowBatch, rows: Sequence[int]) -> list[tuple[object, ...]]:
         table, _ = self._table(chosen_rows(batch, rows), BatchAnswers({}))

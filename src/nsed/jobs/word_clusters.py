@@ -54,6 +54,8 @@ class Control(NamedTuple):
     """Default threshold of a mean similarity, for average linkage; of SCA and LexStat 1 - LingPy's usual distance."""
     links: float
     """Default threshold of links between single words, for all other methods."""
+    bounded: bool = True
+    """Whether similarities are from 0 to 1."""
 
     def probability(self, pairs: Pairs, *, on_batch: OnBatch = ignore) -> np.ndarray:
         """Similarity of each pair; no probability."""
@@ -80,7 +82,7 @@ def _lexstat(words: Sequence[Word]) -> Control:
         got = f"a list that LexStat cannot learn from ({error})"
         raise ArgumentError("words", got=got, expected="sounds in IPA, with spaces between them") from None
     model = LexStat(distances, LexStatConfig(), Criterion(PROBABLE, UNCALIBRATED))
-    return Control(model.score, average=0.4, links=0.8)
+    return Control(model.score, average=0.4, links=0.8, bounded=False)
 
 
 CONTROLS: Registry[Callable[[Sequence[Word]], Control]] = Registry("control")

@@ -34,8 +34,7 @@ from nsed.train.config import TrainConfig
 from nsed.types import PerPair
 
 FIT_OPTIONS = frozenset({"validation", "folder", "on_step", "on_validation", "start"})
-ODDS_SETTINGS = frozenset(field.name for field in fields(OddsConfig)) - {"model", "train"}
-"""Arguments of `Matcher.fit` that say nothing of a network: with these alone the Matcher is one in odds form."""
+"""Arguments of `Matcher.fit` that are no settings."""
 
 
 @dataclass(frozen=True)
@@ -68,6 +67,12 @@ class MatcherConfig(LabelledConfig):
     means, as in the paper's code; printed, all sums, as in the paper."""
     train: TrainConfig = TrainConfig()
     """Training hyperparameters: how the network is trained."""
+
+
+NETWORK_SETTINGS = {"config", "model", "train", *(field.name for field in fields(MatcherConfig))} - {
+    field.name for field in fields(OddsConfig) if field.name not in ("model", "train")
+}
+"""Arguments of `Matcher.fit` that are settings of a network: without one the Matcher is one in odds form."""
 
 
 class MatcherTask(LabelledTask):
@@ -143,8 +148,9 @@ class Matcher(PairModel, LatticeModel):
         These are a `config`, or keywords for the encoder, the losses or the training. A model to `start` from, of
         either form, learns on as what it is. See `NetworkModel.fit` for all of them.
         """
-        start, settings = options.get("start"), options.keys() - FIT_OPTIONS
-        if isinstance(start, OddsMatcher) or (start is None and settings <= ODDS_SETTINGS):
+        start = options.get("start")
+        settings = {name.replace(".", "__").partition("__")[0] for name in options.keys() - FIT_OPTIONS}
+        if isinstance(start, OddsMatcher) or (start is None and settings.isdisjoint(NETWORK_SETTINGS)):
             return OddsMatcher.fit(pairs, labels, **options)
         return super().fit(pairs, labels, **options)
 

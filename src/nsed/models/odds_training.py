@@ -188,6 +188,8 @@ def decided(config: OddsConfig, pairs: Pairs) -> OddsConfig:
 
 def _batch_pairs(pairs: Pairs, config: AlphabetConfig) -> int:
     """Pairs in a batch of about `BATCH_CELLS` cells."""
+    if not len(pairs):  # whoever trains on them says that there are none
+        return LEAST_PAIRS
     sides = zip(config.splitters, (pairs.sources, pairs.targets), strict=True)
     source, target = (np.array([len(side.split(text)) for text in texts[:SAMPLED]]) for side, texts in sides)
     return max(LEAST_PAIRS, int(BATCH_CELLS / max(1.0, float(((source + 1) * (target + 1)).mean()))))

@@ -253,7 +253,10 @@ def is_missing(value: object) -> bool:
 
 def _advice(value: object) -> str:
     if is_missing(value):
-        return 'Leave rows without a string out, as with df.dropna(), or fill them, as with df.fillna("").'
+        return (
+            "Leave rows without a string out, as with df.dropna() of pandas or df.drop_nulls() of polars, or fill "
+            'them, as with df.fillna("") or df.fill_null("").'
+        )
     if isinstance(value, bytes):
         return "Decode it first, as with value.decode()."
     if isinstance(value, tuple | list | np.ndarray):

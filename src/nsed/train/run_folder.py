@@ -20,7 +20,7 @@ import numpy as np
 import torch
 
 from nsed.config import Config, to_yaml
-from nsed.errors import ArgumentError, ModelFileError
+from nsed.errors import ArgumentError, ModelFileError, NsedError
 from nsed.progress import OnValidation, Validation
 from nsed.registry import Registry
 from nsed.train.saved_model import DESCRIPTION, read_description, remove_orphans, replace_file
@@ -145,6 +145,7 @@ class RunFolder:
         if held in _HELD:
             yield
             return
+        made = not self.path.exists()
         with self._taken() as stream:
             _HELD.add(held)
             try:
@@ -153,6 +154,9 @@ class RunFolder:
             finally:
                 _HELD.remove(held)
                 Path(stream.name).unlink(missing_ok=True)
+                if made:
+                    with suppress(OSError):  # where something was done, it is not empty
+                        self.path.rmdir()
 
     def prepare(self, settings: Config) -> None:
         """Prepare a new training in the place of an unfinished one; a model stays until there is a new one."""
@@ -164,6 +168,25 @@ class RunFolder:
             self.write_settings(settings)
         except OSError as error:
             raise self._unusable(error) from None
+
+    @contextmanager
+    def prepared(self, settings: Config) -> Iterator[None]:
+        """Prepare a new training; where it fails before it begins, say for its data, nothing of it stays."""
+        before = {name: (self.path / name).read_bytes() for name in (SETTINGS, FACTS) if (self.path / name).exists()}
+        self.prepare(settings)
+        try:
+            yield
+        except NsedError:
+            if self.checkpoint.is_dir() and not (self.path / FACTS).exists():
+                self._take_back(before if self.has_model else {})
+            raise
+
+    def _take_back(self, before: Mapping[str, bytes]) -> None:
+        """Undo `prepare`: the files of a model that stays are as they were."""
+        self.discard_checkpoint()
+        (self.path / SETTINGS).unlink(missing_ok=True)
+        for name, content in before.items():
+            replace_file(self.path / name, content)
 
     def check_data(self, hashes: Mapping[str, str]) -> None:
         """Check that an unfinished training without a checkpoint was begun with these data. Raises `ModelFileError`."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 import warnings
 from collections.abc import Callable, Iterator
@@ -218,7 +219,7 @@ Against = Annotated[
     Path | None,
     typer.Option(help="Second list: pairs are the best candidates of each string of the first.", show_default=False),
 ]
-OnColumn = Annotated[str | None, typer.Option("--on", help="Column of the strings, with --against.")]
+OnColumn = Annotated[str | None, typer.Option("--on", "--column", help="Column of the strings, with --against.")]
 K = Annotated[int, typer.Option("--k", min=1, help="Candidates of each string, with --against.")]
 HeldOut = Annotated[
     Path | None,
@@ -274,11 +275,12 @@ def label(
     from nsed.jobs import LabelSession
     from nsed.text import read_pairs
 
-    _check(folder, web=web, simulate=simulate)
+    kept = answers or folder.with_name(folder.name + ".answers.tsv")
+    _check(folder, kept, web=web, simulate=simulate)
     asked = _pool(pairs, against, columns=columns, on=on, k=k)
     session = LabelSession(
         asked,
-        answers or folder.with_name(folder.name + ".answers.tsv"),
+        kept,
         held_out=None if held_out is None else read_pairs(held_out),
         start=None if start is None else load_model(start),
         assign=assign,
@@ -297,9 +299,12 @@ def label(
     write_model(session, folder)
 
 
-def _check(folder: Path, *, web: bool, simulate: Path | None) -> None:
-    if folder.exists():
-        raise ArgumentError("FOLDER", got=f"{folder}, which is there", expected="a new folder for the Matcher")
+def _check(folder: Path, answers: Path, *, web: bool, simulate: Path | None) -> None:
+    from nsed.jobs.labelling import is_of_answers
+
+    if folder.exists() and not is_of_answers(folder, answers):
+        expected = f"a new folder for the Matcher, or that of the one that the answers in {answers} have taught"
+        raise ArgumentError("FOLDER", got=f"{folder}, which is there", expected=expected)
     if web and simulate is not None:
         raise ArgumentError("--web", got="--simulate beside it", expected="one of them")
     if web:
@@ -379,10 +384,9 @@ def write_model(session: LabelSession, folder: Path) -> None:
         message = "no Matcher yet: it needs answers of both kinds; the same command goes on with those that are there"
         raise DataError(folder, message)
     err.print(f"learning from {len(session.answers):,} answers and all pairs ...", markup=False)
-    model = session.finish()
-    model.save(folder)
+    session.write(folder)
     err.print(str(session.growth[-1]), markup=False)
-    out.print(f"{folder}: a Matcher; nsed match {folder} PAIRS", markup=False)
+    out.print(f"{folder}: a Matcher; nsed match {shlex.quote(str(folder))} PAIRS", markup=False)
 
 
 def _on_a_page(session: LabelSession, folder: Path, port: int, budget: int | None) -> None:

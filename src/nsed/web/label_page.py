@@ -104,7 +104,7 @@ class LabelApi:
     def _finish(self) -> LabelState:
         if self._written:
             raise ApiError(409, "written", f"the Matcher is in {self._folder} already")
-        self._session.finish().save(self._folder)
+        self._session.write(self._folder)
         self._written = True
         return self._state()
 

@@ -93,4 +93,4 @@ def read_sources(
     """
     ending = Path(path).suffix.lower()
     read = READERS[ending].read_sources if ending in READERS else read_line_sources
-    return read(Path(path), ReadOptions(None if column is None else [column], True, on_reject, missing))
+    return read(Path(path), ReadOptions(None if column is None else [column], True, on_reject, missing=missing))

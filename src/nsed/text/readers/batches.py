@@ -39,6 +39,7 @@ from nsed.text.readers.delimited import (
     sources_of_columns,
     tsv_rows,
     usable_rows,
+    warn_of_one_column,
 )
 from nsed.text.readers.lines import STDIN, decoded, open_bytes, open_text
 from nsed.text.readers.parquet import (
@@ -75,6 +76,8 @@ class BatchOptions(NamedTuple):
     """Whether rows that cannot be used are left out, and told with their batch; else the first raises `DataError`."""
     rows: int = 2**16
     """Rows of each batch; the last one of a file may have fewer."""
+    labels: bool = True
+    """See `ReadOptions.labels`."""
 
 
 def split_batch(batch: RowBatch) -> tuple[RowBatch, RowBatch]:
@@ -108,10 +111,11 @@ class TextReader(NamedTuple):
     of_rows: Callable[[Layout, list[Row], ReadOptions], Pairs | Sources]
     of_columns: Callable[..., Pairs | Sources]
     columns: Sequence[str] | None
+    labels: bool = True
 
     def options(self, rejects: list[Reject] | None) -> ReadOptions:
         """Reading options; with a list, rows that cannot be used go there."""
-        return ReadOptions(self.columns, True, None if rejects is None else rejects.append)
+        return ReadOptions(self.columns, True, None if rejects is None else rejects.append, labels=self.labels)
 
     def batch(self, layout: Layout, rows: list[Row], *, skip: bool) -> RowBatch:
         """Batch of rows, one by one."""
@@ -247,13 +251,15 @@ def line_batches(path: Path, options: BatchOptions, start: int, read: TextReader
             return
         lines = islice(chain(head, rest), start, None)
         while some := _decoded(path, islice(lines, options.rows), start):
+            if not start:
+                warn_of_one_column(path, Row(len(head), shown[-1:]), some, TAB)
             yield RowBatch(path, Sources(some), range(start + 1, start + 1 + len(some)), [], len(some))
             start += len(some)
 
 
-def pair_reader(columns: Sequence[str] | None) -> TextReader:
+def pair_reader(columns: Sequence[str] | None, *, labels: bool) -> TextReader:
     """Text reader of pairs."""
-    return TextReader(pair_layout, pairs_of, pairs_of_columns, columns)
+    return TextReader(pair_layout, pairs_of, pairs_of_columns, columns, labels)
 
 
 def source_reader(columns: Sequence[str] | None) -> TextReader:
@@ -301,7 +307,7 @@ def pair_batches(path: Path, options: BatchOptions, *, start: int = 0) -> Iterat
     if ending == ".dict":
         return _dictionary_batches(path, options, start)
     reader_for(path)  # raises for endings that nobody knows
-    read = pair_reader(columns)
+    read = pair_reader(columns, labels=options.labels)
     return (csv_batches if ending == ".csv" else tsv_batches)(path, options, start, read)
 
 
@@ -342,7 +348,7 @@ def _table_batches(
         pieces = TABLES[path.suffix.lower()](path, start=start, rows=options.rows)
         for table in _cut(map(checked_table, pieces), options.rows):
             rejects: list[Reject] = []
-            told = ReadOptions(options.columns, True, rejects.append if options.skip else None)
+            told = ReadOptions(options.columns, True, rejects.append if options.skip else None, labels=options.labels)
             used = content(Rows(path, table, first), told)
             yield RowBatch(path, used.content, used.numbers.tolist(), rejects, len(table))
             first += len(table)

@@ -6,13 +6,14 @@ Tables of symbols and their features are read here too.
 import csv
 import math
 import re
+import shlex
 import unicodedata
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from importlib.util import find_spec
 from itertools import chain, combinations, islice
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import pyarrow as pa
 
@@ -43,7 +44,17 @@ class Reject(NamedTuple):
 
     row: int
     reason: str
-    cells: list[str]
+    cells: list[str | None]
+    """None is a null, which is no text."""
+
+
+Role = TypeVar("Role")
+"""What stands for a column: its name, or its place."""
+
+
+def shown_cells(values: Iterable[object]) -> list[str | None]:
+    """Cells of a rejected row as text; a null stays one, so that it is no word `None`."""
+    return [None if value is None else str(value) for value in values]
 
 
 class ReadOptions(NamedTuple):
@@ -57,12 +68,18 @@ class ReadOptions(NamedTuple):
     """Told of every row that cannot be used, which is then left out; None: the first one raises `DataError`."""
     missing: bool = False
     """Whether a null is an empty string, instead of a row that cannot be used."""
+    labels: bool = True
+    """Whether a column of labels with a name is read as one; else it is one of the others, whatever is in it."""
 
-    def reject(self, error: DataError, cells: list[str]) -> None:
+    def read_of(self, roles: Sequence[Role]) -> list[Role]:
+        """Columns that are read, of those of all roles: all, or without that of labels."""
+        return [*roles[:2], *roles[3:]] if not self.labels and len(roles) in LABELLED else list(roles)
+
+    def reject(self, error: DataError, cells: Sequence[str | None]) -> None:
         """Reject a row, if that is wanted; else raise what is wrong with it."""
         if self.on_reject is None or error.line is None:
             raise error
-        self.on_reject(Reject(error.line, error.reason, cells))
+        self.on_reject(Reject(error.line, error.reason, list(cells)))
 
 
 class Sources(NamedTuple):
@@ -97,6 +114,8 @@ def read_line_sources(path: Path, options: ReadOptions) -> Sources:
     if not any(lines):
         raise empty_file(path, "sources")
     if options.columns is None and TAB.character not in next(filter(None, lines), ""):
+        row = next(row for row in tsv_rows(lines) if row.cells != [""])
+        warn_of_one_column(path, row, lines[row.line - 1 :], TAB)
         return Sources(lines)
     return parse_sources(path, tsv_rows(lines), options, TAB)
 
@@ -120,7 +139,8 @@ def pair_layout(
     first, rest = _first_row(path, rows, "source and target")
     header = options.columns is not None or _is_header(first)
     chosen = _named(path, first, options.columns) if options.columns else _pair_columns(path, first, separator)
-    return Layout(path, first, header, chosen, separator), rest if header else chain([first], rest)
+    layout = Layout(path, first, header, options.read_of(chosen) if header else chosen, separator)
+    return layout, rest if header else chain([first], rest)
 
 
 def pairs_of(layout: "Layout", rows: list[Row], options: ReadOptions) -> Pairs:
@@ -135,7 +155,7 @@ def pairs_of_columns(
     chosen, cells = layout.chosen, layout.first.cells
     if first and len(chosen) == 2 and (looks_like_header(cells, texts) or numbers_below(cells, texts)):
         names = cells[:2]
-        _warn_of_header(layout, "pair", f"--columns {','.join(names)} (in Python, columns={names})")
+        _warn_of_header(layout, "pair", f"{option('--columns', *names)} (in Python, columns={names})")
     labels = [bool(parse_label(text)) for text in texts[2]] if len(chosen) in LABELLED else None
     one, other = texts[-2:] if len(chosen) > 3 else (None, None)
     return Pairs(texts[0], texts[1], labels, one, other, others)
@@ -175,9 +195,11 @@ def sources_of_columns(
     """Sources of the chosen column, and the others; `first` says whether the table's first row is among them."""
     cells = layout.first.cells
     further = [] if others is None else [column[:LOOKED_AT].to_pylist() for column in others.columns]
-    if first and len(cells) > 1 and (looks_like_header(cells, texts) or numbers_below(cells, [texts[0], *further])):
+    if first and len(cells) == 1:
+        warn_of_one_column(layout.path, layout.first, texts[0], layout.separator)
+    elif first and (looks_like_header(cells, texts) or numbers_below(cells, [texts[0], *further])):
         name = suggested_columns(cells)[0]
-        _warn_of_header(layout, "source", f"--column {name} (in Python, column={name!r})")
+        _warn_of_header(layout, "source", f"{option('--column', name)} (in Python, column={name!r})")
     return Sources(texts[0], others)
 
 
@@ -280,7 +302,7 @@ def _is_header(row: Row) -> bool:
     Ids may come before them, as in what `nsed score --id` writes.
     """
     if len(row.cells) < 3:
-        return tuple(_lower(row)) == COLUMNS[:2]
+        return set(_lower(row)) == set(COLUMNS[:2])
     third = row.cells[2].strip()
     is_name = parse_label(third) is None or (len(third) == 1 and third.isalpha())
     return set(COLUMNS[:2]) <= set(_lower(row)) and is_name
@@ -386,12 +408,53 @@ def _names_a_column(name: str) -> bool:
     return any(len(word) > 1 for word in words) and all(word in COLUMN_WORDS or len(word) == 1 for word in words)
 
 
+def option(name: str, *columns: str) -> str:
+    """Option that names columns, as a shell reads it.
+
+    >>> option("--columns", "word", "ipa"), option("--columns", "my word", "ipa")
+    ('--columns word,ipa', "--columns 'my word,ipa'")
+    """
+    return f"{name} {shlex.quote(abbreviate(','.join(columns)))}"
+
+
 def _warn_of_header(layout: "Layout", what: str, columns: str) -> None:
-    path, first = layout.path, layout.first
-    shown = " and ".join(map(repr, first.cells[:2]))
     advice = f"If it is one, name the columns: {columns}; or call them {' and '.join(COLUMNS[:2])} in the file"
-    message = f"{path}:{first.line}: the first row, {shown}, looks like a header, but is read as a {what}. {advice}"
-    warnings.warn(message, HeaderWarning, stacklevel=7)  # whoever called read_pairs
+    shown = " and ".join(map(repr, layout.first.cells[:2]))
+    _warn_of_first_row(layout.path, layout.first, f"{shown}, looks like a header, but is read as a {what}. {advice}")
+
+
+def _warn_of_first_row(path: Path, first: Row, message: str) -> None:
+    warnings.warn(f"{path}:{first.line}: the first row, {message}", HeaderWarning, stacklevel=8)  # of read_pairs
+
+
+LONE_WORDS = frozenset(
+    {"name", "names", "word", "words", "text", "texts", "source", "sources", "string", "lemma", "query"}
+)
+"""Words that name a column of its own: words of `COLUMN_WORDS` that seldom begin a list."""
+
+
+def warn_of_one_column(path: Path, first: Row, texts: Sequence[str], separator: Separator) -> None:
+    """Warn of sources in rows of one cell whose first is a header, or that are several columns, as far as one can tell.
+
+    Several are what has as many semicolons, or as many of another separator below names of columns, in every row.
+    """
+    name, rows = first.cells[0], [text for text in texts[:LOOKED_AT] if text]
+    if len(rows) < 2:
+        return
+    for sign in (";", TAB.character, COMMA.character):
+        count, names = name.count(sign), name.split(sign)
+        if count and (sign == ";" or looks_like_header(names, ())) and all(text.count(sign) == count for text in rows):
+            advice = _other_separator(first, separator)
+            _warn_of_first_row(path, first, f"{abbreviate(repr(name))}, is read as one column{advice}")
+            return
+    if _names_one_column(name) and rows.count(name) == 1:
+        advice = f"If it is one, name the column: {option('--column', name)} (in Python, column={name!r})"
+        _warn_of_first_row(path, first, f"{name!r}, looks like a header, but is read as a source. {advice}")
+
+
+def _names_one_column(name: str) -> bool:
+    words = re.split(r"[\W\d_]+", name.strip().lower())
+    return _names_a_column(name.strip().lower()) and (len(words) > 1 or words[0] in LONE_WORDS)
 
 
 def _pair_columns(path: Path, first: Row, separator: Separator) -> list[int]:
@@ -457,7 +520,7 @@ def _no_label(layout: Layout, row: Row, place: int) -> DataError:
     if layout.header:
         advice = f"if the column {layout.first.cells[place]!r} holds no labels, name another as the third, or two only"
     elif row is layout.first:
-        suggested = f"--columns {abbreviate(','.join(suggested_columns(row.cells)))}"
+        suggested = option("--columns", *suggested_columns(row.cells))
         advice = f"{advice} of the header, say {suggested}"
         if looks_like_header(row.cells, ()):
             advice = f"the row looks like a header: name its columns, {suggested}"

@@ -2,6 +2,7 @@
 
 import codecs
 import io
+import shlex
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,7 +13,14 @@ from nsed.errors import DataError
 
 STDIN = Path("-")
 HEAD = 1000
-"""Bytes of a file by which UTF-16 is known."""
+"""Bytes of a file by which what it is, if it is no UTF-8, is known."""
+OTHERS = {
+    b"PAR1": "The file is Parquet: let its name end in .parquet",
+    b"ARROW1": "The file is an Arrow table: let its name end in .arrow",
+    b"PK\x03\x04": "The file is a ZIP archive, perhaps a spreadsheet: export it as CSV, in UTF-8",
+    b"\x1f\x8b": "The file is compressed: unpack it with gunzip",
+}
+"""What begins like this is no text: what it is, and what to do about it."""
 
 
 @contextmanager
@@ -25,7 +33,7 @@ def open_text(path: Path) -> Iterator[TextIO]:
         raise DataError(path, f"cannot be read: {error.strerror}") from None
     except UnicodeDecodeError as error:
         number, text = _line_of(path)
-        raise DataError(path, f"not UTF-8 text: {error.reason}{text}{_utf16_advice(path)}", line=number) from None
+        raise DataError(path, f"not UTF-8 text: {error.reason}{text}{_advice(path)}", line=number) from None
 
 
 @contextmanager
@@ -48,18 +56,23 @@ def decoded(path: Path, line: bytes, number: int) -> str:
     try:
         return line.decode("utf-8-sig" if number == 1 else "utf-8")
     except UnicodeDecodeError as error:
-        shown = f"{_around(line, error)}{_utf16_advice(path)}"
+        shown = f"{_around(line, error)}{_advice(path)}"
         raise DataError(path, f"not UTF-8 text: {error.reason}{shown}", line=number) from None
 
 
-def _utf16_advice(path: Path) -> str:
-    """What to do about a file whose first bytes are those of UTF-16; nothing of others, and of pipes."""
+def _advice(path: Path) -> str:
+    """What to do about a file that is no UTF-8, by its first bytes; nothing about pipes."""
     if not path.is_file():
         return ""
     with path.open("rb") as stream:
         head = stream.read(HEAD)
-    advice = f". The file looks like UTF-16: convert it, iconv -f UTF-16 -t UTF-8 {path} > NEW"
-    return advice if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) or b"\0" in head else ""
+    for beginning, advice in OTHERS.items():
+        if head.startswith(beginning):
+            return f". {advice}"
+    convert = f"-t UTF-8 {shlex.quote(str(path))} > NEW"
+    if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) or b"\0" in head:
+        return f". The file looks like UTF-16: convert it, iconv -f UTF-16 {convert}"
+    return f". If it is Latin-1, as older programs write it, convert it, iconv -f WINDOWS-1252 {convert}"
 
 
 def _around(line: bytes, error: UnicodeDecodeError) -> str:

@@ -12,7 +12,16 @@ import pyarrow.parquet
 from nsed.errors import DataError, abbreviate
 from nsed.text.columns import rows_named
 from nsed.text.pairs import COLUMNS, LABELLED, LABELS, Pairs, parse_label, present
-from nsed.text.readers.delimited import ReadOptions, Sources, distinct_names, listed, named_twice, suggested_columns
+from nsed.text.readers.delimited import (
+    ReadOptions,
+    Sources,
+    distinct_names,
+    listed,
+    named_twice,
+    option,
+    shown_cells,
+    suggested_columns,
+)
 from nsed.text.texts import Texts
 
 ReadTable = Callable[[Path], pa.Table]
@@ -129,7 +138,7 @@ class Used(NamedTuple, Generic[Content]):
 
 def pairs_of_table(rows: Rows, options: ReadOptions) -> Used[Pairs]:
     """Pairs of the usable rows; others are rejected, or raise `DataError`."""
-    wanted = list(options.columns or present(rows.table.column_names))
+    wanted = options.read_of(options.columns or present(rows.table.column_names))
     table, numbers = _usable(rows, wanted, options)
     label = wanted[2] if len(wanted) in LABELLED else None
     texts = (name for place, name in enumerate(wanted) if place != 2 or label is None)
@@ -202,7 +211,7 @@ def _usable(rows: Rows, wanted: list[str], options: ReadOptions) -> tuple[pa.Tab
             raise _unusable(rows, name, np.flatnonzero(bad), is_label=is_label)
         for row in np.flatnonzero(bad & good).tolist():
             error = _unusable(rows, name, np.array([row]), is_label=is_label)
-            options.reject(error, [str(value) for value in table.slice(row, 1).to_pylist()[0].values()])
+            options.reject(error, shown_cells(table.slice(row, 1).to_pylist()[0].values()))
         good &= ~bad
     numbers = np.flatnonzero(good) + first + 1
     return table if good.all() else table.filter(pa.array(good)), numbers
@@ -235,8 +244,8 @@ def _which_to_name(names: Sequence[str], wanted: int) -> str:
     if wanted > len(names) or len(names) < 2:
         return ""
     found = suggested_columns(names)
-    option = f"--columns {','.join(found)}" if wanted > 1 else f"--column {found[0]}"
-    return f". Name those that are meant, say {abbreviate(option)}"
+    named = option("--columns", *found) if wanted > 1 else option("--column", found[0])
+    return f". Name those that are meant, say {named}"
 
 
 def _without_string(column: pa.ChunkedArray) -> np.ndarray:
