@@ -6,7 +6,7 @@ from pathlib import Path
 
 from nsed.errors import ArgumentError, DataError
 from nsed.text.pairs import Pairs
-from nsed.text.readers.delimited import TAB, ReadOptions, Row, tsv_rows, wrong_width
+from nsed.text.readers.delimited import TAB, ReadOptions, Row, Sources, tsv_rows, wrong_width
 from nsed.text.readers.lines import open_text
 
 _VARIANT = re.compile(r"\(\d+\)$")
@@ -33,6 +33,11 @@ def read_cmudict(path: Path, options: ReadOptions) -> Pairs:
     if not words:
         raise DataError(path, "the file is empty; expected lines with a word and its phones")
     return Pairs(words, phones)
+
+
+def read_cmudict_sources(path: Path, options: ReadOptions) -> Sources:
+    """CMUdict reader of the words alone: each once, in the order of the file."""
+    return Sources(list(dict.fromkeys(read_cmudict(path, options).sources)))
 
 
 def read_pronunciations(path: str | Path) -> Pairs:
