@@ -76,7 +76,9 @@ def scores_of(model: Any) -> Question:
     def answer(pairs: Pairs, _: int) -> BatchAnswers:
         return BatchAnswers({"score": model.score(pairs)})
 
-    return Question("score", "pairs", {}, pair_batches, answer, **pair_rows(model))
+    language = getattr(model, "language", None)
+    settings = {} if language is None else {"language": language}
+    return Question("score", "pairs", settings, pair_batches, answer, **pair_rows(model))
 
 
 def decisions_of(model: Any) -> Question:
