@@ -12,7 +12,7 @@ from nsed.__main__ import app
 from nsed.baselines.lingpy import quietly
 from nsed.datasets.cldf import read_cldf, read_cldf_table
 from nsed.datasets.word_list import Word
-from nsed.errors import ArgumentError
+from nsed.errors import ArgumentError, DataError
 from nsed.jobs.cognate_sets import align_sets, cognate_sets, nexus_lines, split_morphemes
 
 ROWS = """\
@@ -248,6 +248,20 @@ def test_morphemes_have_sets_of_their_own(compounds, tmp_path):
     assert dutch[0] == german[0]
     assert dutch[1] != german[1]
     assert [row["COGIDS"] for row in rows[2:]] == ["4", "4", "5", "5"]
+
+
+@pytest.mark.parametrize(
+    ("options", "name"),
+    [((), "CLUSTER"), (("--partial",), "COGIDS"), (("--partial", "--across", "concepts"), "CROSSIDS")],
+)
+def test_no_column_is_written_twice(compounds, tmp_path, options, name):
+    first, *rest = COMPOUNDS.splitlines()
+    (tmp_path / "with.tsv").write_text("\n".join([f"{first}\t{name}", *(f"{line}\t1" for line in rest)]))
+    with pytest.raises(DataError, match=rf"with\.tsv:1: there is a column {name} already"):
+        cluster(tmp_path / "with.tsv", *options)
+    cluster(tmp_path / "with.tsv", *options, "--format", "edictor", "-o", tmp_path / "sets.tsv")
+    header = list(read(tmp_path / "sets.tsv")[0])
+    assert len(header) == len(set(header))
 
 
 def test_partial_sets_are_aligned_morpheme_by_morpheme(compounds, tmp_path):

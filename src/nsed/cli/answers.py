@@ -376,10 +376,10 @@ def lexicon(
     that of the best one of the word, which has 1, as do overrides.
     """
     from nsed.jobs.lexicon import LexiconFormat as Format
-    from nsed.jobs.lexicon import lexicon_lines, pronounce
-    from nsed.text.readers import read_sources
+    from nsed.jobs.lexicon import lexicon_lines, pronounce, read_words
 
-    transducer, listed = transducer_from(model, None, language), read_sources(words, column=column).texts
+    listed = read_words(words, column=column, form=Format(format_))
+    transducer = transducer_from(model, None, language)
     with progress_bar("pronouncing", len(set(listed)), unit="words") as bar:
         found = pronounce(
             transducer,

@@ -163,7 +163,9 @@ def cluster(
 
     CLUSTERERS[method]  # a wrong name is known before anything is read
     check_sets_output(output, format_, across=across is not None)
-    table, scorer_for = _table(word_list), _scorer_for(model, save)
+    table, scorer_for = read_table(word_list), _scorer_for(model, save)
+    if format_ is SetsFormat.TABLE:
+        _check_columns(table, FoundSets.names(COLUMN, partial=partial, across=across is not None))
     everything = table.words(_class_column(table, classes), all_classes=False)
     places = _places(everything, concepts, seed)
     words = [everything[place] for place in places]
@@ -276,13 +278,11 @@ def _learned(words: list[Word], *, save: Path | None) -> object:
     return model
 
 
-def _table(path: Path) -> WordTable:
-    """Word list; its clusters will have a column of their own."""
-    table = read_table(path)
-    if table.has_column(COLUMN):
-        message = f"there is a column {COLUMN} already: remove it, or give it another name"
-        raise DataError(path, message, line=table.header.line)
-    return table
+def _check_columns(table: WordTable, written: list[str]) -> None:
+    """Check that no column is there already which is written beside those of the list."""
+    for name in filter(table.has_column, written):
+        message = f"there is a column {name} already: remove it, or give it another name"
+        raise DataError(table.path, message, line=table.header.line)
 
 
 def _class_column(table: WordTable, classes: str | None) -> str | None:
@@ -312,7 +312,7 @@ def _other_concepts(words: list[Word], concepts: Concepts, seed: int) -> Tuning 
 
 def _tuning(path: Path, classes: str | None, clustered: list[Word]) -> Tuning:
     """Tuning list: another one, with none of the concepts' words that are clustered: figures would be too good."""
-    words = _table(path).words(classes or CLASSES, all_classes=False)
+    words = read_table(path).words(classes or CLASSES, all_classes=False)
     if not any(word.cognate_class for word in words):
         raise DataError(path, f"no word has a class in {classes or CLASSES}, to tune the threshold on")
     shared = {word[:3] for word in words} & {word[:3] for word in clustered}

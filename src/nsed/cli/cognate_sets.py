@@ -66,14 +66,20 @@ class FoundSets(NamedTuple):
     crossed: list[int] | None
     """Sets across concepts, of each part, if they were asked for."""
 
+    @staticmethod
+    def names(name: str, *, partial: bool, across: bool) -> list[str]:
+        """Names of the columns of numbers."""
+        from nsed.jobs.cognate_sets import CROSSED, PARTIAL
+
+        return [PARTIAL if partial else name, *([CROSSED + "S" * partial] if across else [])]
+
     def columns(self, name: str) -> dict[str, list[str]]:
         """Columns of numbers, from 1, a cell for each word."""
-        from nsed.jobs.cognate_sets import CROSSED, PARTIAL, cognate_sets
+        from nsed.jobs.cognate_sets import cognate_sets
 
-        named = {PARTIAL if self.partial else name: self.found}
-        if self.crossed is not None:
-            named[CROSSED + "S" * self.partial] = self.crossed
-        return {own: self.parts.numbers(cognate_sets(sets), len(self.words)) for own, sets in named.items()}
+        names = self.names(name, partial=self.partial, across=self.crossed is not None)
+        named = zip(names, (self.found, self.crossed or []), strict=False)
+        return {own: self.parts.numbers(cognate_sets(sets), len(self.words)) for own, sets in named}
 
 
 def write_sets(output: Path | None, form: SetsFormat, table: WordTable, sets: FoundSets, *, method: str) -> None:

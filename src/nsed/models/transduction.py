@@ -73,7 +73,8 @@ class Overrides:
     def by_source(self, tokenizers: Tokenizers) -> dict[tuple[str, ...], list[str]]:
         """Override targets of each source, whose symbols are as a model reads them: its Unicode form, its case.
 
-        Raises `DataError`, with file and line, for a target that a source has twice.
+        Sources that are one to the model, read and READ, may have the same target. Raises `DataError`, with file and
+        line, for a target that a source has twice.
         """
         targets: dict[tuple[str, ...], list[str]] = {}
         seen: dict[tuple[tuple[str, ...], tuple[str, ...]], int] = {}
@@ -81,17 +82,22 @@ class Overrides:
             if self.pairs.labels is not None and not self.pairs.labels[row]:
                 continue
             key = tokenizers.source.split(source), tokenizers.target.split(target)
-            if key in seen:
+            if key in seen and self.pairs.sources[seen[key]] == source:
                 raise self._twice(seen[key], row)
+            if key in seen:
+                continue
             seen[key] = row
             targets.setdefault(key[0], []).append(target)
         return targets
 
     def _twice(self, first: int, again: int) -> DataError:
-        lines = _lines(self.path, len(self.pairs))
-        source, target = self.pairs.sources[again], self.pairs.targets[again]
-        message = f"{source!r} has the target {target!r} already, in line {lines[first]}: delete one of them"
-        return DataError(self.path or "overrides", message, line=lines[again])
+        line, target = _lines(self.path, len(self.pairs))[first], self.pairs.targets[again]
+        return self.fault(again, f"the target {target!r} already, in line {line}: delete one of them")
+
+    def fault(self, row: int, has: str) -> DataError:
+        """Error for a row: what its source has, in words."""
+        message = f"{self.pairs.sources[row]!r} has {has}"
+        return DataError(self.path or "overrides", message, line=_lines(self.path, len(self.pairs))[row])
 
 
 def _edited(pairs: Pairs) -> Pairs:
