@@ -90,7 +90,7 @@ def read_words(path: Path, *, column: str | None = None, form: LexiconFormat | N
 def checked_word(
     word: str, form: LexiconFormat | None = None, *, path: Path | str = "words", line: int | None = None
 ) -> str:
-    """Word without the space around it. Raises `DataError` where there is some within it, and for what is no word there."""
+    """Word without the space around it. Raises `DataError` where there is some within, and for what is no word."""
     parts = word.split()
     if len(parts) > 1:
         reason = f"{word!r} has a space, which no pronouncing dictionary can hold: give its words one by one"

@@ -32,7 +32,16 @@ from nsed.text.columns import Column
 from nsed.text.pairs import PairsLike
 from nsed.train.checkpoint import hash_of_model
 from nsed.train.config import NetworkConfig
-from nsed.train.saved_model import SavedModel, check_weights, grow_into, put_weights, weights_of, write_model
+from nsed.train.run_folder import RunFolder
+from nsed.train.saved_model import (
+    SavedModel,
+    check_weights,
+    grow_into,
+    holds_another,
+    put_weights,
+    weights_of,
+    write_model,
+)
 from nsed.train.strategy import strategy_for
 from nsed.train.task import PairTask
 from nsed.train.trainer import Trainer, run_training, save_finished, sole_training
@@ -101,8 +110,16 @@ class Model(ABC):
         """Model restored from what is on disk."""
 
     def save(self, path: str | Path, *, half: bool = False) -> None:
-        """Write the model to a folder; `half` precision takes half the space and changes scores a little."""
-        write_model(path, SavedModel(self.kind, asdict(self.config), *self.contents(half=half)))
+        """Write the model to a folder; `half` precision takes half the space and changes scores a little.
+
+        Another model that is there is replaced, and what its training left beside it (settings, provenance, curves) is
+        removed.
+        """
+        made = SavedModel(self.kind, asdict(self.config), *self.contents(half=half))
+        is_replaced = holds_another(Path(path), made)
+        write_model(path, made)
+        if is_replaced:
+            RunFolder(Path(path)).forget()
 
     @classmethod
     def load(cls: type[SomeModel], path: str | Path) -> SomeModel:
