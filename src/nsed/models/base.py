@@ -251,6 +251,8 @@ class NetworkModel(Model):
                 start=hash_of_model(start.network, start._identity()) if start else "",
                 save_early=model._save_early if model.usable_early else None,
             )
+            if not held_out:
+                _tell_of_unlearned(trainer, task)
             return save_finished(model._finished(trainer, task if held_out else None), folder, strategy)
 
     @classmethod
@@ -380,3 +382,13 @@ class NetworkModel(Model):
     def _identity(self) -> tuple[Vocabulary | None, ...]:
         """Model identity beside its weights, for checkpoints."""
         return tuple(self.tokenizers.vocabularies.values())
+
+
+def _tell_of_unlearned(trainer: Trainer, task: PairTask) -> None:
+    """Say that learning more ended with pairs wrong, and which setting goes on longer."""
+    if trainer.best == float(task.higher_is_better):
+        return
+    ended = "train.patience" if trainer.step < trainer.config.steps else "train.steps"
+    now = getattr(trainer.config, ended.removeprefix("train."))
+    message = f"not all pairs are learned: {task.metric} {trainer.best:.4f} on the pairs themselves; a larger {ended}"
+    logging.getLogger("nsed").warning(f"{message} (now {now}) goes on longer")

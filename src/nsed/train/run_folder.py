@@ -210,7 +210,7 @@ class RunFolder:
         self.discard_checkpoint()
 
     def forget(self) -> None:
-        """Remove the records of a training whose model is replaced; of one that goes on, or can be resumed, they stay."""
+        """Remove the records of a training whose model is replaced; not of one that goes on, or can be resumed."""
         if self.is_unfinished or self.path.resolve() in {path for path, _ in _HELD}:
             return
         for name in (SETTINGS, FACTS, CURVES, PLOT):
