@@ -264,6 +264,11 @@ def test_no_column_is_written_twice(compounds, tmp_path, options, name):
     assert len(header) == len(set(header))
 
 
+def test_morphemes_are_not_called_words_in_the_summary(compounds, tmp_path):
+    shown = cluster(compounds, "--partial", "-o", tmp_path / "sets.tsv")
+    assert re.search(r"words +6\s+morphemes +8\s", shown)
+
+
 def test_partial_sets_are_aligned_morpheme_by_morpheme(compounds, tmp_path):
     cluster(compounds, "--partial", "--format", "edictor", "-o", tmp_path / "sets.tsv")
     rows = read(tmp_path / "sets.tsv")

@@ -5,7 +5,7 @@ import math
 import pytest
 
 import nsed
-from nsed.errors import DataError
+from nsed.errors import ArgumentError, DataError
 from nsed.models.transduction import Overrides
 from nsed.text import Pairs
 
@@ -78,3 +78,14 @@ def test_sources_that_differ_in_case_alone_may_have_the_same_target(model):
 def test_of_labelled_pairs_those_that_match_are_exceptions(model):
     labelled = Overrides(Pairs(["read", "read"], ["R IY D", "X"], [True, False]))
     assert labelled.by_source(model.tokenizers) == {tuple("read"): ["R IY D"]}
+
+
+def test_overrides_in_python_are_pairs_of_any_form(model):
+    pairs, wanted = [("read", "R EH D")], ["R EH D"]
+    table = {"source": ["read"], "target": ["R EH D"]}
+    for given in (pairs, Pairs.of(pairs), Overrides(Pairs.of(pairs)), dict(pairs), {"read": wanted}, table):
+        found = model.transduce(["read"], overrides=given)[0]
+        assert [one.text for one in found if one.override] == wanted
+    for given in (3, {"read": 3}, ["read"]):
+        with pytest.raises(ArgumentError):
+            model.transduce(["read"], overrides=given)

@@ -181,7 +181,7 @@ def cluster(
     sets, rows = FoundSets(words, parts, found.tolist(), partial, crossed), [table.rows[place] for place in places]
     write_sets(output, format_, table._replace(rows=rows), sets, method=f"nsed cluster {model}, {method}")
     score, similarities = cluster_score(words, found) if known else None, known_similarities(compared)
-    summary = _summary(parts.words, found, limit, similarities)
+    summary = _summary(words, found, limit, similarities, morphemes=len(parts.words) if partial else None)
     (err if output is None else out).print(_figures(method, summary, score))
     _save_figures(figures, {"model": str(model), "method": method, **limit._asdict()}, score)
 
@@ -393,7 +393,9 @@ def _save_figures(path: Path | None, facts: dict[str, object], score: ClusterSco
         json.dump(facts | score._asdict() | agreements, stream, indent=1)
 
 
-def _summary(words: list[Word], found: np.ndarray, limit: Threshold, similarities: np.ndarray) -> dict[str, str]:
+def _summary(
+    words: list[Word], found: np.ndarray, limit: Threshold, similarities: np.ndarray, *, morphemes: int | None
+) -> dict[str, str]:
     """Summary of a clustering, with classes or without; a threshold beyond all similarities is warned of."""
     _warn_of_threshold(limit.threshold, similarities)
     return {
@@ -401,6 +403,7 @@ def _summary(words: list[Word], found: np.ndarray, limit: Threshold, similaritie
         "threshold": f"{limit.threshold:.4f}",
         "": limit.origin,
         "words": f"{len(words):,}",
+        **({} if morphemes is None else {"morphemes": f"{morphemes:,}"}),
         "concepts": f"{len({word.concept for word in words}):,}",
         "clusters": f"{len(set(found.tolist())):,}",
     }

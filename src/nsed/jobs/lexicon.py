@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from nsed.capabilities import Capability, can
 from nsed.errors import ArgumentError, DataError
-from nsed.models.transduction import Overrides, Transduction
+from nsed.models.transduction import Overrides, OverridesLike, Transduction
 from nsed.progress import OnBatch, ignore
 from nsed.text.readers.batches import BatchOptions, source_batches
 from nsed.text.readers.delimited import Sources
@@ -44,7 +44,7 @@ def pronounce(
     nbest: int = 5,
     min_probability: float = 0.1,
     beam: int | None = None,
-    overrides: Overrides | str | Path | None = None,
+    overrides: OverridesLike | None = None,
     only_overrides: bool = False,
     on_batch: OnBatch = ignore,
 ) -> list[Pronunciation]:
@@ -103,13 +103,11 @@ def checked_word(
     return found
 
 
-def _vouched(
-    model: Any, words: Iterable[str], overrides: Overrides | str | Path | None
-) -> dict[str, list[tuple[str, ...]]]:
+def _vouched(model: Any, words: Iterable[str], overrides: OverridesLike | None) -> dict[str, list[tuple[str, ...]]]:
     """Phones of the overrides of each word, whose letters are as the model reads them."""
     if overrides is None:
         return {}
-    given = overrides if isinstance(overrides, Overrides) else Overrides.read(overrides)
+    given = Overrides.of(overrides)
     by_source, tokenizers = given.by_source(model.tokenizers), model.tokenizers
     for row, target in enumerate(given.pairs.targets):
         if not tokenizers.target.split(target) and (given.pairs.labels is None or given.pairs.labels[row]):

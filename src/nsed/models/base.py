@@ -87,6 +87,17 @@ class Model(ABC):
         """Model kind, its name in settings and on disk."""
         return self.config.model
 
+    def __repr__(self) -> str:
+        source, target = (len(side.vocabulary.symbols) for side in (self.tokenizers.source, self.tokenizers.target))
+        symbols = f": {source:,} source and {target:,} target symbols" if source or target else ""
+        size = f", {self._size:,} parameters" if self._size else ""
+        return f"<{type(self).__name__} {self.kind!r}{symbols}{size}>"
+
+    @property
+    def _size(self) -> int:
+        """Size of the model: how many numbers its tables or its network have."""
+        return sum(tensor.numel() for tensor in self.contents().tensors.values())
+
     @property
     def coders(self) -> Tokenizers:
         """The old name of `tokenizers`."""
@@ -315,6 +326,10 @@ class NetworkModel(Model):
     ) -> SomeNetworkModel:
         """Model from its parts; `record` has everything that was saved in it."""
         return cls(network, tokenizers, config, **others)
+
+    @property
+    def _size(self) -> int:
+        return sum(parameter.numel() for parameter in self.network.parameters())
 
     @property
     def device(self) -> torch.device:

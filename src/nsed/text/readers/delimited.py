@@ -173,7 +173,11 @@ def sources_of_columns(
     """Sources of the chosen column, and the others; `first` says whether the table's first row is among them."""
     cells = layout.first.cells
     further = [] if others is None else [column[:LOOKED_AT].to_pylist() for column in others.columns]
-    if first and len(cells) > 1 and (looks_like_header(cells, texts) or numbers_below(cells, [texts[0], *further])):
+    if len(cells) == 1:
+        suspect = first and _names_a_column(cells[0].strip().lower()) and texts[0].count(cells[0]) == 1
+    else:
+        suspect = first and (looks_like_header(cells, texts) or numbers_below(cells, [texts[0], *further]))
+    if suspect:
         name = suggested_columns(cells)[0]
         _warn_of_header(layout, "source", f"--column {name} (in Python, column={name!r})")
     return Sources(texts[0], others)
