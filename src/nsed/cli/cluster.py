@@ -150,9 +150,8 @@ def cluster(
     `--format edictor` writes COGID and ALIGNMENT, `--format cldf -o FOLDER` CLDF, `--format nexus` sets as characters.
 
     **Without cognate classes to learn from**, use `auto`: it learns which sounds correspond from words of one concept
-    against words of two, in a minute or two for 10,000 words, and never looks at classes. **With classes** for some
-    hundred words per language, train a matcher (`nsed data cognates`, `nsed train`): see docs/cognate-sets.md. A list
-    too short for either: `cognates`.
+    against words of two, in a minute or two for 10,000 words. **With classes** for some hundred words per language,
+    train a matcher (`nsed data cognates`, `nsed train`): see docs/cognate-sets.md. A shorter list: `cognates`.
 
     **To test a model** that was trained with `nsed data cognates --protocol concepts`, use `--concepts test`, with the
     same seed: the threshold is tuned on the validation concepts, and all figures are of test concepts.
@@ -163,9 +162,7 @@ def cluster(
 
     CLUSTERERS[method]  # a wrong name is known before anything is read
     check_sets_output(output, format_, across=across is not None)
-    table, scorer_for = read_table(word_list), _scorer_for(model, save)
-    if format_ is SetsFormat.TABLE:
-        _check_columns(table, FoundSets.names(COLUMN, partial=partial, across=across is not None))
+    table, scorer_for = _table(word_list, format_, partial=partial, across=across is not None), _scorer_for(model, save)
     everything = table.words(_class_column(table, classes), all_classes=False)
     places = _places(everything, concepts, seed)
     words = [everything[place] for place in places]
@@ -278,11 +275,14 @@ def _learned(words: list[Word], *, save: Path | None) -> object:
     return model
 
 
-def _check_columns(table: WordTable, written: list[str]) -> None:
-    """Check that no column is there already which is written beside those of the list."""
+def _table(path: Path, form: SetsFormat, *, partial: bool, across: bool) -> WordTable:
+    """Word list; raises for a column that will be written beside those of the list."""
+    table = read_table(path)
+    written = FoundSets.names(COLUMN, partial=partial, across=across) if form is SetsFormat.TABLE else []
     for name in filter(table.has_column, written):
         message = f"there is a column {name} already: remove it, or give it another name"
-        raise DataError(table.path, message, line=table.header.line)
+        raise DataError(path, message, line=table.header.line)
+    return table
 
 
 def _class_column(table: WordTable, classes: str | None) -> str | None:
