@@ -1,6 +1,8 @@
 """Capabilities, what a model can do: one set of names, which commands, server, reports and jobs ask."""
 
+from collections.abc import Iterator, Sequence
 from enum import StrEnum
+from typing import Any
 
 
 class Capability(StrEnum):
@@ -57,3 +59,12 @@ def capabilities_of(model: object) -> frozenset[Capability]:
 def can(model: object, *wanted: Capability) -> bool:
     """Capability test: whether a model can do all of these."""
     return capabilities_of(model).issuperset(wanted)
+
+
+def by_language(model: Any, languages: Sequence[str] | None, count: int) -> Iterator[tuple[Any, Sequence[int]]]:
+    """Rows of each language, with the model for it; all at once where nobody, or the model, knows no languages."""
+    if languages is None or getattr(model, "languages", None) is None:
+        yield model, range(count)
+        return
+    for language in dict.fromkeys(languages):
+        yield model.for_language(language), [row for row, own in enumerate(languages) if own == language]

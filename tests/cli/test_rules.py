@@ -107,7 +107,7 @@ def test_what_is_wrong_is_said(folder, tmp_path, monkeypatch):
     (tmp_path / "negative.tsv").write_text("a\tb\t0\n")
     with pytest.raises(ArgumentError, match=r"PAIRS: got .*negative\.tsv, with no pair that matches"):
         run(model, tmp_path / "negative.tsv")
-    monkeypatch.setattr("nsed.cli.rules.load_model", lambda _: object())
+    monkeypatch.setattr("nsed.cli.rules.load_model", lambda *_: object())
     with pytest.raises(NotExplainableError, match="this model has no lattice"):
         run(model, pairs)
 

@@ -255,7 +255,7 @@ def test_the_model_is_in_its_folder_after_every_iteration(pairs, tmp_path, monke
             ["train.steps=4", "train.validate_every=2", "encoder.dim=8"],
             r"^training, 2 of 4 steps: loss \d.*, validation wer \d.*%$",
         ),
-        ("edit-distance", ["iterations=2"], r"^training, \d+ of \d+ pairs: iteration 1, log-likelihood -\d"),
+        ("edit-distance", ["iterations=2"], r"^training, 1 of 2 iterations: log-likelihood -\d"),
     ],
 )
 def test_the_log_of_a_training_whose_output_is_no_terminal_is_not_empty(kind, settings, line, pairs, tmp_path):
@@ -386,6 +386,57 @@ def test_a_transducer_of_several_languages_is_trained_and_asked_by_language(tmp_
         run("transduce", tmp_path / "m", "--text", "AB")
     with pytest.raises(ArgumentError, match="language: got 'z', expected one of x, y"):
         run("transduce", tmp_path / "m", "--text", "AB", "--language", "z")
+
+
+@pytest.fixture(scope="module")
+def spoken(tmp_path_factory):
+    """An untrained Transducer of two languages, and a file of pairs with theirs."""
+    folder = tmp_path_factory.mktemp("spoken")
+    rows = [f"{'AB' * n}\t{'ab' * n if one == 'x' else 'k' * n}\t{one}\t{one}\n" for n in range(1, 5) for one in "xy"]
+    (folder / "both.tsv").write_text("source\ttarget\tsource_language\ttarget_language\n" + "".join(rows))
+    config = nsed.TransducerConfig(languages=True, encoder=nsed.EncoderConfig(dim=8))
+    model = nsed.Transducer._untrained(nsed.read_pairs(folder / "both.tsv"), config)
+    model.network.source_encoder.embedding.categories.weight.data.mul_(20.0)  # as after training
+    model.save(folder / "m")
+    return folder / "m", folder / "both.tsv"
+
+
+def test_every_command_that_asks_a_transducer_of_several_languages_has_the_option_that_its_error_names(
+    spoken, tmp_path
+):
+    model, both = spoken
+    plain = tmp_path / "plain.tsv"
+    plain.write_text("AB\tab\nABAB\tkk\n")
+    asked = [
+        ("score", model, "--pair", "AB", "ab"),
+        ("align", model, "--pair", "AB", "ab"),
+        ("explain", model, "--pair", "AB", "ab"),
+        ("explain", model, "--source", "AB"),
+        ("review", model, plain),
+        ("evaluate", model, plain),
+        ("rules", model, plain),
+    ]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", CutOutputWarning)
+        for command in asked:
+            with pytest.raises(ArgumentError, match=r"language: got none, expected .*--language; known: x, y"):
+                run(*command)
+            assert run(*command, "--language", "x"), command
+        one, other = (run("score", model, "--pair", "AB", "ab", "--language", language) for language in "xy")
+        assert one != other
+        assert run("rules", model, both)  # pairs with languages need no other
+
+
+def test_review_does_not_forget_the_languages_of_pairs(spoken):
+    model, both = spoken
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", CutOutputWarning)
+        rows = [json.loads(line) for line in run("review", model, both, "--format", "json").splitlines()]
+        loaded = nsed.load(model)
+        for row in rows:
+            best = loaded.for_language(row["source_language"]).transduce([row["source"]])[0][0]
+            assert row["answers"].split(" | ")[0] == best.text
+    assert sorted(row["source_language"] for row in rows) == ["x"] * 4 + ["y"] * 4
 
 
 def test_a_language_is_refused_by_a_model_without_languages(transducer):

@@ -205,6 +205,11 @@ def test_a_mixture_is_exported_member_by_member(tmp_path):
     )
 
 
+def test_a_mixture_of_matchers_says_who_reads_it(tmp_path):
+    with pytest.raises(nsed.NsedError, match=r"got a model of kind 'matcher-mixture', .* nsed-lite reads its folder"):
+        export_model(nsed.load("cognates"), tmp_path)
+
+
 def test_a_model_without_graphs_says_what_has_some(tmp_path):
     model = nsed.LearnableEditDistance.fit(PAIRS[:5], iterations=1)
     with pytest.raises(

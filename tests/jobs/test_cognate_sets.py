@@ -12,7 +12,7 @@ from nsed.__main__ import app
 from nsed.baselines.lingpy import quietly
 from nsed.datasets.cldf import read_cldf, read_cldf_table
 from nsed.datasets.word_list import Word
-from nsed.errors import ArgumentError
+from nsed.errors import ArgumentError, DataError
 from nsed.jobs.cognate_sets import align_sets, cognate_sets, nexus_lines, split_morphemes
 
 ROWS = """\
@@ -33,12 +33,20 @@ def words(tmp_path):
     return tmp_path / "words.tsv"
 
 
+def flat(text):
+    return " ".join(text.split())
+
+
 def cluster(*arguments):
+    return run_cluster(*arguments).stdout
+
+
+def run_cluster(*arguments):
     result = CliRunner().invoke(app, ["cluster", "levenshtein", "--threshold", "0.4", *map(str, arguments)])
     if result.exception is not None and not isinstance(result.exception, SystemExit):
         raise result.exception
     assert result.exit_code == 0, result.output
-    return result.stdout
+    return result
 
 
 def read(path):
@@ -116,6 +124,91 @@ def test_the_validator_of_cldf_accepts_what_is_written(compounds, tmp_path, opti
     assert subprocess.run(command, capture_output=True, check=False).returncode == 0
 
 
+METADATA = """\
+DOCULECT\tCONCEPT\tTOKENS\tISO_CODE\tGLOTTOCODE\tLATITUDE\tCONCEPTICON_ID\tNOTE\tSOURCE\tFAMILY
+Dutch\thand\th ɑ n t\tnld\tdutc1256\t52\t1277\t\tSmith2000[12]; Brown {2001}\tIE
+German\thand\th a n t\tdeu\tstan1295\t999\t1277\ta note\tsmith2000\tIE
+"""
+
+
+def validated(folder):
+    pycldf = pytest.importorskip("pycldf")
+    dataset = pycldf.Dataset.from_metadata(folder / "Wordlist-metadata.json")
+    assert dataset.validate(logging.getLogger("cldf"))
+    return dataset
+
+
+def test_cldf_does_not_lose_what_is_known_of_languages_concepts_and_forms(tmp_path):
+    (tmp_path / "words.tsv").write_text(METADATA)
+    result = run_cluster(tmp_path / "words.tsv", "--format", "cldf", "-o", tmp_path / "cldf")
+    assert "the columns FAMILY are not in the CLDF Wordlist" in flat(result.stderr)
+    assert "Latitude: CLDF does not allow '999'; such values are left out" in flat(result.stderr)
+    dataset = validated(tmp_path / "cldf")
+    dutch, german = dataset["LanguageTable"]
+    assert (dutch["ISO639P3code"], dutch["Glottocode"], float(dutch["Latitude"])) == ("nld", "dutc1256", 52)
+    assert (german["Glottocode"], german["Latitude"]) == ("stan1295", None)
+    assert [row["Concepticon_ID"] for row in dataset["ParameterTable"]] == ["1277"]
+    forms = [(row["Comment"], row["Source"]) for row in dataset["FormTable"]]
+    assert forms == [(None, ["Smith2000[12]", "Brown_2001"]), ("a note", ["Smith2000"])]
+    assert {source.id: source["title"] for source in dataset.sources} == {
+        "Smith2000": "Smith2000",
+        "Brown_2001": "Brown 2001",
+    }
+
+
+LANGUAGE_COLUMNS = ("ID", "Name", "Glottocode", "Longitude", "Family")
+
+
+def test_from_cldf_to_cldf_metadata_and_sources_stay_and_what_is_left_out_is_named(tmp_path):
+    dataset = pytest.importorskip("pycldf").Wordlist.in_dir(tmp_path / "given")
+    dataset.add_component("LanguageTable", "Family")
+    dataset.add_component("ParameterTable", "http://cldf.clld.org/v1.0/terms.rdf#concepticonReference")
+    dataset.add_columns("FormTable", "Loan", "Gloss")
+    dataset.add_sources("@book{Kluge, title={Etymologie}, year={2002}}")
+    form = {"Parameter_ID": "P", "Form": "hant", "Comment": "a\nb", "Source": ["Kluge[7]"], "Loan": "yes"}
+    languages = [("L", "German", "stan1295", "12.46", "IE"), ("M", "Dutch", "dutc1256", "5", "IE")]
+    dataset.write(
+        FormTable=[form | {"ID": name, "Language_ID": name, "Gloss": "hand"} for name in "LM"],
+        LanguageTable=[dict(zip(LANGUAGE_COLUMNS, row, strict=True)) for row in languages],
+        ParameterTable=[{"ID": "P", "Name": "hand", "Concepticon_ID": "1277"}],
+    )
+    table = read_cldf_table(tmp_path / "given")
+    assert dict(zip(table.header.cells[8:], table.rows[0].cells[8:], strict=True)) == {
+        "COMMENT": "a b",
+        "SOURCE": "Kluge[7]",
+        "Loan": "yes",
+        "INPUT_Gloss": "hand",
+        "LONGITUDE": "12.46",
+        "GLOTTOCODE": "stan1295",
+        "Family": "IE",
+        "CONCEPTICON_ID": "1277",
+    }
+    result = run_cluster(tmp_path / "given", "--format", "cldf", "-o", tmp_path / "again")
+    assert "the columns Loan, INPUT_Gloss, Family are not in the CLDF Wordlist" in flat(result.stderr)
+    again = validated(tmp_path / "again")
+    (language, _), (concept,), (word, _) = (again[name] for name in ("LanguageTable", "ParameterTable", "FormTable"))
+    assert (language["Name"], language["Glottocode"], float(language["Longitude"])) == ("German", "stan1295", 12.46)
+    assert (concept["Name"], concept["Concepticon_ID"]) == ("hand", "1277")
+    assert (word["Comment"], word["Source"]) == ("a b", ["Kluge[7]"])
+    assert again.sources["Kluge"]["year"] == "2002"
+
+
+def test_partial_cognate_sets_stand_in_the_order_of_their_slices(tmp_path):
+    dataset = pytest.importorskip("pycldf").Wordlist.in_dir(tmp_path)
+    dataset.add_component("CognateTable")
+    form = {"Parameter_ID": "x", "Form": "a b", "Segments": ["a", "b"]}
+    slices = [("f", "9", "2:2"), ("f", "10", "1:1"), ("g", "9", "1:1"), ("g", "10", "2:2")]
+    dataset.write(
+        FormTable=[form | {"ID": name, "Language_ID": name} for name in "fg"],
+        CognateTable=[
+            {"ID": str(number), "Form_ID": name, "Cognateset_ID": own, "Segment_Slice": [where]}
+            for number, (name, own, where) in enumerate(slices)
+        ],
+    )
+    table = read_cldf_table(tmp_path)
+    assert [row.cells[-2:] for row in table.rows] == [["1", "10 9"], ["1", "9 10"]]
+
+
 def test_nexus_has_a_character_for_each_set_and_says_what_is_missing(words):
     found = list(nexus_lines(*listed([0, 0, 1, 1, 2, 2, 3])))
     assert "DIMENSIONS NTAX=4 NCHAR=4;" in found[2]
@@ -155,6 +248,25 @@ def test_morphemes_have_sets_of_their_own(compounds, tmp_path):
     assert dutch[0] == german[0]
     assert dutch[1] != german[1]
     assert [row["COGIDS"] for row in rows[2:]] == ["4", "4", "5", "5"]
+
+
+@pytest.mark.parametrize(
+    ("options", "name"),
+    [((), "CLUSTER"), (("--partial",), "COGIDS"), (("--partial", "--across", "concepts"), "CROSSIDS")],
+)
+def test_no_column_is_written_twice(compounds, tmp_path, options, name):
+    first, *rest = COMPOUNDS.splitlines()
+    (tmp_path / "with.tsv").write_text("\n".join([f"{first}\t{name}", *(f"{line}\t1" for line in rest)]))
+    with pytest.raises(DataError, match=rf"with\.tsv:1: there is a column {name} already"):
+        cluster(tmp_path / "with.tsv", *options)
+    cluster(tmp_path / "with.tsv", *options, "--format", "edictor", "-o", tmp_path / "sets.tsv")
+    header = list(read(tmp_path / "sets.tsv")[0])
+    assert len(header) == len(set(header))
+
+
+def test_morphemes_are_not_called_words_in_the_summary(compounds, tmp_path):
+    shown = cluster(compounds, "--partial", "-o", tmp_path / "sets.tsv")
+    assert re.search(r"words +6\s+morphemes +8\s", shown)
 
 
 def test_partial_sets_are_aligned_morpheme_by_morpheme(compounds, tmp_path):

@@ -58,6 +58,17 @@ def test_counts_are_posteriors_of_the_lattices(model, words, sets):
     assert total == pytest.approx(expected, rel=0.02)
 
 
+@pytest.mark.parametrize("kind", ["graphemes", "codepoints"])
+@pytest.mark.parametrize("blank", [" ", ""])
+def test_blanks_between_tokens_are_no_sounds_of_a_model_of_characters(words, sets, kind, blank):
+    pairs = [(stem.replace(" ", blank), shifted(stem).replace(" ", blank)) for stem in STEMS] * 3
+    model = nsed.LearnableEditDistance.fit(pairs, source_symbols=kind, target_symbols=kind)
+    found = sound_correspondences(model, words, sets)
+    assert {one.sound_a for one in found} == {"p", "a", "t", "i", "l", "k"}
+    assert not any(one.sound_b.isspace() for one in found)
+    assert next(one for one in found if one.sound_a == "p").sound_b == "f"
+
+
 def test_order_of_words_changes_nothing(model, words, sets):
     order = np.random.default_rng(0).permutation(2 * len(STEMS)).tolist()
     order.sort(key=lambda place: place % 2)  # the languages stay in their order

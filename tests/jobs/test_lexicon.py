@@ -1,6 +1,7 @@
 """Pronouncing dictionaries: what is in them, in which order, and that readers of the formats read them."""
 
 import math
+import re
 
 import pytest
 
@@ -78,3 +79,33 @@ def test_the_command_writes_each_format_and_its_own_reader_reads_it(tmp_path):
     assert kaldi[0] == "lead 1.0000 L IY D"
     assert [line.replace("\t", " ") for line in mfa] == kaldi == sorted(kaldi, key=lambda line: line.split()[0])
     assert all(0 < float(line.split()[1]) <= 1 for line in kaldi)
+
+
+@pytest.mark.filterwarnings("ignore::nsed.errors.UnknownSymbolWarning")
+@pytest.mark.parametrize("word", ["read(2)", ";;;x"])
+def test_words_that_readers_of_cmudict_do_not_take_for_words_are_refused(word, tmp_path):
+    (tmp_path / "words.txt").write_text(f"read\n\n{word}\n")
+    with pytest.raises(DataError, match=rf"words\.txt:3: '{re.escape(word)}' is no word to readers of CMUdict"):
+        run("lexicon", "g2p-en", tmp_path / "words.txt")
+    assert f"{word} 1.0000 " in run("lexicon", "g2p-en", tmp_path / "words.txt", "--format", "kaldi")
+    with pytest.raises(DataError, match="is no word to readers of CMUdict"):
+        list(lexicon_lines([Pronunciation(word, ("a",), 1.0)], LexiconFormat.CMUDICT))
+
+
+def test_errors_about_words_have_a_file_and_a_line(tmp_path):
+    (tmp_path / "words.csv").write_text("source,rank\nred,1\nNew York,2\n")
+    with pytest.raises(DataError, match=r"words\.csv:3: 'New York' has a space"):
+        run("lexicon", "g2p-en", tmp_path / "words.csv")
+
+
+def test_an_override_without_sounds_is_refused(model, tmp_path):
+    (tmp_path / "fixes.tsv").write_text("red\tR EH D\nread\t \n")
+    with pytest.raises(DataError, match=r"fixes\.tsv:2: 'read' has no sounds: give it a pronunciation"):
+        pronounce(model, ["read"], overrides=tmp_path / "fixes.tsv")
+
+
+def test_a_lexicon_with_words_in_two_cases_serves_as_overrides(tmp_path):
+    (tmp_path / "words.txt").write_text("Lead\nlead\n")
+    run("lexicon", "g2p-en", tmp_path / "words.txt", "--nbest", 1, "-o", tmp_path / "made.dict")
+    again = run("lexicon", "g2p-en", tmp_path / "words.txt", "--overrides", tmp_path / "made.dict", "--only-overrides")
+    assert again == (tmp_path / "made.dict").read_text()

@@ -168,3 +168,13 @@ def test_real_cognates_are_found_better_than_by_chance(data_folder):
     alone = cluster_score(test, np.arange(len(test))).b_cubed.f1
     together = cluster_score(test, cluster_words(LevenshteinControl(), test, threshold=-1.0)).b_cubed.f1
     assert score.b_cubed.f1 > max(alone, together) + 0.1
+
+
+def test_a_model_of_words_without_blanks_is_not_asked_about_blanks():
+    joined, cut = Pairs.of([("handa", "hanta"), ("la", "lu")]), Pairs.of([("h a n d a", "h a n t a"), ("l a", "l u")])
+    settings = {"source_symbols": "graphemes", "target_symbols": "graphemes"}
+    model = nsed.LearnableEditDistance.fit(joined, **settings)
+    per_token = model.score(joined) / np.array([10, 4])
+    assert similarity(model, cut) == pytest.approx(np.exp(np.minimum(per_token, 0)))
+    spaced = nsed.LearnableEditDistance.fit(cut, **settings)
+    assert similarity(spaced, cut) == pytest.approx(np.exp(spaced.score(cut) / np.array([10, 4])))

@@ -5,6 +5,7 @@ import os
 import shutil
 import subprocess
 import sys
+import warnings
 from hashlib import sha256
 from pathlib import Path
 
@@ -260,6 +261,14 @@ def test_the_command_answers_words_and_pairs(capsys, monkeypatch):
     monkeypatch.setattr("sys.stdin", iter(["A\ta\n", "B\tb\n"]))
     assert main(["score", folder]) == 0
     assert [line.split("\t")[:2] for line in capsys.readouterr().out.splitlines()] == [["A", "a"], ["B", "b"]]
+
+
+def test_warnings_of_the_command_have_no_line_of_its_code(capsys):
+    with warnings.catch_warnings():
+        warnings.simplefilter("always")
+        assert main(["transduce", str(FOLDERS / "transducer-exact"), "ABx", "--beam", "1"]) == 0
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith("nsed-lite: warning: 1 source symbol is unknown")
 
 
 def test_the_command_says_what_is_wrong(capsys):

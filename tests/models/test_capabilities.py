@@ -35,6 +35,14 @@ def test_every_verb_is_asked():
     assert set(ASKED) == set(Capability)
 
 
+def test_a_model_shown_in_a_session_says_what_it_is():
+    shown = {path.name: repr(nsed.load(path)) for path in sorted(GOLDEN.iterdir())}
+    assert not any(" object at 0x" in one for one in shown.values())
+    told = "<Transducer 'transducer': 3 source and 3 target symbols, 6,527 parameters>"
+    assert shown["transducer-exact"] == told
+    assert shown["levenshtein"] == "<Levenshtein 'levenshtein'>"
+
+
 MIXTURE = [GOLDEN / "transducer-exact"] * 2
 
 

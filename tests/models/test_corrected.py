@@ -5,7 +5,7 @@ import math
 import pytest
 
 import nsed
-from nsed.errors import DataError
+from nsed.errors import ArgumentError, DataError
 from nsed.models.transduction import Overrides
 from nsed.text import Pairs
 
@@ -56,8 +56,8 @@ def test_the_models_answers_follow_without_those_that_are_listed(model):
     [
         (
             "fixes.tsv",
-            "source\ttarget\n\nread\tR EH D\nf\tEH F\nRead\tR  EH D\n",
-            "fixes.tsv:5: 'Read' .* in line 3:",
+            "source\ttarget\n\nread\tR EH D\nf\tEH F\nread\tR  EH D\n",
+            "fixes.tsv:5: 'read' .* in line 3:",
         ),
         ("fixes.csv", "read,R EH D\nread,R EH D\n", "fixes.csv:2: 'read' .* in line 1:"),
         ("fixes.dict", ";;; mine\nREAD  R EH D\nREAD(2)  R EH D\n", "fixes.dict:3: 'READ' .* in line 2:"),
@@ -70,6 +70,22 @@ def test_a_target_that_is_listed_twice_is_named_with_its_lines(model, tmp_path, 
         model.transduce(["x"], overrides=exceptions)
 
 
+def test_sources_that_differ_in_case_alone_may_have_the_same_target(model):
+    given = Overrides(Pairs.of([("Read", "R EH D"), ("read", "R EH D"), ("READ", "R IY D")]))
+    assert given.by_source(model.tokenizers) == {tuple("read"): ["R EH D", "R IY D"]}
+
+
 def test_of_labelled_pairs_those_that_match_are_exceptions(model):
     labelled = Overrides(Pairs(["read", "read"], ["R IY D", "X"], [True, False]))
     assert labelled.by_source(model.tokenizers) == {tuple("read"): ["R IY D"]}
+
+
+def test_overrides_in_python_are_pairs_of_any_form(model):
+    pairs, wanted = [("read", "R EH D")], ["R EH D"]
+    table = {"source": ["read"], "target": ["R EH D"]}
+    for given in (pairs, Pairs.of(pairs), Overrides(Pairs.of(pairs)), dict(pairs), {"read": wanted}, table):
+        found = model.transduce(["read"], overrides=given)[0]
+        assert [one.text for one in found if one.override] == wanted
+    for given in (3, {"read": 3}, ["read"]):
+        with pytest.raises(ArgumentError):
+            model.transduce(["read"], overrides=given)

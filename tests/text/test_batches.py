@@ -215,3 +215,14 @@ def test_a_page_that_says_it_is_huge_takes_no_memory(tmp_path):
     megabytes, _, error = done.stdout.partition(" ")
     assert "cannot be read" in error
     assert int(megabytes) < 100
+
+
+def test_a_dictionary_of_sources_has_its_words_not_its_lines(tmp_path):
+    path = tmp_path / "some.dict"
+    path.write_text(";;; comment\nREAD  R IY D\nREAD(2)  R EH D # past\nRED  R EH D\nLEAD  L IY D\n")
+    assert read_sources(path).texts == ["READ", "RED", "LEAD"]
+    found = list(source_batches(path, BatchOptions(rows=2)))
+    assert [batch.content.texts for batch in found] == [["READ", "RED"], ["LEAD"]]
+    assert [batch.content.texts for batch in source_batches(path, BatchOptions(rows=2), start=2)] == [["LEAD"]]
+    with pytest.raises(ArgumentError, match="a pronouncing dictionary has no header"):
+        next(source_batches(path, BatchOptions(["word"])))

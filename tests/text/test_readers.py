@@ -478,6 +478,13 @@ def test_latin_1_is_told_how_to_become_utf_8(write):
         read_pairs(write("c.tsv", "Käse\tcheese\n".encode("utf-16")))
 
 
+def test_a_header_of_a_single_column_is_not_read_as_a_source_without_a_word(write):
+    with pytest.warns(HeaderWarning, match=r"a\.csv:1: the first row, 'word', looks like a header.*--column word "):
+        read_sources(write("a.csv", "word\nread\nhand\n"))
+    assert read_sources(write("b.csv", "hand\nword\n")).texts == ["hand", "word"]
+    assert read_sources(write("c.csv", "source\nhand\n")).texts == ["hand"]
+
+
 def test_a_word_above_numbers_is_not_read_as_a_pair_without_a_word(write):
     with pytest.warns(HeaderWarning, match=r":1: the first row, 'numeral' and 'digits', .*--columns numeral,digits "):
         read_pairs(write("a.tsv", "numeral\tdigits\ntwo\t2\nten\t10\n"))

@@ -66,6 +66,23 @@ def test_fine_tuning_twice_is_no_slower_than_once(golden):
 
 
 @pytest.mark.slow
+@pytest.mark.slow
+def test_a_phone_that_is_new_to_the_model_is_learned_by_default():
+    """Its first steps change no answer: with a patience of 6 validations they were the last."""
+    pairs = [("xata", "X AH T AH"), ("ximi", "X IH M IY"), ("saxa", "S AH X AH"), ("xol", "X OW L")]
+    tuned = Transducer.fit(pairs, start=nsed.load("g2p-en"))
+    assert outputs(tuned, [source for source, _ in pairs]) == [target for _, target in pairs]
+
+
+def test_a_fine_tuning_that_ends_with_pairs_wrong_says_so(golden, caplog):
+    Transducer.fit(FIXES, start=golden, config=fine_tuning_config(golden.config), train__steps=10)
+    assert "not all pairs are learned: wer 1.0000 on the pairs themselves; a larger train.steps (now 10)" in caplog.text
+    caplog.clear()
+    Transducer.fit(FIXES, start=golden, train__patience=1)
+    assert "a larger train.patience (now 1) goes on longer" in caplog.text
+
+
+@pytest.mark.slow
 def test_the_model_to_start_from_stays_as_it_was(model, tuned):
     assert "Q" not in model.tokenizers.source.vocabulary
     assert outputs(model, ["BAAC"]) == ["ac"]

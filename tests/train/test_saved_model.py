@@ -281,3 +281,14 @@ def test_weights_larger_than_the_addresses_that_there_are_are_damaged_and_no_lac
     monkeypatch.setattr(saved_model, "safe_open", no_room)
     with pytest.raises(ModelFileError, match="is truncated or altered: its hash"):
         nsed.load(matcher)
+
+
+def test_a_model_saved_over_another_does_not_keep_the_records_of_its_training(tmp_path):
+    settings = {"encoder__dim": 4, "train__steps": 2}
+    trained = nsed.Transducer.fit([("ab", "AB"), ("ba", "BA")] * 4, folder=tmp_path, **settings)
+    assert {"settings.yaml", "run.json", "curves.csv"} <= {path.name for path in tmp_path.iterdir()}
+    trained.save(tmp_path, half=True)  # the same model: its records stay
+    assert (tmp_path / "run.json").exists()
+    nsed.LearnableEditDistance.fit([("ab", "AB")], iterations=1).save(tmp_path)
+    kept = {path.name for path in tmp_path.iterdir() if not path.name.startswith("weights-")}
+    assert kept == {"model.json"}

@@ -2,6 +2,7 @@
 
 import argparse
 import sys
+import warnings
 from collections.abc import Sequence
 
 from nsed_lite import Mixture, ModelFolderError, Transducer, __version__, load, reuse_freed_memory
@@ -21,6 +22,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command; the exit status comes back."""
     given = _parser().parse_args(arguments)
     reuse_freed_memory()
+    with warnings.catch_warnings():
+        warnings.showwarning = _show_warning  # type: ignore[assignment]  # it wants the message alone
+        return _run(given)
+
+
+def _show_warning(message: Warning | str, *_: object) -> None:
+    """Show a warning, without the line of code that said it."""
+    sys.stderr.write(f"nsed-lite: warning: {message}\n")
+
+
+def _run(given: argparse.Namespace) -> int:
     strings = given.strings or [line.rstrip("\n") for line in sys.stdin]
     try:
         lines = _transduced(given, strings) if given.verb == "transduce" else _answered(given, strings)

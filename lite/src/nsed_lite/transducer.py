@@ -173,7 +173,7 @@ class Transducer(SearchingModel):
             return self.network.encode(sources)
         if languages is None and self.language is None:
             known = ", ".join(self.languages)
-            raise ValueError(f"language: got none, expected model.for_language(...), with one of {known}")
+            raise ValueError(f"language: got none, expected model.for_language(...), --language, with one of {known}")
         named = [str(self.language)] * len(sources) if languages is None else languages
         return self.network.encode(sources, languages_of(self.languages, named))
 

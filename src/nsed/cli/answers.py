@@ -15,6 +15,7 @@ import typer
 from nsed.capabilities import Capability, can
 from nsed.cli.arguments import (
     Columns,
+    Language,
     Model,
     ModelPath,
     OnePair,
@@ -62,6 +63,7 @@ def score(
     pairs: PairsPaths = None,
     pair: OnePair = None,
     columns: Columns = None,
+    language: Language = None,
     ids: Ids = None,
     on_error: OnErrorOption = OnError.STOP,
     rejects: RejectsFile = None,
@@ -86,7 +88,7 @@ def score(
     job = replace(job, format=format_, header=header, resume=resume, overwrite=overwrite, shard_rows=shard_rows)
     job = replace(job, engine=engine_of(engine, master))
     job.check()
-    scorer = load_model(model)
+    scorer = load_model(model, language)
     _run(job, lambda job: job.score(scorer))
 
 
@@ -187,10 +189,6 @@ Sample = Annotated[
     int | None, typer.Option(min=1, help="Draw so many targets per source by their probability instead.")
 ]
 Seed = Annotated[int, typer.Option(help="For --sample: another number draws other targets.")]
-Language = Annotated[
-    str | None,
-    typer.Option(help="Language of the sources, for a transducer of several languages.", show_default=False),
-]
 OverridesPath = Annotated[
     Path | None,
     typer.Option(
@@ -264,16 +262,12 @@ def _source_inputs(
 
 def transducer_from(path: Path, sample: int | None, language: str | None) -> Model:
     """Transducer in a folder, for a language where it knows several. Raises `ArgumentError` where it cannot do that."""
-    model = load_model(path)
+    model = load_model(path, language)
     if not can(model, Capability.TRANSDUCE):
         raise ArgumentError("MODEL", got=f"{path}, which scores pairs only", expected="a transducer")
     if sample is not None and not can(model, Capability.SAMPLE):
         raise ArgumentError("--sample", got=sample, expected="nothing: this model does not draw")
-    if language is None:
-        return model
-    if getattr(model, "languages", None) is None:
-        raise ArgumentError("--language", got=language, expected="nothing: this model knows no languages")
-    return model.for_language(language)
+    return model
 
 
 class ScriptFormat(StrEnum):
@@ -301,6 +295,7 @@ def align(
     pairs: PairsPath = None,
     pair: OnePair = None,
     columns: Columns = None,
+    language: Language = None,
     format_: ScriptFormatOption = ScriptFormat.TEXT,
     output: Output = None,
 ) -> None:
@@ -309,7 +304,7 @@ def align(
     In text, `a` stays, `a→b` is substituted, `-a` deleted and `+b` inserted. A seq2seq model has no operations, only
     links, `--format pharaoh`: for each target symbol the source symbol that its attention looked at most.
     """
-    aligner, data = load_model(model), pairs_from(pairs, columns, pair)
+    aligner, data = load_model(model, language), pairs_from(pairs, columns, pair)
     with progress_bar("aligning", len(data)) as bar:
         answer = aligner.links if format_ is ScriptFormat.PHARAOH else aligner.align_all
         found = answer(data, on_batch=bar.advance)
@@ -383,10 +378,10 @@ def lexicon(
     that of the best one of the word, which has 1, as do overrides.
     """
     from nsed.jobs.lexicon import LexiconFormat as Format
-    from nsed.jobs.lexicon import lexicon_lines, pronounce
-    from nsed.text.readers import read_sources
+    from nsed.jobs.lexicon import lexicon_lines, pronounce, read_words
 
-    transducer, listed = transducer_from(model, None, language), read_sources(words, column=column).texts
+    listed = read_words(words, column=column, form=Format(format_))
+    transducer = transducer_from(model, None, language)
     with progress_bar("pronouncing", len(set(listed)), unit="words") as bar:
         found = pronounce(
             transducer,

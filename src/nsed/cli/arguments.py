@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TextIO
 
 import typer
 
+from nsed.capabilities import Capability, can
 from nsed.errors import ArgumentError
 from nsed.jobs.table_files import replacing, tsv_lines
 
@@ -51,20 +52,47 @@ OnePair = Annotated[
     tuple[str, str] | None,
     typer.Option("--pair", help="A single pair instead of a file: --pair SOURCE TARGET.", show_default=False),
 ]
+Language = Annotated[
+    str | None,
+    typer.Option(
+        help="Language of sources and pairs that do not say theirs, for a transducer of several languages.",
+        show_default=False,
+    ),
+]
 Output = Annotated[Path | None, typer.Option("--output", "-o", help="Write here instead of to standard output.")]
 SymbolKind = Literal["graphemes", "codepoints", "tokens", "letters", "phones", "sound-classes", "dolgopolsky"]
 """What strings can be made of: `nsed.text.SymbolKind`."""
 
 
-def load_model(path: Path) -> Model:
-    """Load the model in a folder, of whatever kind; of an unfinished training, that is said."""
+def load_model(path: Path, language: str | None = None) -> Model:
+    """Load the model in a folder, of whatever kind; of an unfinished training, that is said.
+
+    With a language, it is for that one. Raises `ArgumentError` where the model is no transducer of several.
+    """
     from nsed.cli.console import warn
     from nsed.models.persistence import load
 
     model = load(path)
     if getattr(model, "record", {}).get("unfinished"):
         warn(f"{path}: the training here is not finished: go on with nsed train --resume")
-    return model
+    if language is None:
+        return model
+    if not knows_languages(model):
+        raise ArgumentError(
+            "--language", got=language, expected="nothing: this model knows no languages to choose from"
+        )
+    return model.for_language(language)
+
+
+def load_other(path: Path, language: str | None) -> Model:
+    """Load a model to compare with; it is for that language where it knows several, else as it is."""
+    model = load_model(path)
+    return model.for_language(language) if language is not None and knows_languages(model) else model
+
+
+def knows_languages(model: Model) -> bool:
+    """Whether a model is a transducer of several languages."""
+    return can(model, Capability.TRANSDUCE) and getattr(model, "languages", None) is not None
 
 
 def tell_whose_operations(model: Model) -> None:

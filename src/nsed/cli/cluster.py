@@ -150,8 +150,8 @@ def cluster(
     `--format edictor` writes COGID and ALIGNMENT, `--format cldf -o FOLDER` CLDF, `--format nexus` sets as characters.
 
     **Without cognate classes to learn from**, use `auto`: it learns which sounds correspond from words of one concept
-    against words of two, in a minute or two for 10,000 words, and never looks at classes. **With classes** for some
-    hundred words per language, train a matcher: see docs/cognate-sets.md. For a list too short for either: `cognates`.
+    against words of two, in a minute or two for 10,000 words. **With classes** for some hundred words per language,
+    train a matcher (`nsed data cognates`, `nsed train`): see docs/cognate-sets.md. A shorter list: `cognates`.
 
     **To test a model** that was trained with `nsed data cognates --protocol concepts`, use `--concepts test`, with the
     same seed: the threshold is tuned on the validation concepts, and all figures are of test concepts.
@@ -162,7 +162,7 @@ def cluster(
 
     CLUSTERERS[method]  # a wrong name is known before anything is read
     check_sets_output(output, format_, across=across is not None)
-    table, scorer_for = _table(word_list), _scorer_for(model, save)
+    table, scorer_for = _table(word_list, format_, partial=partial, across=across is not None), _scorer_for(model, save)
     everything = table.words(_class_column(table, classes), all_classes=False)
     places = _places(everything, concepts, seed)
     words = [everything[place] for place in places]
@@ -178,7 +178,7 @@ def cluster(
     sets, rows = FoundSets(words, parts, found.tolist(), partial, crossed), [table.rows[place] for place in places]
     write_sets(output, format_, table._replace(rows=rows), sets, method=f"nsed cluster {model}, {method}")
     score, similarities = cluster_score(words, found) if known else None, known_similarities(compared)
-    summary = _summary(parts.words, found, limit, similarities)
+    summary = _summary(words, found, limit, similarities, morphemes=len(parts.words) if partial else None)
     (err if output is None else out).print(_figures(method, summary, score))
     _save_figures(figures, {"model": str(model), "method": method, **limit._asdict()}, score)
 
@@ -275,11 +275,12 @@ def _learned(words: list[Word], *, save: Path | None) -> object:
     return model
 
 
-def _table(path: Path) -> WordTable:
-    """Word list; its clusters will have a column of their own."""
+def _table(path: Path, form: SetsFormat, *, partial: bool, across: bool) -> WordTable:
+    """Word list; raises for a column that will be written beside those of the list."""
     table = read_table(path)
-    if table.has_column(COLUMN):
-        message = f"there is a column {COLUMN} already: remove it, or give it another name"
+    written = FoundSets.names(COLUMN, partial=partial, across=across) if form is SetsFormat.TABLE else []
+    for name in filter(table.has_column, written):
+        message = f"there is a column {name} already: remove it, or give it another name"
         raise DataError(path, message, line=table.header.line)
     return table
 
@@ -311,7 +312,7 @@ def _other_concepts(words: list[Word], concepts: Concepts, seed: int) -> Tuning 
 
 def _tuning(path: Path, classes: str | None, clustered: list[Word]) -> Tuning:
     """Tuning list: another one, with none of the concepts' words that are clustered: figures would be too good."""
-    words = _table(path).words(classes or CLASSES, all_classes=False)
+    words = read_table(path).words(classes or CLASSES, all_classes=False)
     if not any(word.cognate_class for word in words):
         raise DataError(path, f"no word has a class in {classes or CLASSES}, to tune the threshold on")
     shared = {word[:3] for word in words} & {word[:3] for word in clustered}
@@ -394,7 +395,9 @@ def _save_figures(path: Path | None, facts: dict[str, object], score: ClusterSco
         json.dump(facts | score._asdict() | agreements, stream, indent=1)
 
 
-def _summary(words: list[Word], found: np.ndarray, limit: Threshold, similarities: np.ndarray) -> dict[str, str]:
+def _summary(
+    words: list[Word], found: np.ndarray, limit: Threshold, similarities: np.ndarray, *, morphemes: int | None
+) -> dict[str, str]:
     """Summary of a clustering, with classes or without; a threshold beyond all similarities is warned of."""
     _warn_of_threshold(limit.threshold, similarities)
     return {
@@ -402,6 +405,7 @@ def _summary(words: list[Word], found: np.ndarray, limit: Threshold, similaritie
         "threshold": f"{limit.threshold:.4f}",
         "": limit.origin,
         "words": f"{len(words):,}",
+        **({} if morphemes is None else {"morphemes": f"{morphemes:,}"}),
         "concepts": f"{len({word.concept for word in words}):,}",
         "clusters": f"{len(set(found.tolist())):,}",
     }

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 import typer
 
 from nsed.cli.arguments import ModelPath, Output, load_model, open_output, tell_whose_operations, write_tsv
-from nsed.cli.console import out, progress_bar
+from nsed.cli.console import out, progress_bar, warn
 from nsed.errors import ArgumentError, DataError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from nsed.datasets.cldf import CldfCognate
     from nsed.datasets.word_list import Word, WordTable
@@ -66,14 +66,20 @@ class FoundSets(NamedTuple):
     crossed: list[int] | None
     """Sets across concepts, of each part, if they were asked for."""
 
+    @staticmethod
+    def names(name: str, *, partial: bool, across: bool) -> list[str]:
+        """Names of the columns of numbers."""
+        from nsed.jobs.cognate_sets import CROSSED, PARTIAL
+
+        return [PARTIAL if partial else name, *([CROSSED + "S" * partial] if across else [])]
+
     def columns(self, name: str) -> dict[str, list[str]]:
         """Columns of numbers, from 1, a cell for each word."""
-        from nsed.jobs.cognate_sets import CROSSED, PARTIAL, cognate_sets
+        from nsed.jobs.cognate_sets import cognate_sets
 
-        named = {PARTIAL if self.partial else name: self.found}
-        if self.crossed is not None:
-            named[CROSSED + "S" * self.partial] = self.crossed
-        return {own: self.parts.numbers(cognate_sets(sets), len(self.words)) for own, sets in named.items()}
+        names = self.names(name, partial=self.partial, across=self.crossed is not None)
+        named = zip(names, (self.found, self.crossed or []), strict=False)
+        return {own: self.parts.numbers(cognate_sets(sets), len(self.words)) for own, sets in named}
 
 
 def write_sets(output: Path | None, form: SetsFormat, table: WordTable, sets: FoundSets, *, method: str) -> None:
@@ -104,14 +110,30 @@ def write_sets(output: Path | None, form: SetsFormat, table: WordTable, sets: Fo
 def _write_cldf(
     output: Path, table: WordTable, sets: FoundSets, aligned: Sequence[Sequence[str]], *, method: str
 ) -> None:
-    from nsed.datasets.cldf import CldfForm, write_cldf
+    from nsed.datasets.cldf import CldfForm, carried_columns, write_cldf
 
     ids, forms, languages = (_column(table, names) for names in (FORM_IDS, FORMS, LANGUAGE_NAMES))
     glosses = [gloss for _, gloss in table.provenance()]
     known = [word._replace(id=own, gloss=gloss) for word, own, gloss in zip(sets.words, ids, glosses, strict=True)]
     cognates = _cognates(sets, aligned)
-    made = [CldfForm(*row) for row in zip(known, forms, cognates, languages, strict=True)]
-    write_cldf(output, made, method=method)
+    carried = carried_columns(table)
+    metadata = [{name: row.cells[place] for name, place in carried.items()} for row in table.rows]
+    made = [CldfForm(*row) for row in zip(known, forms, cognates, languages, metadata, strict=True)]
+    refused = write_cldf(output, made, method=method, bibliography=table.bibliography)
+    _warn_of_left_out(table, carried.values(), refused)
+
+
+def _warn_of_left_out(table: WordTable, carried: Iterable[int], refused: Mapping[str, str]) -> None:
+    """Warn of columns, and of values, that CLDF's standard tables do not have."""
+    from nsed.datasets.word_list import CONCEPTS, GLOSSES, LANGUAGES, TOKENS, TRANSCRIPTIONS
+
+    used = (LANGUAGES, CONCEPTS, TOKENS + TRANSCRIPTIONS, GLOSSES, FORM_IDS, FORM_IDS[::-1], FORMS, LANGUAGE_NAMES)
+    written = {*carried, *(_place(table, names) for names in used)}
+    filled = (at for at in range(len(table.header.cells)) if any(row.cells[at] for row in table.rows))
+    if left_out := [table.header.cells[at] for at in filled if at not in written]:
+        warn(f"the columns {', '.join(left_out)} are not in the CLDF Wordlist; --format edictor and table keep all")
+    for name, value in refused.items():
+        warn(f"{name}: CLDF does not allow {value!r}; such values are left out")
 
 
 def _cognates(sets: FoundSets, aligned: Sequence[Sequence[str]]) -> list[list[CldfCognate]]:
@@ -128,9 +150,13 @@ def _cognates(sets: FoundSets, aligned: Sequence[Sequence[str]]) -> list[list[Cl
 
 def _column(table: WordTable, names: Sequence[str]) -> list[str]:
     """First column of one of these names; empty cells where there is none."""
-    known = [name.upper() for name in table.header.cells]
-    place = next((known.index(name) for name in names if name in known), None)
+    place = _place(table, names)
     return ["" if place is None else row.cells[place] for row in table.rows]
+
+
+def _place(table: WordTable, names: Sequence[str]) -> int | None:
+    known = [name.upper() for name in table.header.cells]
+    return next((known.index(name) for name in names if name in known), None)
 
 
 class CorrespondenceFormat(StrEnum):

@@ -50,13 +50,14 @@ class ProgressBar:
     """Progress bar with a word of comment; without a terminal, a line for each comment and nothing else."""
 
     def __init__(self, what: str, total: int | None, unit: str, shown: tuple[Progress, TaskID] | None = None) -> None:
-        self._what, self._total, self._unit, self._shown, self._done = what, total, unit, shown, 0
+        self._what, self._total, self._unit, self._shown = what, total, unit, shown
+        self._done: float = 0
 
-    def advance(self, count: int) -> None:
-        """Advance: so many more are done."""
+    def advance(self, count: float) -> None:
+        """Advance: so many more are done, or a part of one."""
         self.reach(self._done + count, self._total)
 
-    def reach(self, count: int, total: int | None = None) -> None:
+    def reach(self, count: float, total: int | None = None) -> None:
         """Set progress: so many are done in all, perhaps of so many as only turned out now."""
         self._done, self._total = count, self._total if total is None else total
         if self._shown:
@@ -73,6 +74,10 @@ class ProgressBar:
             err.print(f"{self._what}, {self._done:,}{of} {self._unit}: {text}", markup=False)
 
 
+SLOW = 10
+"""Things in a second below which their decimals are shown."""
+
+
 class SpeedColumn(ProgressColumn):
     """Throughput column: how many are done in a second."""
 
@@ -82,7 +87,8 @@ class SpeedColumn(ProgressColumn):
 
     def render(self, task: Task) -> Text:
         """See `ProgressColumn.render`."""
-        return Text(f"{task.speed:,.0f} {self._unit}/s" if task.speed else "", style="progress.data.speed")
+        shown = "" if not task.speed else f"{task.speed:,.0f}" if task.speed >= SLOW else f"{task.speed:.2g}"
+        return Text(f"{shown} {self._unit}/s" if shown else "", style="progress.data.speed")
 
 
 @contextmanager

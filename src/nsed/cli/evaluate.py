@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from nsed.cli.arguments import Columns, ModelPath, load_model, open_output, split_columns
+from nsed.cli.arguments import Columns, Language, ModelPath, load_model, load_other, open_output, split_columns
 from nsed.cli.console import progress_bar
 from nsed.errors import DataError
 
@@ -61,6 +61,7 @@ def evaluate(
     model: ModelPath,
     pairs: Annotated[Path, typer.Argument(help="File of pairs; a matcher needs labels, 1 or 0.", show_default=False)],
     columns: Columns = None,
+    language: Language = None,
     beam: Annotated[int | None, typer.Option(min=1, help="For transducers: prefixes followed at once.")] = None,
     nbest: NbestOption = 1,
     validation: ValidationOption = None,
@@ -88,14 +89,14 @@ def evaluate(
     from nsed.evaluate.report import evaluate as report_on
     from nsed.text import read_pairs
 
-    names, loaded = split_columns(columns), NamedModel(str(model), load_model(model))
+    names, loaded = split_columns(columns), NamedModel(str(model), load_model(model, language))
     data = read_pairs(pairs, columns=names, keep_others=True)
     wishes = Wishes(
         nbest=nbest,
         beam=beam,
         validation=read_pairs(validation, columns=names) if validation else None,
         alignments=read_reference(alignments, data) if alignments else None,
-        against=NamedModel(str(against), load_model(against)) if against else None,
+        against=NamedModel(str(against), load_other(against, language)) if against else None,
         groups=_groups(pairs, data, groups),
         by=_categories(pairs, data, by or []),
         mistakes=errors if output or html else 0,

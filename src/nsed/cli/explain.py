@@ -12,6 +12,7 @@ import typer
 from nsed.capabilities import Capability, can
 from nsed.cli.arguments import (
     Columns,
+    Language,
     Model,
     ModelPath,
     OnePair,
@@ -61,6 +62,7 @@ def explain(
         typer.Option(help="A single source: a transducer explains what it writes for it.", show_default=False),
     ] = None,
     columns: Columns = None,
+    language: Language = None,
     scripts: Annotated[int, typer.Option(min=1, help="How many of the best scripts.")] = 3,
     format_: Annotated[
         ExplainFormat,
@@ -83,7 +85,7 @@ def explain(
     output: Output = None,
 ) -> None:
     """Say how sure the model is of each operation, what each adds to the score, and what else it thought of."""
-    explainer = load_model(model)
+    explainer = load_model(model, language)
     data = _data(explainer, source, pairs, columns, pair)
     if html is not None:
         _alone(figure=figure, output=output)

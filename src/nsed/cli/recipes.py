@@ -114,17 +114,23 @@ def fit_edit_distance(
 ) -> LearnableEditDistance:
     """Train by EM under a progress bar, saving after every iteration if there is a folder to save to."""
     count = len(training_parts(pairs, validation)[0])
-    with progress_bar("training", count * settings.iterations) as bar:
+    with progress_bar("training", settings.iterations, unit="iterations") as bar:
         if start is not None:
-            bar.advance(count * len(start.history))
+            bar.reach(len(start.history))
 
         def after(model: LearnableEditDistance) -> None:
-            bar.comment(f"iteration {len(model.history)}, log-likelihood {model.history[-1]:.3f}")
+            bar.reach(len(model.history))
+            bar.comment(f"log-likelihood {model.history[-1]:.3f}")
             if output is not None:
                 _save(model, output)
 
         return LearnableEditDistance.fit(
-            pairs, validation=validation, config=settings, start=start, on_iteration=after, on_batch=bar.advance
+            pairs,
+            validation=validation,
+            config=settings,
+            start=start,
+            on_iteration=after,
+            on_batch=lambda done: bar.advance(done / count),
         )
 
 

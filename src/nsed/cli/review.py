@@ -15,6 +15,7 @@ from rich.table import Table
 from nsed.capabilities import Capability, can
 from nsed.cli.arguments import (
     Columns,
+    Language,
     Model,
     ModelPath,
     Output,
@@ -61,6 +62,7 @@ def review(
         ),
     ] = Path("-"),
     columns: Columns = None,
+    language: Language = None,
     top: Annotated[int, typer.Option(min=1, help="Lines at most.")] = 100,
     by: Annotated[
         ReviewOrder | None,
@@ -84,7 +86,7 @@ def review(
     """
     if format_ is ReviewFormat.TABLE and output is not None:
         raise ArgumentError("--format", got="table", expected="tsv or json beside --output")
-    rows = list(islice(_rows(load_model(model), model, data, split_columns(columns), by), top))
+    rows = list(islice(_rows(load_model(model, language), model, data, split_columns(columns), by), top))
     names = list(rows[0]) if rows else []
     if format_ is ReviewFormat.TABLE:
         _show(names, rows)
@@ -111,9 +113,12 @@ def _rows(
     if not can(model, Capability.TRANSDUCE, Capability.SCORE):
         raise ArgumentError("MODEL", got=f"{name}, which gives no answers", expected="a transducer or a matcher")
     given = given.positives() if isinstance(given, Pairs) else given
-    sources, targets = (given.sources, given.targets) if isinstance(given, Pairs) else (given, None)
+    sources, targets, languages = (
+        (given.sources, given.targets, given.languages) if isinstance(given, Pairs) else (given, None, None)
+    )
     with progress_bar("reviewing", len(sources), unit="words") as bar:
-        return map(_word_row, review_words(model, sources, targets=targets, by=order, on_batch=bar.advance))
+        reviewed = review_words(model, sources, targets=targets, languages=languages, by=order, on_batch=bar.advance)
+        return map(_word_row, reviewed)
 
 
 def words_or_pairs(path: Path, columns: list[str] | None) -> list[str] | Pairs:
@@ -140,9 +145,10 @@ def _word_row(word: ReviewedWord) -> dict[str, object]:
 
     figures = {"probability": word.probability, "margin": word.margin, "entropy": word.entropy}
     data = {} if word.disagreement is None else {"disagreement": word.disagreement}
+    languages = {} if word.language is None else dict.fromkeys(("source_language", "target_language"), word.language)
     answers = " | ".join(one.text for one in word.answers)
-    before = {REVIEWED: word.target}
-    return {"source": word.source, "target": word.target, **data, **figures, "answers": answers, **before}
+    given = {"source": word.source, "target": word.target, **languages}
+    return {**given, **data, **figures, "answers": answers, REVIEWED: word.target}
 
 
 def _pair_row(pair: ReviewedPair) -> dict[str, object]:

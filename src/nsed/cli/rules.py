@@ -16,11 +16,13 @@ from rich.table import Table
 from nsed.capabilities import Capability, can
 from nsed.cli.arguments import (
     Columns,
+    Language,
     Model,
     ModelPath,
     Output,
     PairsPath,
     load_model,
+    load_other,
     open_output,
     split_columns,
     tell_whose_operations,
@@ -97,6 +99,7 @@ def rules(
     model: ModelPath,
     pairs: PairsPath = None,
     columns: Columns = None,
+    language: Language = None,
     top: Top = 50,
     by: ByOption = By.SUPPORT,
     min_count: MinCount = 0.0,
@@ -120,7 +123,7 @@ def rules(
     _check(pairs, against, against_data, by)
     title = f"Rules of {model}" + (f" in {pairs.name}" if pairs else "")
     data = _data(pairs, columns)
-    table = _rules(model, data, contexts=contexts)
+    table = _rules(model, load_model(model, language), data, contexts=contexts)
     if picture is not None:
         _draw(table, picture)
     if against is None and against_data is None:
@@ -128,7 +131,7 @@ def rules(
         _write_rules(table, chosen, _Wanted(format_, output, title))
         return
     other_data = _data(against_data, columns) if against_data else data
-    other = _rules(against or model, other_data, contexts=contexts)
+    other = _rules(against or model, load_other(against or model, language), other_data, contexts=contexts)
     names = (str(model), str(against)) if against else (str(pairs), str(against_data))
     differences = compare(table, other, min_count=min_count)[: top or None]
     _write_differences(differences, names, _Wanted(format_, output, f"{title}, against {against or against_data}"))
@@ -158,10 +161,9 @@ def _data(path: Path | None, columns: str | None) -> Pairs | None:
     return data
 
 
-def _rules(path: Path, data: Pairs | None, *, contexts: bool) -> RuleTable:
+def _rules(path: Path, model: Model, data: Pairs | None, *, contexts: bool) -> RuleTable:
     from nsed.explain.rules import rules as rules_in
 
-    model = load_model(path)
     if not can(model, Capability.RULES):
         raise NotExplainableError(f"{path}: this model has no lattice, so there are no operations to count")
     tell_whose_operations(model)

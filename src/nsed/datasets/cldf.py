@@ -15,7 +15,8 @@ from itertools import chain, count
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from nsed.datasets.word_list import CLASSES, Word, WordTable, checked_word, segments
+from nsed.datasets.word_list import CLASSES, CONCEPTS, Word, WordTable, checked_word, segments
+from nsed.datasets.word_list import LANGUAGES as LISTED_LANGUAGES
 from nsed.errors import ArgumentError, DataError, MissingExtraError, NsedError, abbreviate
 from nsed.text.readers.delimited import COMMA, Row, Separator, csv_rows, named_columns
 from nsed.text.readers.lines import open_text
@@ -23,6 +24,31 @@ from nsed.text.readers.lines import open_text
 FORMS, COGNATES, LANGUAGES, PARAMETERS = "FormTable", "CognateTable", "LanguageTable", "ParameterTable"
 FORMS_FILE = "forms.csv"
 FORM_COLUMNS = ("id", "languageReference", "parameterReference", "segments", "form")
+OPTIONAL = ("segments", "segmentSlice")
+"""Terms that a table need not have a column for."""
+
+
+class Carried(NamedTuple):
+    """Column of metadata that is read and written: where CLDF has it, and how word lists call it."""
+
+    table: str
+    term: str
+    name: str
+    """Name of the column in CLDF."""
+    listed: tuple[str, ...]
+    """Names in word lists; the first one is ours."""
+
+
+CARRIED = (
+    Carried(FORMS, "comment", "Comment", ("COMMENT", "NOTE", "NOTES")),
+    Carried(FORMS, "source", "Source", ("SOURCE", "SOURCES")),
+    Carried(LANGUAGES, "glottocode", "Glottocode", ("GLOTTOCODE", "GLOTTOLOG")),
+    Carried(LANGUAGES, "iso639P3code", "ISO639P3code", ("ISO_CODE", "ISO639P3CODE", "ISO")),
+    Carried(LANGUAGES, "latitude", "Latitude", ("LATITUDE",)),
+    Carried(LANGUAGES, "longitude", "Longitude", ("LONGITUDE",)),
+    Carried(LANGUAGES, "macroarea", "Macroarea", ("MACROAREA",)),
+    Carried(PARAMETERS, "concepticonReference", "Concepticon_ID", ("CONCEPTICON_ID",)),
+)
 
 
 class CldfColumn(NamedTuple):
@@ -52,40 +78,106 @@ def read_cldf_table(path: str | Path) -> WordTable:
 
     Forms and cognate sets get numbers from 1, which LingPy wants (ID, COGID); beside them stand their identifiers
     (FORM_ID, COGNATESET) and, where there are tables of them, the names of languages and concepts. A form in several
-    cognate sets is of a class of its own, that of all words in the same sets (strict cognates).
+    cognate sets is of a class of its own, that of all words in the same sets (strict cognates). Whatever else is known
+    of forms, languages and concepts follows: `CARRIED` under its names in word lists, other columns under theirs.
     """
     dataset = _dataset(Path(path))
     sets, languages, concepts = _sets_of_forms(dataset), _names(dataset, LANGUAGES), _names(dataset, PARAMETERS)
-    numbers: dict[str, int] = {}
+    numbers: dict[frozenset[str], int] = {}
+    tables = [_further(dataset, *one) for one in FURTHER]
+    names = _further_names(tables, _header(sets))
     rows: list[Row] = []
     for number, (_, row) in enumerate(_rows(dataset, FORMS, *FORM_COLUMNS), start=1):
         name, language, concept, segmented, form = row.cells
         cells = [str(number), language, languages.get(language, ""), concept, concepts.get(concept, "")]
         cells += [name, form, _tokens(dataset, segmented, form)]
-        known = sets.get(name, "") if sets else ""
-        cells += [str(numbers.setdefault(known, len(numbers) + 1)) if known else "", known] if sets else []
-        rows.append(Row(row.line, cells))
-    return WordTable(_path(dataset, FORMS), _header(sets), rows)
+        known = sets.get(name, [])
+        of_class = str(numbers.setdefault(frozenset(known), len(numbers) + 1)) if known else ""
+        cells += [of_class, " ".join(known)] if sets else []
+        keys = zip(tables, (name, language, concept), strict=True)
+        rows.append(Row(row.line, [*cells, *chain.from_iterable(one.of(key) for one, key in keys)]))
+    table = WordTable(_path(dataset, FORMS), Row(1, [*_header(sets), *names]), rows, _bibliography(dataset))
+    return _without_empty(table, len(_header(sets)))
 
 
-def _header(sets: dict[str, str]) -> Row:
+def _bibliography(dataset: Any) -> Path:
+    with _readable(dataset.directory):
+        return Path(dataset.bibpath)
+
+
+def _header(sets: Mapping[str, object]) -> list[str]:
     names = ["ID", "DOCULECT", "LANGUAGE_NAME", "CONCEPT", "CONCEPT_NAME", "FORM_ID", "FORM", "TOKENS"]
-    return Row(1, [*names, CLASSES, "COGNATESET"] if sets else names)
+    return [*names, CLASSES, "COGNATESET"] if sets else names
 
 
-def _sets_of_forms(dataset: Any) -> dict[str, str]:
-    """Cognate sets of each form that is in one, with spaces between them; none where nobody says."""
+class Further(NamedTuple):
+    """Further columns of a table: their names in a word list, and the cells of each row by its identifier."""
+
+    names: list[str]
+    cells: dict[str, list[str]]
+
+    def of(self, identifier: str) -> list[str]:
+        """Cells of a row; empty ones where there is no such row."""
+        return self.cells.get(identifier, [""] * len(self.names))
+
+
+FURTHER = (
+    (FORMS, (*FORM_COLUMNS, "cognatesetReference")),
+    (LANGUAGES, ("id", "name")),
+    (PARAMETERS, ("id", "name")),
+)
+"""Tables with further columns, and the terms whose columns have names of their own in a word list."""
+
+
+def _further_names(tables: Iterable[Further], header: Sequence[str]) -> list[str]:
+    """Names of further columns; those that are taken have `INPUT_` before them, as in EDICTOR's format."""
+    taken, found = {*header, *LISTED_LANGUAGES, *CONCEPTS}, []
+    for name in chain.from_iterable(one.names for one in tables):
+        found.append(name if name.upper() not in taken else f"INPUT_{name}")
+        taken.add(found[-1].upper())
+    return found
+
+
+def _further(dataset: Any, table: str, used: Sequence[str]) -> Further:
+    """Columns that stand for none of the terms that are used already; none of a table that is not there."""
+    known = [column.name for term in used if table in dataset and (column := _column(dataset, table, term))]
+    if table not in dataset or not _path(dataset, table).exists() or _column(dataset, table, "id") is None:
+        return Further([], {})
+    ours = {column.name: one.listed[0] for one in CARRIED if (column := _carried_column(dataset, table, one))}
+    path, separator, header = _path(dataset, table), _separator(dataset, table), _file_header(dataset, table)
+    names = [name for name in header if name.strip() and name not in known and header.count(name) == 1]
+    with open_text(path) as stream:
+        columns = [[name] for name in (known[0], *names)]
+        rows = named_columns(path, csv_rows(path, stream, separator), columns, separator=separator)
+        cells = {row.cells[0]: [" ".join(cell.split()) for cell in row.cells[1:]] for row in rows}
+    return Further([ours.get(name, name) for name in names], cells)
+
+
+def _carried_column(dataset: Any, table: str, one: Carried) -> CldfColumn | None:
+    return _column(dataset, table, one.term) if one.table == table else None
+
+
+def _without_empty(table: WordTable, first: int) -> WordTable:
+    """The same word list without columns, from the `first` on, in which there is nothing."""
+    kept = [at for at in range(len(table.header.cells)) if at < first or any(row.cells[at] for row in table.rows)]
+    header, *rows = (row._replace(cells=[row.cells[at] for at in kept]) for row in (table.header, *table.rows))
+    return table._replace(header=header, rows=rows)
+
+
+def _sets_of_forms(dataset: Any) -> dict[str, list[str]]:
+    """Cognate sets of each form that is in one, by the place of their slices in it; none where nobody says."""
     if COGNATES in dataset:
-        rows = _rows(dataset, COGNATES, "formReference", "cognatesetReference")
+        rows = _rows(dataset, COGNATES, "formReference", "cognatesetReference", "segmentSlice")
     elif _column(dataset, FORMS, "cognatesetReference") is not None:
-        rows = _rows(dataset, FORMS, "id", "cognatesetReference")
+        rows = _rows(dataset, FORMS, "id", "cognatesetReference", "segmentSlice")
     else:
         return {}
-    sets: dict[str, list[str]] = {}
+    sets: dict[str, list[tuple[int, str]]] = {}
     for _, row in rows:
-        form, cognate_set = row.cells
-        sets.setdefault(form, []).extend([cognate_set] if cognate_set else [])
-    return {form: " ".join(sorted(found)) for form, found in sets.items() if found}
+        form, cognate_set, where = row.cells
+        start = re.match(r"\d+", where)
+        sets.setdefault(form, []).extend([(int(start[0]) if start else 0, cognate_set)] if cognate_set else [])
+    return {form: [name for _, name in sorted(found)] for form, found in sets.items() if found}
 
 
 def _names(dataset: Any, table: str) -> dict[str, str]:
@@ -130,14 +222,18 @@ def _readable(path: Path) -> Iterator[None]:
 def _without_metadata(pycldf: Any, forms: Path) -> Any:
     """Metadata-free dataset: the default columns that a folder's files have."""
     dataset = pycldf.Wordlist.from_data(forms)
-    with open_text(forms) as stream:
-        header = next(csv_rows(forms, stream)).cells
-    known = [column.name for column in dataset[FORMS].tableSchema.columns]
-    dataset.remove_columns(FORMS, *(name for name in known if name not in header))
+    _remove_missing(dataset, FORMS)
     for table, name in ((COGNATES, "cognates.csv"), (LANGUAGES, "languages.csv"), (PARAMETERS, "parameters.csv")):
         if (forms.parent / name).exists():
             dataset.add_component(table)
+            _remove_missing(dataset, table)
     return dataset
+
+
+def _remove_missing(dataset: Any, table: str) -> None:
+    """Remove the default columns that a table's file has not."""
+    header, known = _file_header(dataset, table), [column.name for column in dataset[table].tableSchema.columns]
+    dataset.remove_columns(table, *(name for name in known if name not in header))
 
 
 def _metadata(path: Path) -> Path:
@@ -202,7 +298,7 @@ def _rows(dataset: Any, table: str, *terms: str) -> Iterator[tuple[Path, Row]]:
     """Table rows: the cells of these columns, empty for one that the table need not have and has not."""
     path = _path(dataset, table)
     columns = [_column(dataset, table, term) for term in terms]
-    if missing := [term for term, column in zip(terms, columns, strict=True) if not column and term != "segments"]:
+    if missing := [term for term, column in zip(terms, columns, strict=True) if not column and term not in OPTIONAL]:
         raise DataError(dataset.directory, f"the {table} has no column for {', '.join(missing)}")
     separator = _separator(dataset, table)
     names = [[column.name] for column in columns if column]
@@ -210,6 +306,13 @@ def _rows(dataset: Any, table: str, *terms: str) -> Iterator[tuple[Path, Row]]:
         for row in named_columns(path, csv_rows(path, stream, separator), names, separator=separator):
             cells = iter(row.cells)
             yield path, Row(row.line, [next(cells) if column else "" for column in columns])
+
+
+def _file_header(dataset: Any, table: str) -> list[str]:
+    """Header of a table's file, which may have more columns than the metadata."""
+    path = _path(dataset, table)
+    with open_text(path) as stream:
+        return next(csv_rows(path, stream, _separator(dataset, table)), Row(1, [])).cells
 
 
 def _path(dataset: Any, table: str) -> Path:
@@ -251,16 +354,29 @@ class CldfForm(NamedTuple):
     form: str
     """The word as it is written; its tokens together where nobody wrote it otherwise."""
     cognates: Sequence[CldfCognate]
-    language_name: str = ""
-    """The language in words, where the list calls it by something else."""
+    language_name: str
+    """The language in words, where the list calls it by something else; empty where it does not."""
+    metadata: Mapping[str, str]
+    """What else is known of the form, its language and its concept: cells by the names of `CARRIED`."""
 
 
-def write_cldf(folder: Path, forms: Sequence[CldfForm], *, method: str) -> None:
+def carried_columns(table: WordTable) -> dict[str, int]:
+    """Columns of a word list that CLDF has too: names of `CARRIED`, and their places in the list."""
+    known = [name.upper() for name in table.header.cells]
+    found = {one.name: next((name for name in one.listed if name in known), None) for one in CARRIED}
+    return {name: known.index(listed) for name, listed in found.items() if listed is not None}
+
+
+def write_cldf(
+    folder: Path, forms: Sequence[CldfForm], *, method: str, bibliography: Path | None = None
+) -> dict[str, str]:
     """Write a CLDF Wordlist, which `cldf validate` accepts: forms, languages, parameters (concepts) and cognates.
 
     `method` says how the cognates were found; their alignments are with them, and of partial cognates the slices of
     segments. Identifiers of languages, concepts and forms are kept where they are such as CLDF allows, else made of
-    them. Raises `MissingExtraError` without `pycldf`, `ArgumentError` for a folder in which there is something.
+    them. Sources are those of a BibTeX file; what it does not have gets an entry with a title alone. Returns what CLDF
+    does not allow, and what is left out: by columns of metadata, the last such value. Raises `MissingExtraError`
+    without `pycldf`, `ArgumentError` for a folder in which there is something.
     """
     if find_spec("pycldf") is None:
         raise MissingExtraError("pycldf", extra="cognates")
@@ -269,17 +385,18 @@ def write_cldf(folder: Path, forms: Sequence[CldfForm], *, method: str) -> None:
     beside = folder.with_name(f".{folder.name}.{os.getpid()}.part")
     try:
         beside.mkdir()
-        _write(beside, forms, method)
+        refused = _write(beside, forms, method, bibliography)
         if folder.exists():
             folder.rmdir()
         beside.rename(folder)
+        return refused
     except OSError as error:
         raise DataError(folder, f"cannot be written: {error.strerror or error}") from None
     finally:
         shutil.rmtree(beside, ignore_errors=True)
 
 
-def _write(folder: Path, forms: Sequence[CldfForm], method: str) -> None:
+def _write(folder: Path, forms: Sequence[CldfForm], method: str, bibliography: Path | None) -> dict[str, str]:
     dataset = import_module("pycldf").Wordlist.in_dir(folder)
     for component in ("LanguageTable", "ParameterTable", "CognateTable"):
         dataset.add_component(component)
@@ -289,12 +406,96 @@ def _write(folder: Path, forms: Sequence[CldfForm], method: str) -> None:
     glosses = {form.word.concept: form.word.gloss for form in forms if form.word.gloss}
     names = {form.word.language: form.language_name for form in forms if form.language_name}
     ids = _form_ids(forms)
+    of_languages, of_concepts = (_grouped(forms, field) for field in ("language", "concept"))
+    values = _values(dataset, forms, bibliography)
     dataset.write(
-        FormTable=[_form(form, own, languages, concepts) for form, own in zip(forms, ids, strict=True)],
-        LanguageTable=[{"ID": own, "Name": names.get(name, name)} for name, own in languages.items()],
-        ParameterTable=[{"ID": own, "Name": glosses.get(name, name)} for name, own in concepts.items()],
+        FormTable=[
+            _form(form, own, languages, concepts) | _said(values, FORMS, [form])
+            for form, own in zip(forms, ids, strict=True)
+        ],
+        LanguageTable=[
+            {"ID": own, "Name": names.get(name, name)} | _said(values, LANGUAGES, of_languages[name])
+            for name, own in languages.items()
+        ],
+        ParameterTable=[
+            {"ID": own, "Name": glosses.get(name, name)} | _said(values, PARAMETERS, of_concepts[name])
+            for name, own in concepts.items()
+        ],
         CognateTable=[row for form, own in zip(forms, ids, strict=True) for row in _cognates(form, own, method)],
     )
+    return {name: cell for name, cells in values.items() for cell, value in cells.items() if value is None}
+
+
+def _grouped(forms: Iterable[CldfForm], field: str) -> dict[str, list[CldfForm]]:
+    """Forms by a field of their words."""
+    found: dict[str, list[CldfForm]] = {}
+    for form in forms:
+        found.setdefault(getattr(form.word, field), []).append(form)
+    return found
+
+
+def _values(dataset: Any, forms: Sequence[CldfForm], bibliography: Path | None) -> dict[str, dict[str, Any]]:
+    """Values of the cells of each carried column, as CLDF has them; None of cells that it does not allow."""
+    found: dict[str, dict[str, Any]] = {}
+    for one in CARRIED:
+        if (one.table, one.name) not in dataset:
+            dataset.add_columns(one.table, f"{TERMS}{one.term}")
+        cells = dict.fromkeys(cell for form in forms if (cell := form.metadata.get(one.name)))
+        found[one.name] = {cell: _allowed(dataset[one.table, one.name], cell) for cell in cells}
+    return found | {"Source": _references(dataset, found["Source"], bibliography)}
+
+
+def _allowed(column: Any, cell: str) -> Any:
+    with suppress(ValueError):
+        return column.read(cell)
+    return None
+
+
+def _said(values: Mapping[str, Mapping[str, Any]], table: str, forms: Sequence[CldfForm]) -> dict[str, Any]:
+    """Metadata of a form, or of the language or the concept of several: in each column, the first value of any."""
+    found = {}
+    for name in (one.name for one in CARRIED if one.table == table):
+        said = (values[name].get(form.metadata.get(name, "")) for form in forms)
+        found[name] = next((value for value in said if value is not None), None)
+    return {name: value for name, value in found.items() if value is not None}
+
+
+def _references(dataset: Any, cells: Iterable[str], bibliography: Path | None) -> dict[str, list[str]]:
+    """References of cells, `key[pages]; key`: what is no key of the bibliography gets an entry with a title alone."""
+    _add_bibliography(dataset, bibliography)
+    parts = {cell: [REFERENCE.fullmatch(part.strip()) for part in cell.split(";")] for cell in cells}
+    found = {cell: [(one[1], one[2] or "") for one in own if one] for cell, own in parts.items()}
+    cited = list(dict.fromkeys(key for own in found.values() for key, _ in own))
+    keys = _keys(dataset)
+    unknown = {key.lower(): key for key in reversed(cited) if key.lower() not in keys}
+    labels = identifiers(unknown.values())
+    _add_titles(dataset, labels)
+    keys = _keys(dataset)
+    keys |= {lower: keys[labels[key].lower()] for lower, key in unknown.items()}
+    return {cell: [keys[key.lower()] + pages for key, pages in own] for cell, own in found.items()}
+
+
+def _keys(dataset: Any) -> dict[str, str]:
+    """Keys of a bibliography by their small letters, as BibTeX knows no case."""
+    keys = list(dataset.sources.keys())
+    return dict(zip(map(str.lower, keys), keys, strict=True))
+
+
+def _add_bibliography(dataset: Any, path: Path | None) -> None:
+    sources = import_module("pycldf.sources")
+    if path is None:
+        return
+    try:
+        with _readable(path):
+            dataset.add_sources(*sources.Sources.from_file(path))
+    except sources.database.PybtexError as error:
+        raise DataError(path, f"cannot be read as BibTeX: {abbreviate(error)}") from None
+
+
+def _add_titles(dataset: Any, labels: Mapping[str, str]) -> None:
+    source = import_module("pycldf.sources").Source
+    for title, label in labels.items():
+        dataset.add_sources(source("misc", label, title=title.replace("{", "").replace("}", "")))
 
 
 def _form(form: CldfForm, own: str, languages: Mapping[str, str], concepts: Mapping[str, str]) -> dict[str, Any]:
@@ -321,6 +522,9 @@ def _cognates(form: CldfForm, own: str, method: str) -> Iterator[dict[str, Any]]
         }
 
 
+TERMS = "http://cldf.clld.org/v1.0/terms.rdf#"
+REFERENCE = re.compile(r"([^\[\]]+?)(\[[^\[\]]*\])?")
+"""Reference: a key, and perhaps pages."""
 METHODS = ("Cognate_Detection_Method", "Alignment_Method")
 ALLOWED = re.compile(r"[a-zA-Z0-9_\-]+")
 

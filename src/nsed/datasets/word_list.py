@@ -56,6 +56,8 @@ class WordTable(NamedTuple):
     path: Path
     header: Row
     rows: list[Row]
+    bibliography: Path | None = None
+    """BibTeX file of the list's sources, if it has one."""
 
     def has_column(self, name: str) -> bool:
         """Column test: whether one has this name, in upper or lower case."""

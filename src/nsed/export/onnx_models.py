@@ -21,6 +21,7 @@ from nsed.export.onnx_layers import (
 from nsed.kernels.torch.arcs import possible_classes
 from nsed.models.base import Model
 from nsed.models.matcher import Matcher
+from nsed.models.matcher_mixture import MatcherMixture
 from nsed.models.mixture import Mixture
 from nsed.models.odds import OddsMatcher
 from nsed.models.transducer import Transducer
@@ -47,6 +48,8 @@ def write_onnx(model: Model, folder: Path) -> list[Path]:
     if isinstance(model, OddsMatcher):
         return [_write_odds(model, folder / PAIR)]
     advice = "For an edit distance: --format json, rapidfuzz or duckdb."
+    if isinstance(model, MatcherMixture):
+        advice = "A mixture of matchers elsewhere: nsed-lite reads its folder, without torch; or export its members."
     expected = "a transducer, a mixture of them, or a matcher (network or odds)"
     raise ArgumentError("model", got=f"a model of kind {model.kind!r}", expected=expected, advice=advice)
 

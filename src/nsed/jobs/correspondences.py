@@ -16,6 +16,7 @@ from nsed.datasets.word_list import Word
 from nsed.errors import ArgumentError
 from nsed.explain.rules import HasLattices, Numbered, uses_of, with_edges
 from nsed.jobs.cognate_sets import GAP, CognateSet
+from nsed.jobs.word_clusters import as_learned
 from nsed.progress import OnBatch, ignore
 from nsed.text import Pairs
 
@@ -83,12 +84,14 @@ def sound_correspondences(
 ) -> list[Correspondence]:
     """Sound correspondences of each two languages, in the order of the list, the most frequent first.
 
-    Raises `ArgumentError` for sets without two words of two languages, and for a model that has no lattices.
+    Sounds are the symbols of the model; white space, a symbol of some, is none. Raises `ArgumentError` for sets
+    without two words of two languages, and for a model that has no lattices.
     """
     if not (isinstance(model, HasLattices) and can(model, Capability.RULES)):
         got = f"a {type(model).__name__}, which aligns nothing"
         raise ArgumentError("model", got=got, expected="a matcher, an edit distance or a transducer")
     known = cognate_pairs(words, sets)
+    known = known._replace(pairs=as_learned(model, known.pairs))
     source = Numbered.of(model.tokenizers.source, list(known.pairs.sources))
     target = Numbered.of(model.tokenizers.target, list(known.pairs.targets))
     counts = _Counts(known, source, target)
@@ -107,11 +110,12 @@ class _Counts:
 
     def __init__(self, known: CognatePairs, source: Numbered, target: Numbered) -> None:
         self._known, self._names = known, (source.vocabulary.names, target.vocabulary.names)
+        self._sounds = [np.array([not name.isspace() for name in names]) for names in self._names]
         self._parts: list[np.ndarray] = []
 
     def add(self, source: np.ndarray, target: np.ndarray, pair: np.ndarray, weight: np.ndarray) -> None:
         """Add operations with their posteriors, and the rows of their pairs."""
-        kept = weight > NEGLIGIBLE
+        kept = (weight > NEGLIGIBLE) & self._sounds[0][source] & self._sounds[1][target]
         columns = (self._known.of_pair[pair], source, target, pair, weight)
         self._parts.append(np.stack([column[kept].astype(float) for column in columns]))
 

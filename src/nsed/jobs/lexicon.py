@@ -9,8 +9,11 @@ from typing import Any, NamedTuple
 
 from nsed.capabilities import Capability, can
 from nsed.errors import ArgumentError, DataError
-from nsed.models.transduction import Overrides, Transduction
+from nsed.models.transduction import Overrides, OverridesLike, Transduction
 from nsed.progress import OnBatch, ignore
+from nsed.text.readers.batches import BatchOptions, source_batches
+from nsed.text.readers.delimited import Sources
+from nsed.text.readers.dictionaries import COMMENT, VARIANT
 
 
 class LexiconFormat(StrEnum):
@@ -41,7 +44,7 @@ def pronounce(
     nbest: int = 5,
     min_probability: float = 0.1,
     beam: int | None = None,
-    overrides: Overrides | str | Path | None = None,
+    overrides: OverridesLike | None = None,
     only_overrides: bool = False,
     on_batch: OnBatch = ignore,
 ) -> list[Pronunciation]:
@@ -70,23 +73,45 @@ def pronounce(
     ]
 
 
-def checked_word(word: str) -> str:
-    """Word without the space around it. Raises `DataError` where there is some within it."""
+def read_words(path: Path, *, column: str | None = None, form: LexiconFormat | None = None) -> list[str]:
+    """Read the words of a file for a dictionary, see `nsed.text.readers.read_sources`.
+
+    Raises `DataError`, with file and line, for a word that no dictionary, or none of this format, can hold.
+    """
+    batches = source_batches(path, BatchOptions(None if column is None else [column]))
+    return [
+        checked_word(word, form, path=path, line=line)
+        for batch in batches
+        if isinstance(batch.content, Sources)
+        for word, line in zip(batch.content.texts, batch.numbers, strict=True)
+    ]
+
+
+def checked_word(
+    word: str, form: LexiconFormat | None = None, *, path: Path | str = "words", line: int | None = None
+) -> str:
+    """Word without the space around it. Raises `DataError` where there is some within, and for what is no word."""
     parts = word.split()
     if len(parts) > 1:
         reason = f"{word!r} has a space, which no pronouncing dictionary can hold: give its words one by one"
-        raise DataError("words", reason)
-    return "".join(parts)
+        raise DataError(path, reason, line=line)
+    found = "".join(parts)
+    if form is LexiconFormat.CMUDICT and (found.startswith(COMMENT) or VARIANT.search(found)):
+        reason = f"{word!r} is no word to readers of CMUdict: what begins with {COMMENT} is a comment, and word(2) is "
+        reason += "another pronunciation of word. Write it otherwise, or use --format kaldi or mfa"
+        raise DataError(path, reason, line=line)
+    return found
 
 
-def _vouched(
-    model: Any, words: Iterable[str], overrides: Overrides | str | Path | None
-) -> dict[str, list[tuple[str, ...]]]:
+def _vouched(model: Any, words: Iterable[str], overrides: OverridesLike | None) -> dict[str, list[tuple[str, ...]]]:
     """Phones of the overrides of each word, whose letters are as the model reads them."""
     if overrides is None:
         return {}
-    given = overrides if isinstance(overrides, Overrides) else Overrides.read(overrides)
+    given = Overrides.of(overrides)
     by_source, tokenizers = given.by_source(model.tokenizers), model.tokenizers
+    for row, target in enumerate(given.pairs.targets):
+        if not tokenizers.target.split(target) and (given.pairs.labels is None or given.pairs.labels[row]):
+            raise given.fault(row, "no sounds: give it a pronunciation, or leave it out")
     targets = {word: by_source.get(tokenizers.source.split(word), []) for word in words}
     return {word: [tokenizers.target.split(target) for target in own] for word, own in targets.items()}
 
@@ -104,7 +129,7 @@ def _chosen(
 
 
 def lexicon_lines(pronunciations: Iterable[Pronunciation], form: LexiconFormat) -> Iterator[str]:
-    """Lines of a dictionary in a format; those of a word stand together.
+    """Lines of a dictionary in a format; those of a word stand together. Raises `DataError` as `checked_word` does.
 
     >>> entries = [Pronunciation("read", ("R", "IY", "D"), 1.0), Pronunciation("read", ("R", "EH", "D"), 0.25)]
     >>> list(lexicon_lines(entries, LexiconFormat.CMUDICT)), list(lexicon_lines(entries, LexiconFormat.KALDI))
@@ -112,6 +137,7 @@ def lexicon_lines(pronunciations: Iterable[Pronunciation], form: LexiconFormat) 
     """
     separator = "\t" if form is LexiconFormat.MFA else " "
     for word, own in groupby(pronunciations, key=lambda one: one.word):
+        checked_word(word, form)
         for number, one in enumerate(own, start=1):
             phones = " ".join(one.phones)
             if form is LexiconFormat.CMUDICT:

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from nsed.capabilities import by_language
 from nsed.errors import ArgumentError
 from nsed.models.matcher import Matcher
 from nsed.models.transduction import TransducingModel, Transduction
@@ -47,6 +48,8 @@ class ReviewedWord(NamedTuple):
     """Disagreement: log-probability of the best answer less that of the data's target; 0 if the same, None without."""
     answers: tuple[Transduction, ...]
     """N-best list: the model's own answers, best first."""
+    language: str | None = None
+    """Language of the source, where it is known."""
 
 
 class ReviewedPair(NamedTuple):
@@ -72,18 +75,19 @@ def review_words(
     sources: Sequence[str],
     *,
     targets: Sequence[str] | None = None,
+    languages: Sequence[str] | None = None,
     by: Order | None = None,
     on_batch: OnBatch = ignore,
 ) -> list[ReviewedWord]:
     """Rank sources with their answers by uncertainty, what most deserves a look first.
 
     With the targets that some data gives, likely errors of the data come first; without, the least certain answers.
+    With languages, as in `Pairs.languages`, a transducer of several answers each source in its own.
     """
-    found = model.transduce(sources, nbest=ALTERNATIVES, on_batch=on_batch)
-    given = None if targets is None else model.score(Pairs(sources, targets))
     words = [
-        _word(source, answers, None if targets is None or given is None else (targets[row], float(given[row])))
-        for row, (source, answers) in enumerate(zip(sources, found, strict=True))
+        word if languages is None else word._replace(language=languages[row])
+        for speaker, rows in by_language(model, languages, len(sources))
+        for row, word in zip(rows, _words(speaker, rows, sources, targets, on_batch), strict=True)
     ]
     by = _order(by, has_data=targets is not None)
     return sorted(words, key=lambda word: _urgency(word, by))
@@ -118,6 +122,23 @@ def _urgency(one: ReviewedWord | ReviewedPair, by: Order) -> tuple[float, float]
         Order.DISAGREEMENT: -(one.disagreement or 0.0),
     }
     return keys[by], one.margin
+
+
+def _words(
+    model: TransducingModel,
+    rows: Sequence[int],
+    sources: Sequence[str],
+    targets: Sequence[str] | None,
+    on_batch: OnBatch,
+) -> list[ReviewedWord]:
+    """Sources of one language, with their answers."""
+    asked = [sources[row] for row in rows]
+    found = model.transduce(asked, nbest=ALTERNATIVES, on_batch=on_batch)
+    if targets is None:
+        return [_word(source, answers, None) for source, answers in zip(asked, found, strict=True)]
+    wanted = [targets[row] for row in rows]
+    scores = model.score(Pairs(asked, wanted)).tolist()
+    return [_word(*one) for one in zip(asked, found, zip(wanted, scores, strict=True), strict=True)]
 
 
 def _word(source: str, answers: Sequence[Transduction], given: tuple[str, float] | None) -> ReviewedWord:

@@ -15,7 +15,7 @@ from nsed.jobs.table_files import RowFormat, check_outputs, is_device, row_forma
 from nsed.jobs.table_output import REJECTS, FileOutput, FolderOutput, JobOutput, StreamOutput
 from nsed.jobs.table_run import Inputs, Question, RunOptions, TableRun, decisions_of, samples_of, scores_of, targets_of
 from nsed.kernels.switch import wanted
-from nsed.models.transduction import Overrides
+from nsed.models.transduction import OverridesLike
 from nsed.progress import Progress, silent
 from nsed.text import Pairs
 from nsed.text.readers.batches import BatchOptions, input_files
@@ -132,7 +132,7 @@ class TableJob:
         *,
         nbest: int = 1,
         beam: int | None = None,
-        overrides: Overrides | str | Path | None = None,
+        overrides: OverridesLike | None = None,
     ) -> JobSummary:
         """Give each source its most probable targets: `source`, `target`, `log_prob`, then the other columns."""
         return self._run(model, partial(targets_of, nbest=nbest, beam=beam, overrides=overrides))

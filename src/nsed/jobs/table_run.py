@@ -23,7 +23,7 @@ from nsed.errors import (
 from nsed.jobs.shards import InputFile, Position, RejectedRow, ShardInProgress, describe_inputs
 from nsed.jobs.table_files import Table, answered, other_columns, unwritable
 from nsed.jobs.table_output import JobOutput
-from nsed.models.transduction import Overrides
+from nsed.models.transduction import Overrides, OverridesLike
 from nsed.progress import OnBatch, Progress, ignore
 from nsed.text import Pairs
 from nsed.text.readers.batches import (
@@ -83,7 +83,9 @@ def scores_of(model: Any) -> Question:
     def answer(pairs: Pairs, _: int) -> BatchAnswers:
         return BatchAnswers({"score": model.score(pairs)})
 
-    return Question("score", "pairs", {}, pair_batches, answer, **pair_rows(model))
+    language = getattr(model, "language", None)
+    settings = {} if language is None else {"language": language}
+    return Question("score", "pairs", settings, pair_batches, answer, **pair_rows(model))
 
 
 def decisions_of(model: Any) -> Question:
@@ -100,11 +102,11 @@ def decisions_of(model: Any) -> Question:
 
 
 def targets_of(
-    model: Any, *, nbest: int = 1, beam: int | None = None, overrides: Overrides | str | Path | None = None
+    model: Any, *, nbest: int = 1, beam: int | None = None, overrides: OverridesLike | None = None
 ) -> Question:
     """Most probable targets of sources, see `Transducer.transduce`; `exception` marks those of overrides."""
     _check_transducer(model)
-    given = Overrides.read(overrides) if isinstance(overrides, str | Path) else overrides
+    given = None if overrides is None else Overrides.of(overrides)
 
     def answer(sources: Sources, _: int) -> BatchAnswers:
         found = model.transduce(sources.texts, nbest=nbest, beam=beam, overrides=given)

@@ -1,6 +1,7 @@
 """Word clusters: similarity of words to a model or a control, sets of each concept or across, and their score."""
 
 from collections.abc import Callable, Collection, Sequence
+from dataclasses import replace
 from itertools import islice, product
 from typing import Any, NamedTuple
 
@@ -21,7 +22,8 @@ from nsed.models.edit_distance import LearnableEditDistance
 from nsed.models.pair_model import UNCALIBRATED, Criterion
 from nsed.progress import OnBatch, ignore
 from nsed.registry import Registry
-from nsed.text import Pairs
+from nsed.text import Pairs, Tokenizer
+from nsed.text.tokenizer import CHARACTERS
 from nsed.train.split import connected
 
 PROBABLE = 0.5
@@ -100,11 +102,12 @@ def similarity(model: Any, pairs: Pairs, *, on_batch: OnBatch = ignore) -> np.nd
     per token against chance, as a probability. Raises `ArgumentError` for scores that are neither.
     """
     if can(model, Capability.MATCH):
-        return np.asarray(model.probability(pairs, on_batch=on_batch), dtype=float)
+        return np.asarray(model.probability(as_learned(model, pairs), on_batch=on_batch), dtype=float)
     if not can(model, Capability.SCORE):
         got = f"a {type(model).__name__}, which scores no pairs"
         raise ArgumentError("model", got=got, expected="one with a method `probability` or `score`, say a Matcher")
     tokens = np.array([len(source.split()) + len(target.split()) for source, target in pairs])
+    pairs = as_learned(model, pairs)
     per_token = np.asarray(model.score(pairs, on_batch=on_batch), dtype=float) / np.maximum(tokens, 1)
     if isinstance(model, LearnableEditDistance) and model.config.relative is True:
         return np.asarray(1 / (1 + np.exp(-np.clip(per_token, -700, 700))))
@@ -112,6 +115,24 @@ def similarity(model: Any, pairs: Pairs, *, on_batch: OnBatch = ignore) -> np.nd
         got = f"a {type(model).__name__} whose scores are above 0, hence no log-probabilities"
         raise ArgumentError("model", got=got, expected="one that decides, or scores by log-probabilities")
     return np.asarray(np.exp(np.minimum(per_token, 0.0)))
+
+
+def as_learned(model: Any, pairs: Pairs) -> Pairs:
+    """Pairs of strings of tokens as a model reads them: joined where its symbols are characters, and no blanks."""
+    tokenizers = getattr(model, "tokenizers", None)
+    if tokenizers is None:
+        return pairs
+    return replace(
+        pairs,
+        sources=_as_learned(tokenizers.source, pairs.sources),
+        targets=_as_learned(tokenizers.target, pairs.targets),
+    )
+
+
+def _as_learned(tokenizer: Tokenizer, texts: Sequence[str]) -> Sequence[str]:
+    if tokenizer.splitter.kind not in CHARACTERS or any(map(str.isspace, tokenizer.vocabulary.symbols)):
+        return texts
+    return ["".join(text.split()) for text in texts]
 
 
 def both_ways(model: Any, pairs: Pairs, *, on_batch: OnBatch = ignore) -> np.ndarray:

@@ -32,7 +32,16 @@ from nsed.text.columns import Column
 from nsed.text.pairs import PairsLike
 from nsed.train.checkpoint import hash_of_model
 from nsed.train.config import NetworkConfig
-from nsed.train.saved_model import SavedModel, check_weights, grow_into, put_weights, weights_of, write_model
+from nsed.train.run_folder import RunFolder
+from nsed.train.saved_model import (
+    SavedModel,
+    check_weights,
+    grow_into,
+    holds_another,
+    put_weights,
+    weights_of,
+    write_model,
+)
 from nsed.train.strategy import strategy_for
 from nsed.train.task import PairTask
 from nsed.train.trainer import Trainer, run_training, save_finished, sole_training
@@ -78,6 +87,17 @@ class Model(ABC):
         """Model kind, its name in settings and on disk."""
         return self.config.model
 
+    def __repr__(self) -> str:
+        source, target = (len(side.vocabulary.symbols) for side in (self.tokenizers.source, self.tokenizers.target))
+        symbols = f": {source:,} source and {target:,} target symbols" if source or target else ""
+        size = f", {self._size:,} parameters" if self._size else ""
+        return f"<{type(self).__name__} {self.kind!r}{symbols}{size}>"
+
+    @property
+    def _size(self) -> int:
+        """Size of the model: how many numbers its tables or its network have."""
+        return sum(tensor.numel() for tensor in self.contents().tensors.values())
+
     @property
     def coders(self) -> Tokenizers:
         """The old name of `tokenizers`."""
@@ -101,8 +121,16 @@ class Model(ABC):
         """Model restored from what is on disk."""
 
     def save(self, path: str | Path, *, half: bool = False) -> None:
-        """Write the model to a folder; `half` precision takes half the space and changes scores a little."""
-        write_model(path, SavedModel(self.kind, asdict(self.config), *self.contents(half=half)))
+        """Write the model to a folder; `half` precision takes half the space and changes scores a little.
+
+        Another model that is there is replaced, and what its training left beside it (settings, provenance, curves) is
+        removed.
+        """
+        made = SavedModel(self.kind, asdict(self.config), *self.contents(half=half))
+        is_replaced = holds_another(Path(path), made)
+        write_model(path, made)
+        if is_replaced:
+            RunFolder(Path(path)).forget()
 
     @classmethod
     def load(cls: type[SomeModel], path: str | Path) -> SomeModel:
@@ -234,6 +262,8 @@ class NetworkModel(Model):
                 start=hash_of_model(start.network, start._identity()) if start else "",
                 save_early=model._save_early if model.usable_early else None,
             )
+            if not held_out:
+                _tell_of_unlearned(trainer, task)
             return save_finished(model._finished(trainer, task if held_out else None), folder, strategy)
 
     @classmethod
@@ -296,6 +326,10 @@ class NetworkModel(Model):
     ) -> SomeNetworkModel:
         """Model from its parts; `record` has everything that was saved in it."""
         return cls(network, tokenizers, config, **others)
+
+    @property
+    def _size(self) -> int:
+        return sum(parameter.numel() for parameter in self.network.parameters())
 
     @property
     def device(self) -> torch.device:
@@ -363,3 +397,13 @@ class NetworkModel(Model):
     def _identity(self) -> tuple[Vocabulary | None, ...]:
         """Model identity beside its weights, for checkpoints."""
         return tuple(self.tokenizers.vocabularies.values())
+
+
+def _tell_of_unlearned(trainer: Trainer, task: PairTask) -> None:
+    """Say that learning more ended with pairs wrong, and which setting goes on longer."""
+    if trainer.best == float(task.higher_is_better):
+        return
+    ended = "train.patience" if trainer.step < trainer.config.steps else "train.steps"
+    now = getattr(trainer.config, ended.removeprefix("train."))
+    message = f"not all pairs are learned: {task.metric} {trainer.best:.4f} on the pairs themselves; a larger {ended}"
+    logging.getLogger("nsed").warning(f"{message} (now {now}) goes on longer")

@@ -135,7 +135,7 @@ def fine_tuning_config(config: SomeConfig) -> SomeConfig:
         batch_pairs=min(config.train.batch_pairs, 16),
         average=0.0,
         validate_every=5,
-        patience=6,
+        patience=20,
         perfect=0,
         keep="best",
         minutes=0.0,

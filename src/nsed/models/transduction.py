@@ -12,12 +12,12 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from nsed.errors import ArgumentError, DataError
+from nsed.errors import ArgumentError, DataError, abbreviate
 from nsed.models.base import Model
 from nsed.progress import OnBatch, ignore
 from nsed.text import Pairs, Tokenizer, Tokenizers, read_pairs
 from nsed.text.columns import AnswerColumn, Column, column_like
-from nsed.text.pairs import PairsLike
+from nsed.text.pairs import COLUMNS, PairsLike
 from nsed.text.readers.lines import STDIN, open_text
 from nsed.text.texts import Texts
 
@@ -67,13 +67,34 @@ class Overrides:
         """
         return cls(_edited(read_pairs(path, columns=columns, keep_others=True)), Path(path))
 
+    @classmethod
+    def of(cls, given: "OverridesLike") -> "Overrides":
+        """Convert to overrides whatever a caller has: the path of a file, pairs as `Pairs.of` takes them, or a dict.
+
+        A dict has a target, or a list of them, for each source. Raises `ArgumentError` for anything else.
+
+        >>> list(Overrides.of({"read": ["R IY D", "R EH D"], "Leigh": "L IY"}).pairs)
+        [('read', 'R IY D'), ('read', 'R EH D'), ('Leigh', 'L IY')]
+        """
+        if isinstance(given, Overrides):
+            return given
+        if isinstance(given, str | Path):
+            return cls.read(given)
+        by_source = isinstance(given, Mapping) and not set(COLUMNS[:2]) <= given.keys()
+        try:
+            return cls(Pairs.of(_rows_of(given) if by_source else given))
+        except TypeError:
+            expected = "nsed.Overrides, pairs, a dict of targets, or the path of a file"
+            raise ArgumentError("overrides", got=abbreviate(repr(given)), expected=expected) from None
+
     def __len__(self) -> int:
         return len(self.pairs if self.pairs.labels is None else self.pairs.positives())
 
     def by_source(self, tokenizers: Tokenizers) -> dict[tuple[str, ...], list[str]]:
         """Override targets of each source, whose symbols are as a model reads them: its Unicode form, its case.
 
-        Raises `DataError`, with file and line, for a target that a source has twice.
+        Sources that are one to the model, read and READ, may have the same target. Raises `DataError`, with file and
+        line, for a target that a source has twice.
         """
         targets: dict[tuple[str, ...], list[str]] = {}
         seen: dict[tuple[tuple[str, ...], tuple[str, ...]], int] = {}
@@ -81,17 +102,31 @@ class Overrides:
             if self.pairs.labels is not None and not self.pairs.labels[row]:
                 continue
             key = tokenizers.source.split(source), tokenizers.target.split(target)
-            if key in seen:
+            if key in seen and self.pairs.sources[seen[key]] == source:
                 raise self._twice(seen[key], row)
+            if key in seen:
+                continue
             seen[key] = row
             targets.setdefault(key[0], []).append(target)
         return targets
 
     def _twice(self, first: int, again: int) -> DataError:
-        lines = _lines(self.path, len(self.pairs))
-        source, target = self.pairs.sources[again], self.pairs.targets[again]
-        message = f"{source!r} has the target {target!r} already, in line {lines[first]}: delete one of them"
-        return DataError(self.path or "overrides", message, line=lines[again])
+        line, target = _lines(self.path, len(self.pairs))[first], self.pairs.targets[again]
+        return self.fault(again, f"the target {target!r} already, in line {line}: delete one of them")
+
+    def fault(self, row: int, has: str) -> DataError:
+        """Error for a row: what its source has, in words."""
+        message = f"{self.pairs.sources[row]!r} has {has}"
+        return DataError(self.path or "overrides", message, line=_lines(self.path, len(self.pairs))[row])
+
+
+OverridesLike = Overrides | str | Path | Mapping[str, str | Sequence[str]] | PairsLike
+"""Whatever `Overrides.of` takes."""
+
+
+def _rows_of(given: Any) -> list[tuple[str, str]]:
+    """Pairs of a dict that has a target, or a list of them, for each source."""
+    return [(source, target) for source, own in given.items() for target in ([own] if isinstance(own, str) else own)]
 
 
 def _edited(pairs: Pairs) -> Pairs:
@@ -133,21 +168,21 @@ class TransducingModel(Model):
         *,
         nbest: int = 1,
         beam: int | None = None,
-        overrides: Overrides | str | Path | None = None,
+        overrides: OverridesLike | None = None,
         on_batch: OnBatch = ignore,
     ) -> list[list[Transduction]]:
         """N-best targets of each source, best first; a wider beam, up to 1,000, finds better ones, slower; 1 is greedy.
 
-        With overrides (or the file of them), their targets come first for the sources that they settle, marked as such,
-        then the model's own. They have the text of the file and the log-probability that the model itself gives to
-        them: often a low one, which is why they are there; minus infinity where it cannot write their symbols.
+        With overrides (or what `Overrides.of` takes: a file, pairs, a dict), their targets come first for the sources
+        that they settle, marked as such, then the model's own. They have the text of the file and the log-probability
+        that the model itself gives to them: often a low one, which is why they are there; minus infinity where it
+        cannot write their symbols.
         """
         texts = checked_sources(sources, nbest=nbest, beam=beam, widest=self.widest_beam)
         own = self._transduce(texts, nbest=nbest, beam=beam, on_batch=on_batch)
         if overrides is None:
             return own
-        given = overrides if isinstance(overrides, Overrides) else Overrides.read(overrides)
-        settled = _settled(self, texts, given)
+        settled = _settled(self, texts, Overrides.of(overrides))
         return [_joined(first, answers)[:nbest] for first, answers in zip(settled, own, strict=True)]
 
     def transduce_best(
@@ -155,7 +190,7 @@ class TransducingModel(Model):
         sources: Column,
         *,
         beam: int | None = None,
-        overrides: Overrides | str | Path | None = None,
+        overrides: OverridesLike | None = None,
         on_batch: OnBatch = ignore,
     ) -> Any:
         """Most probable target of each source: a column of the kind of the sources, null where there is no target.

@@ -232,6 +232,13 @@ class RunFolder:
             draw_curves(self.path / CURVES, self.path / PLOT)
         self.discard_checkpoint()
 
+    def forget(self) -> None:
+        """Remove the records of a training whose model is replaced; not of one that goes on, or can be resumed."""
+        if self.is_unfinished or self.path.resolve() in {path for path, _ in _HELD}:
+            return
+        for name in (SETTINGS, FACTS, CURVES, PLOT):
+            (self.path / name).unlink(missing_ok=True)
+
     def discard_checkpoint(self) -> None:
         """Remove the checkpoint: first its name, at once, so that no kill leaves a part of it."""
         if self.checkpoint.is_dir():

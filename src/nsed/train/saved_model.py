@@ -54,15 +54,9 @@ def write_model(path: str | Path, model: SavedModel) -> None:
     """Save to a folder, which is made if need be, atomically."""
     folder, content = Path(path), format_tensors({name: t.contiguous() for name, t in model.tensors.items()})
     weights = f"weights-{_digest(content)[:12]}.safetensors"
-    description = {
-        "format": FORMAT,
-        "kind": model.kind,
-        "weights": weights,
-        "sha256": _digest(content),
-        "config": dict(model.config),
-        "vocabularies": {name: list(vocabulary.symbols) for name, vocabulary in model.vocabularies.items()},
-        "record": dict(model.record),
-    }
+    described = _described(model)
+    kind = described.pop("kind")
+    description = {"format": FORMAT, "kind": kind, "weights": weights, "sha256": _digest(content), **described}
     try:
         folder.mkdir(parents=True, exist_ok=True)
         replace_file(folder / weights, content)
@@ -109,6 +103,25 @@ def read_description(folder: Path) -> dict[str, Any]:
     if wrong or Path(description["weights"]).name != description["weights"]:
         raise ModelFileError(folder, f"{DESCRIPTION} is incomplete or altered: {', '.join(wrong) or 'weights'}")
     return description
+
+
+def holds_another(folder: Path, model: SavedModel) -> bool:
+    """Whether a folder has a model of other settings, symbols or training, or one that cannot be read."""
+    try:
+        there = read_description(folder)
+    except ModelFileError:
+        return (folder / DESCRIPTION).exists()
+    return any(there[name] != value for name, value in json.loads(json.dumps(_described(model))).items())
+
+
+def _described(model: SavedModel) -> dict[str, Any]:
+    """Model description, but for its weights."""
+    return {
+        "kind": model.kind,
+        "config": dict(model.config),
+        "vocabularies": {name: list(vocabulary.symbols) for name, vocabulary in model.vocabularies.items()},
+        "record": dict(model.record),
+    }
 
 
 def _vocabulary(folder: Path, name: str, symbols: object) -> Vocabulary:

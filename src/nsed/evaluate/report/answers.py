@@ -1,11 +1,12 @@
 """Transduction metrics of a model's answers to sources: figures, curves and groups."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from nsed.capabilities import by_language
 from nsed.evaluate import (
     WordErrors,
     category_groups,
@@ -68,23 +69,13 @@ def answer(
     words: list[AnsweredWord] = []
     given: list[Sequence[Any]] = []
     with progress("transducing", len(pairs)) as on_batch:
-        for speaker, rows in _by_language(model, pairs):
+        for speaker, rows in by_language(model, pairs.languages, len(pairs)):
             own = _words(speaker, pairs, rows)
             sources = [word.source for word in own]
             given += speaker.transduce(sources, nbest=nbest, beam=beam, on_batch=on_batch)
             words += own
     best = [answers[0].symbols if answers else () for answers in given]
     return AnsweredWords(words, given, word_errors(best, [word.references for word in words]), nbest)
-
-
-def _by_language(model: Any, pairs: Pairs) -> Iterator[tuple[Any, Sequence[int]]]:
-    """Rows of each language, with the model for it; all at once where either knows no languages."""
-    named = pairs.languages if getattr(model, "languages", None) is not None else None
-    if named is None:
-        yield model, range(len(pairs))
-        return
-    for language in dict.fromkeys(named):
-        yield model.for_language(language), [row for row, own in enumerate(named) if own == language]
 
 
 def _words(model: Any, pairs: Pairs, rows: Sequence[int]) -> list[AnsweredWord]:

@@ -16,7 +16,7 @@ from nsed.text.readers.delimited import (
     read_line_sources,
     read_tsv,
 )
-from nsed.text.readers.dictionaries import read_cmudict
+from nsed.text.readers.dictionaries import read_cmudict, read_cmudict_sources
 from nsed.text.readers.lines import STDIN
 from nsed.text.readers.parquet import read_arrow, read_arrow_sources, read_parquet, read_parquet_sources
 from nsed.text.symbols import SymbolKind
@@ -34,7 +34,7 @@ READERS: Registry[Reader] = Registry("file ending")
 for _ending in (".tsv", ".txt"):
     READERS.register(_ending, Reader(read_tsv))
 READERS.register(".csv", Reader(read_csv, read_csv_sources))
-READERS.register(".dict", Reader(read_cmudict, target_symbols="tokens"))
+READERS.register(".dict", Reader(read_cmudict, read_cmudict_sources, "tokens"))
 READERS.register(".parquet", Reader(read_parquet, read_parquet_sources))
 for _ending in (".arrow", ".feather"):
     READERS.register(_ending, Reader(read_arrow, read_arrow_sources))
@@ -86,10 +86,11 @@ def read_sources(
     on_reject: Callable[[Reject], None] | None = None,
     missing: bool = False,
 ) -> Sources:
-    """Read sources from a file: one per line, or a column of TSV, CSV, Parquet or Arrow; `-` is standard input.
+    """Read sources from a file: one per line, words of CMUdict `.dict`, or a column of a table; `-` is standard input.
 
-    The column is the one that is named, else `source`, else the first of a text file. What has no ending of a table and
-    no tab in its first line is lines. With `missing` nulls are empty strings. Raises `DataError`, as `read_pairs` does.
+    Tables are TSV, CSV, Parquet and Arrow. The column is the one that is named, else `source`, else the first of a text
+    file. What has no ending of a table and no tab in its first line is lines. With `missing` nulls are empty strings.
+    Raises `DataError`, as `read_pairs` does.
     """
     ending = Path(path).suffix.lower()
     read = READERS[ending].read_sources if ending in READERS else read_line_sources

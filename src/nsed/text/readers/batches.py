@@ -41,6 +41,7 @@ from nsed.text.readers.delimited import (
     usable_rows,
     warn_of_one_column,
 )
+from nsed.text.readers.dictionaries import read_cmudict, read_cmudict_sources
 from nsed.text.readers.lines import STDIN, decoded, open_bytes, open_text
 from nsed.text.readers.parquet import (
     Rows,
@@ -305,7 +306,7 @@ def pair_batches(path: Path, options: BatchOptions, *, start: int = 0) -> Iterat
     if ending in TABLES:
         return _table_batches(path, options, start, pairs_of_table)
     if ending == ".dict":
-        return _dictionary_batches(path, options, start)
+        return _dictionary_batches(path, options, start, read_cmudict)
     reader_for(path)  # raises for endings that nobody knows
     read = pair_reader(columns, labels=options.labels)
     return (csv_batches if ending == ".csv" else tsv_batches)(path, options, start, read)
@@ -316,6 +317,8 @@ def source_batches(path: Path, options: BatchOptions, *, start: int = 0) -> Iter
     ending, columns = path.suffix.lower(), options.columns
     if ending in TABLES:
         return _table_batches(path, options, start, sources_of_table)
+    if ending == ".dict":
+        return _dictionary_batches(path, options, start, read_cmudict_sources)
     read = source_reader(columns)
     if ending == ".csv":
         return csv_batches(path, options, start, read)
@@ -326,13 +329,17 @@ TABLES = {".parquet": parquet_pieces, ".arrow": ipc_pieces, ".feather": ipc_piec
 """Binary tables by their endings: how to read their rows in pieces."""
 
 
-def _dictionary_batches(path: Path, options: BatchOptions, start: int) -> Iterator[RowBatch]:
+def _dictionary_batches(
+    path: Path, options: BatchOptions, start: int, read: Callable[[Path, ReadOptions], Pairs | Sources]
+) -> Iterator[RowBatch]:
     """Batches of a pronouncing dictionary, which is small enough to be read as a whole."""
     rejects: list[Reject] = []
-    pairs = reader_for(path).read(path, ReadOptions(options.columns, True, rejects.append if options.skip else None))
-    for first in range(start, len(pairs), options.rows):
-        rows = range(first, min(first + options.rows, len(pairs)))
-        yield RowBatch(path, pairs.chosen(rows), range(first + 1, rows.stop + 1), [] if first else rejects, len(rows))
+    content = read(path, ReadOptions(options.columns, True, rejects.append if options.skip else None))
+    count = len(content.texts if isinstance(content, Sources) else content)
+    for first in range(start, count, options.rows):
+        rows = range(first, min(first + options.rows, count))
+        chosen = _chosen(content, rows)
+        yield RowBatch(path, chosen, range(first + 1, rows.stop + 1), [] if first else rejects, len(rows))
 
 
 def _table_batches(

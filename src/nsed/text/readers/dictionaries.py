@@ -6,10 +6,12 @@ from pathlib import Path
 
 from nsed.errors import ArgumentError, DataError
 from nsed.text.pairs import Pairs
-from nsed.text.readers.delimited import TAB, ReadOptions, Row, tsv_rows, wrong_width
+from nsed.text.readers.delimited import TAB, ReadOptions, Row, Sources, tsv_rows, wrong_width
 from nsed.text.readers.lines import open_text
 
-_VARIANT = re.compile(r"\(\d+\)$")
+VARIANT = re.compile(r"\(\d+\)$")
+"""What tells further pronunciations of a word from the first."""
+COMMENT = ";;;"
 
 
 def read_cmudict(path: Path, options: ReadOptions) -> Pairs:
@@ -20,12 +22,12 @@ def read_cmudict(path: Path, options: ReadOptions) -> Pairs:
     words, phones = [], []
     with open_text(path) as stream:
         for number, line in enumerate(stream, start=1):
-            content = "" if line.startswith(";;;") else line.split(" #")[0].strip()
+            content = "" if line.startswith(COMMENT) else line.split(" #")[0].strip()
             if not content:
                 continue
             word, *rest = content.split(maxsplit=1)
             if rest:
-                words.append(_VARIANT.sub("", word))
+                words.append(VARIANT.sub("", word))
                 phones.append(rest[0])
             else:
                 message = f"expected a word and its phones, found {content[:60]!r}"
@@ -33,6 +35,11 @@ def read_cmudict(path: Path, options: ReadOptions) -> Pairs:
     if not words:
         raise DataError(path, "the file is empty; expected lines with a word and its phones")
     return Pairs(words, phones)
+
+
+def read_cmudict_sources(path: Path, options: ReadOptions) -> Sources:
+    """CMUdict reader of the words alone: each once, in the order of the file."""
+    return Sources(list(dict.fromkeys(read_cmudict(path, options).sources)))
 
 
 def read_pronunciations(path: str | Path) -> Pairs:
