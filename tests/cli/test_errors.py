@@ -214,8 +214,19 @@ OVERWRITING = {
     "mined pairs": ["candidates", "INPUT", "--recall", "INPUT", "--mine", "INPUT"],
     "labels of duplicates": ["dedupe", "WORDS", "--on", "TOKENS=MODEL", "--labels", "INPUT", "-o", "INPUT"],
     "cluster": ["cluster", "levenshtein", "WORDS", "-o", "WORDS"],
+    "parts of cognates": ["data", "cognates", "FOLDER/training.tsv", "FOLDER"],
     "figures of clusters": ["cluster", "levenshtein", "WORDS", "--figures", "WORDS"],
 }
+
+
+def test_two_outputs_of_one_name_are_refused_and_paths_that_cannot_be_are_errors(model, tmp_path):
+    data = tmp_path / "pairs.tsv"
+    data.write_text("source\ttarget\tlabel\nABC\tabc\t1\n", encoding="utf-8")
+    with pytest.raises(DataError, match="two outputs have this name"):
+        run("score", model, data, "--rejects", tmp_path / "a.tsv", "-o", tmp_path / "." / "a.tsv")
+    run("score", model, data, "--rejects", "/dev/null", "-o", "/dev/null", "--format", "tsv")
+    with pytest.raises(DataError, match="cannot be read: File name too long"):
+        run("evaluate", model, "x" * 300 + ".tsv")
 
 
 @pytest.mark.parametrize("case", OVERWRITING)
@@ -224,9 +235,10 @@ def test_an_output_that_is_an_input_is_refused_and_the_input_is_as_it_was(model,
     data.write_text("source\ttarget\tlabel\nABC\tabc\t1\nAB\tcc\t0\n", encoding="utf-8")
     words.write_text(WORD_LIST, encoding="utf-8")
     link.symlink_to(data)
+    (tmp_path / "training.tsv").write_text(WORD_LIST, encoding="utf-8")
     named = {"MODEL": model, "TRANSDUCER": transducer, "INPUT": data, "WORDS": words, "LINK": link, "FOLDER": tmp_path}
     given = [re.sub("|".join(named), lambda found: str(named[found[0]]), argument) for argument in OVERWRITING[case]]
     before = {path: path.read_bytes() for path in tmp_path.iterdir()}
-    with pytest.raises(DataError, match=r"(pairs|words|link)\.tsv: this output is an input too"):
+    with pytest.raises(DataError, match=r"(pairs|words|link|training)\.tsv: this output is an input too"):
         run(*given)
     assert {path: path.read_bytes() for path in tmp_path.iterdir()} == before

@@ -150,11 +150,27 @@ def test_a_training_that_its_labels_stop_does_not_block_the_corrected_one(kind, 
         run("train", tmp_path / "wrong.tsv", tmp_path / "m", "--model", *kind)
     assert not (tmp_path / "m").exists()
     (tmp_path / "right.tsv").write_text("gray\tgrey\t1\nlay\tley\t0\n" * 30)
-    run("train", tmp_path / "right.tsv", tmp_path / "m")
+    run("train", tmp_path / "right.tsv", tmp_path / "m", *with_settings("train.steps=2"))
     before = {path: path.read_bytes() for path in (tmp_path / "m").iterdir()}
     with pytest.raises(ArgumentError, match=r"got only labels 0|got no positive pair"):
         run("train", tmp_path / "wrong.tsv", tmp_path / "m", "--overwrite", "--model", *kind)
     assert {path: path.read_bytes() for path in (tmp_path / "m").iterdir()} == before
+
+
+def test_a_mixture_that_its_data_stop_leaves_no_folder(pairs, tmp_path):
+    options = ["--models", 2, "--model", "transducer", *TINY]
+    with pytest.raises(TooLongError):
+        run("train", pairs, tmp_path / "m", *options, "--set", "train.max_cells=1")
+    assert not (tmp_path / "m").exists()
+    run("train", pairs, tmp_path / "m", *options)
+
+
+def test_curves_of_a_model_that_is_overwritten_do_not_stay(tmp_path):
+    (tmp_path / "labelled.tsv").write_text("gray\tgrey\t1\nlay\tley\t0\n" * 30)
+    run("train", tmp_path / "labelled.tsv", tmp_path / "m", "--set", "train.steps=2")
+    assert (tmp_path / "m" / "curves.csv").exists()
+    run("train", tmp_path / "labelled.tsv", tmp_path / "m", "--overwrite", "--model", "edit-distance")
+    assert not list((tmp_path / "m").glob("curves.*"))
 
 
 def test_overwriting_forgets_what_was_learned(pairs, tmp_path):

@@ -18,6 +18,7 @@ from nsed.jobs import LinkJob, NumericColumn, TextColumn, table_files
 from nsed.jobs.assignment import KnownLinks, ScoredPairs, assigned
 from nsed.jobs.blocking import equal_keys, write_rule_pairs
 from nsed.jobs.records import Records, model_odds, prior_of, read_table, with_missing
+from nsed.text.batch import MAX_CELLS
 
 NAMES = ["gray", "gala", "lay", "ray", "yard", "drag", "garland", "dally", "radar", "lard"]
 
@@ -56,7 +57,8 @@ def test_a_pair_whose_score_is_the_threshold_matches_and_is_a_link(tables, model
         pair, strict = (name, name.replace("a", "e")), copy.copy(model)
         strict.criterion = model.criterion._replace(threshold=float(model.score([pair])[0]))
         assert strict.match([pair]).all()
-        job(tables, strict, overwrite=True).run()
+        found = job(tables, strict, overwrite=True, labels=tables / "known.tsv").run()
+        assert found.at_threshold.precision > 0
         assert (f"a{number}", f"b{number}") in {(one["id_a"], one["id_b"]) for one in rows(tables / "links.tsv")}
 
 
@@ -117,16 +119,36 @@ def test_every_record_has_a_cluster_also_without_a_duplicate(tables, model):
     links = [(one["id_a"], one["id_b"], one["cluster"]) for one in rows(tables / "same.tsv")]
     assert links == [("1", "3", "1")]
     assert [tuple(one.values()) for one in rows(tables / "all.tsv")] == [("1", "1"), ("2", "2"), ("3", "1"), ("4", "3")]
+    before = (tables / "a.tsv").read_bytes()
+    for file in ("a.tsv", "same.tsv", "same.review.tsv"):
+        given = {"clusters": tables / file, "review": 0.1, "overwrite": True, **settings}
+        with pytest.raises(DataError, match=r"this output is an input too|two outputs have this name"):
+            LinkJob(tables / "a.tsv", None, tables / "same.tsv", **given).run()
+    assert (tables / "a.tsv").read_bytes() == before
     with pytest.raises(ArgumentError, match="--clusters: got two tables"):
         job(tables, model, clusters=tables / "all.tsv").check()
 
 
 def test_a_pair_too_long_is_no_evidence_and_told_instead_of_the_end(tables, model, monkeypatch):
     monkeypatch.setattr("nsed.jobs.records.MAX_CELLS", 60)
-    with pytest.warns(DoubtfulLinksWarning, match="too long to be compared, 7 and 7 characters say"):
+    with pytest.warns(DoubtfulLinksWarning, match="too long to be compared: 1, one has 7 and 7 symbols"):
         summary = job(tables, model).run()
     assert {one["name_a"] for one in rows(tables / "links.tsv")} == {name for name in NAMES if name != "garland"}
     assert summary.links == len(NAMES) - 1
+
+
+def test_long_strings_of_few_symbols_are_compared(tables):
+    pairs = [(f"{a} {b}", f"{a} {b}") for a in ("house", "street") for b in ("north", "south")] * 8
+    tokens = nsed.LearnableEditDistance.fit(
+        pairs,
+        validation=nsed.Pairs.of([*pairs, *((a, b[::-1]) for a, b in pairs)], [1] * 32 + [0] * 32),
+        source_symbols="tokens",
+        target_symbols="tokens",
+    )
+    long = with_missing([" ".join(["house", "north"] * 250)])
+    (odds,) = model_odds(tokens, long, long, (np.array([0]), np.array([0])))
+    assert len(long.different[1]) ** 2 > MAX_CELLS
+    assert odds > 0
 
 
 @pytest.mark.parametrize("kind", [pa.string(), pa.dictionary(pa.int32(), pa.string())])

@@ -109,12 +109,23 @@ def test_a_build_that_fails_leaves_nothing_that_answers_nothing(tmp_path, monkey
             folder.mkdir()
         with monkeypatch.context() as patched:
             patched.setattr(lookup, "write_texts", lambda *given: (_ for _ in ()).throw(OSError("the disk is full")))
-            with pytest.raises(OSError, match="full"):
+            with pytest.raises(DataError, match="cannot be written: the disk is full"):
                 LookupIndex.build(folder, ["1"], ["Vienna"])
         with pytest.raises(DataError, match="no lookup index"):
             LookupIndex(folder)
         assert entries(LookupIndex.build(folder, ["1"], ["Vienna"])) == [("1", "Vienna")]
     assert sorted(path.name for path in tmp_path.iterdir()) == ["empty", "new"]
+    assert not list((tmp_path / "empty").glob(".*"))
+
+
+def test_an_index_can_be_built_in_the_folder_that_one_is_in_and_in_a_link_to_an_empty_one(tmp_path, monkeypatch):
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    assert len(LookupIndex.build(".", ["1"], ["Vienna"])) == 1
+    (tmp_path / "there").mkdir()
+    (tmp_path / "link").symlink_to("there")
+    LookupIndex.build(tmp_path / "link", ["1"], ["Vienna"])
+    assert len(LookupIndex(tmp_path / "there")) == 1
 
 
 def test_two_handles_that_both_change_an_index_lose_nothing(tmp_path):

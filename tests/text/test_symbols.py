@@ -180,6 +180,9 @@ def test_sounds_of_one_script_are_phones_on_both_sides_where_one_side_alone_woul
     assert config.symbols_note.startswith("sources as phones (as the other side, in the same script)")
     apart = choose_symbols(StringConfig(), Pairs(["п а", "а п"], pairs.targets), phones=True)
     assert (apart.source_symbols, apart.target_symbols) == ("tokens", "phones")
+    named = Pairs(["tʃ i z h a t a n", "h i t ʃ a n a"], ["ch iy z hh aa t aa n", "hh iy t sh aa n aa"])
+    beside = choose_symbols(StringConfig(), named, phones=True)
+    assert (beside.source_symbols, beside.target_symbols) == ("phones", "tokens")
 
 
 def test_two_sides_may_have_two_forms():

@@ -289,6 +289,11 @@ def test_a_model_saved_over_another_does_not_keep_the_records_of_its_training(tm
     assert {"settings.yaml", "run.json", "curves.csv"} <= {path.name for path in tmp_path.iterdir()}
     trained.save(tmp_path, half=True)  # the same model: its records stay
     assert (tmp_path / "run.json").exists()
+    described = json.loads((tmp_path / "model.json").read_text(encoding="utf-8"))
+    del described["config"]["train"]["patience"]  # as a version that had no such setting wrote it
+    (tmp_path / "model.json").write_text(json.dumps(described), encoding="utf-8")
+    nsed.load(tmp_path).save(tmp_path)
+    assert (tmp_path / "run.json").exists()
     nsed.LearnableEditDistance.fit([("ab", "AB")], iterations=1).save(tmp_path)
     kept = {path.name for path in tmp_path.iterdir() if not path.name.startswith("weights-")}
     assert kept == {"model.json"}

@@ -17,7 +17,7 @@ from nsed.cli.arguments import Columns, SymbolKind, open_output, split_columns
 from nsed.cli.console import err, out, progress_bar, warn
 from nsed.cli.tables import TableFile, TableOutput
 from nsed.errors import ArgumentError, DataError
-from nsed.jobs.table_files import RowFormat, Table, answered, other_columns
+from nsed.jobs.table_files import RowFormat, Table, answered, check_outputs, other_columns
 
 if TYPE_CHECKING:
     from nsed.datasets import Splits
@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 HEURISTICS = ("grow-diag", "grow-diag-final-and", "intersection", "union")
 """Symmetrisation heuristics: names of `nsed.evaluate.alignment.HEURISTICS`."""
+PARTS = ("training", "validation", "test")
+"""Parts of a split: fields of `nsed.datasets.Splits`."""
 SetName = Annotated[str, typer.Argument(help="See nsed data list.", show_default=False)]
 
 
@@ -306,6 +308,7 @@ def cognates(
 
     given = {"--held-out": held_out, "--hold-out-language": hold_out_language, "--test-list": test_list}
     _check_options(protocol, classes or CLASSES, given)
+    check_outputs([folder / f"{part}.tsv" for part in PARTS], [word_list, test_list])
     chosen = protocols.PROTOCOLS[protocol]
     test_words = _words(test_list, classes, chosen.own_column) if test_list else None
     options = protocols.SplitOptions(seed, held_out, tuple(hold_out_language or ()), test_words)

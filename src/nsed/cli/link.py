@@ -357,7 +357,9 @@ def threshold(
 
 def _point_at(curve: list[ThresholdPoint], threshold: float) -> ThresholdPoint | None:
     """Point of a threshold, whose decisions are those of the lowest probability from it on; None where no pair is."""
-    above = [point for point in curve if point.threshold >= threshold]
+    from nsed.jobs.assignment import ROUNDING
+
+    above = [point for point in curve if point.threshold >= threshold - ROUNDING]
     return above[-1]._replace(threshold=threshold) if above else None
 
 

@@ -397,6 +397,8 @@ def _prepared(run: RunFolder, request: TrainingRequest, *, keep: bool) -> Iterat
         raise ModelFileError(run.path, message)
     if keep and run.has_model:
         raise _finished(run)
+    from nsed.train.run_folder import FACTS
+
     members = run.path / MEMBERS
     with run.prepared(request.settings):
         shutil.rmtree(members, ignore_errors=True)  # of an earlier mixture
@@ -407,6 +409,7 @@ def _prepared(run: RunFolder, request: TrainingRequest, *, keep: bool) -> Iterat
         except NsedError:
             with suppress(OSError):  # where a member has begun, it is not empty
                 members.rmdir()
+                (run.path / FACTS).unlink(missing_ok=True)  # nothing has begun, whatever a mixture has said of it
             raise
 
 

@@ -4,9 +4,8 @@
 strictly as those of any other file. What is written, a word list with its cognate sets, `pycldf` writes.
 """
 
-import os
 import re
-import shutil
+import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from importlib import import_module, util
@@ -20,6 +19,7 @@ from nsed.datasets.word_list import LANGUAGES as LISTED_LANGUAGES
 from nsed.errors import ArgumentError, DataError, MissingExtraError, NsedError, abbreviate
 from nsed.text.readers.delimited import COMMA, Row, Separator, csv_rows, named_columns
 from nsed.text.readers.lines import open_text
+from nsed.train.saved_model import replacing_folder
 
 FORMS, COGNATES, LANGUAGES, PARAMETERS = "FormTable", "CognateTable", "LanguageTable", "ParameterTable"
 FORMS_FILE = "forms.csv"
@@ -382,18 +382,11 @@ def write_cldf(
         raise MissingExtraError("pycldf", extra="cognates")
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise ArgumentError("--output", got=folder, expected="the name of a new folder, or an empty one")
-    beside = folder.with_name(f".{folder.name}.{os.getpid()}.part")
     try:
-        beside.mkdir()
-        refused = _write(beside, forms, method, bibliography)
-        if folder.exists():
-            folder.rmdir()
-        beside.rename(folder)
-        return refused
+        with replacing_folder(folder) as beside:
+            return _write(beside, forms, method, bibliography)
     except OSError as error:
         raise DataError(folder, f"cannot be written: {error.strerror or error}") from None
-    finally:
-        shutil.rmtree(beside, ignore_errors=True)
 
 
 def _write(folder: Path, forms: Sequence[CldfForm], method: str, bibliography: Path | None) -> dict[str, str]:
@@ -463,8 +456,8 @@ def _said(values: Mapping[str, Mapping[str, Any]], table: str, forms: Sequence[C
 def _references(dataset: Any, cells: Iterable[str], bibliography: Path | None) -> dict[str, list[str]]:
     """References of cells, `key[pages]; key`: what is no key of the bibliography gets an entry with a title alone."""
     _add_bibliography(dataset, bibliography)
-    parts = {cell: [REFERENCE.fullmatch(part.strip()) for part in cell.split(";")] for cell in cells}
-    found = {cell: [(one[1], one[2] or "") for one in own if one] for cell, own in parts.items()}
+    parts = {cell: [part for part in map(str.strip, cell.split(";")) if part] for cell in cells}
+    found = {cell: list(map(_reference, own)) for cell, own in parts.items()}
     cited = list(dict.fromkeys(key for own in found.values() for key, _ in own))
     keys = _keys(dataset)
     unknown = {key.lower(): key for key in reversed(cited) if key.lower() not in keys}
@@ -473,6 +466,12 @@ def _references(dataset: Any, cells: Iterable[str], bibliography: Path | None) -
     keys = _keys(dataset)
     keys |= {lower: keys[labels[key].lower()] for lower, key in unknown.items()}
     return {cell: [keys[key.lower()] + pages for key, pages in own] for cell, own in found.items()}
+
+
+def _reference(text: str) -> tuple[str, str]:
+    """Key and pages, in brackets, of a reference; the whole of what is none."""
+    found = REFERENCE.fullmatch(text)
+    return (found[1], found[2] or "") if found else (text, "")
 
 
 def _keys(dataset: Any) -> dict[str, str]:
@@ -489,7 +488,8 @@ def _add_bibliography(dataset: Any, path: Path | None) -> None:
         with _readable(path):
             dataset.add_sources(*sources.Sources.from_file(path))
     except sources.database.PybtexError as error:
-        raise DataError(path, f"cannot be read as BibTeX: {abbreviate(error)}") from None
+        message = f"{path}: cannot be read as BibTeX: {abbreviate(error)}; sources have titles alone"
+        warnings.warn(message, stacklevel=2)
 
 
 def _add_titles(dataset: Any, labels: Mapping[str, str]) -> None:

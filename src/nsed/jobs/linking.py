@@ -18,6 +18,7 @@ from nsed.capabilities import Capability, can
 from nsed.errors import ArgumentError, UnknownSymbolWarning
 from nsed.evaluate.matching import ThresholdPoint, best_f1, lowest_at_precision, threshold_at_precision
 from nsed.jobs.assignment import (
+    ROUNDING,
     Assignment,
     Choice,
     CrossFit,
@@ -151,7 +152,8 @@ class LinkJob:
         made = [f"{self.output}{ending}" for ending in ("", ".manifest.json", ".html")]
         if self.resume:
             check_unfinished(Path(self.output), self._parts)
-        check_outputs([*made, None if self.review is None else self.review_path], [self.left, self.right, self.labels])
+        made += [] if self.review is None else [str(self.review_path)]
+        check_outputs([*made, self.clusters], [self.left, self.right, self.labels])
         with warnings.catch_warnings():
             if self.redact:
                 warnings.simplefilter("ignore", UnknownSymbolWarning)  # it names symbols of the strings
@@ -352,7 +354,7 @@ class LinkJob:
     @staticmethod
     def _at(own: float, curve: list[ThresholdPoint], held: ScoredPairs | None) -> tuple[float, ThresholdPoint | None]:
         """Threshold that was given, and its figures."""
-        above = [one for one in curve if one.threshold >= own]
+        above = [one for one in curve if one.threshold >= own - ROUNDING]
         return own, above[-1] if above and held is not None else None
 
     def _review(self, curve: list[ThresholdPoint], threshold: float) -> float:
@@ -402,7 +404,7 @@ class LinkJob:
         """Pairs just above and just below the threshold."""
         probability = decided.pairs.probabilities
         order = np.argsort(-probability, kind="stable")
-        cut = int((probability >= decided.threshold).sum())
+        cut = int((probability + ROUNDING >= decided.threshold).sum())
         return decided.pairs.chosen(order[max(cut - EXAMPLES, 0) : cut + EXAMPLES])
 
     def _asked(self, left: Records, right: Records, scored: ScoredPairs) -> ScoredPairs:
@@ -427,7 +429,7 @@ class LinkJob:
             turned = is_reversed(model, left.columns[0])
             scripts = model.align_all([(b, a) for a, b in texts] if turned else texts)
         return [
-            LinkExample(*pair, float(probability), bool(probability >= threshold), script, own)
+            LinkExample(*pair, float(probability), bool(probability + ROUNDING >= threshold), script, own)
             for pair, probability, script, own in zip(texts, pairs.probabilities, scripts, values, strict=True)
         ]
 

@@ -5,7 +5,6 @@ there are and which of their rows are removed; it is replaced atomically, so tha
 """
 
 import json
-import os
 import shutil
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -28,7 +27,7 @@ from nsed.jobs.candidates import (
 from nsed.jobs.records import EqualStrings
 from nsed.models.persistence import load as load_model
 from nsed.train.run_folder import take_lock
-from nsed.train.saved_model import replace_file
+from nsed.train.saved_model import replace_file, replacing_folder
 
 FORMAT, DESCRIPTION, IDS, MODEL, LOCK = 1, "lookup.json", "ids.arrow", "model", "lookup.lock"
 MOST_SEGMENTS = 8
@@ -123,20 +122,16 @@ class LookupIndex:
         path = Path(folder)
         if path.exists() and (not path.is_dir() or any(path.iterdir())):
             raise DataError(path, "something is here already: expected a new folder, or an empty one")
-        beside = path.resolve().with_name(f".{path.resolve().name}.{os.getpid()}.part")
         try:
-            beside.mkdir(parents=True)
-            if model is not None:
-                model.save(beside / MODEL)
-            chosen = Candidates(by, model=model).chosen_generators()
-            state = {"format": FORMAT, "by": chosen, "model": model is not None, "next": 1, "segments": {}}
-            replace_file(beside / DESCRIPTION, json.dumps(state).encode())
-            cls(beside).add(names, given)
-            if path.exists():
-                path.rmdir()
-            beside.rename(path)
-        finally:
-            shutil.rmtree(beside, ignore_errors=True)
+            with replacing_folder(path) as beside:
+                if model is not None:
+                    model.save(beside / MODEL)
+                chosen = Candidates(by, model=model).chosen_generators()
+                state = {"format": FORMAT, "by": chosen, "model": model is not None, "next": 1, "segments": {}}
+                replace_file(beside / DESCRIPTION, json.dumps(state).encode())
+                cls(beside).add(names, given)
+        except OSError as error:
+            raise DataError(path, f"cannot be written: {error.strerror or error}") from None
         return cls(path)
 
     def __len__(self) -> int:

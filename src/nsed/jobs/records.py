@@ -25,6 +25,8 @@ RowPairs: TypeAlias = tuple[np.ndarray, np.ndarray]
 """Rows of the first records and of the second ones of pairs."""
 AGREE = 0.95
 """Share of matches whose exact columns agree, or whose numbers are near, where both are known."""
+LONG = 250
+"""Characters of a string from which on its symbols are counted, which may be fewer, or some for each character."""
 LARGEST = 40.0
 """Log-odds at most, on either side of 0: no single column is beyond all doubt."""
 MOST_DRAWN = 10_000
@@ -256,7 +258,8 @@ def model_odds(model: Any, left: Texts, right: Texts, pairs: RowPairs, *, revers
     size = len(right.different)
     keys, place = np.unique(left.rows[pairs[0]] * size + right.rows[pairs[1]], return_inverse=True)
     one, other = keys // size, keys % size
-    there = (one > 0) & (other > 0) & ~_too_long(left.different, right.different, one, other)
+    lengths = [_lengths(model, side, turned) for side, turned in ((left, reversed_), (right, not reversed_))]
+    there = (one > 0) & (other > 0) & ~_too_long(lengths[0][one], lengths[1][other])
     odds = np.zeros(len(keys))
     if there.any():
         sides = Texts(left.different, one[there]).compacted(), Texts(right.different, other[there]).compacted()
@@ -265,15 +268,24 @@ def model_odds(model: Any, left: Texts, right: Texts, pairs: RowPairs, *, revers
     return np.asarray(odds[place])
 
 
-def _too_long(left: Sequence[str], right: Sequence[str], one: np.ndarray, other: np.ndarray) -> np.ndarray:
+def _lengths(model: Any, side: Texts, as_targets: bool) -> np.ndarray:
+    """Lengths of different strings in symbols of a model, as sources or targets; of short ones in characters."""
+    found = np.array([len(text) for text in side.different], dtype=np.int64)
+    if hasattr(model, "tokenizers"):  # controls have none
+        tokenizer = model.tokenizers.target if as_targets else model.tokenizers.source
+        for row in np.flatnonzero(found > LONG).tolist():
+            found[row] = len(tokenizer.split(side.different[row]))
+    return found
+
+
+def _too_long(n: np.ndarray, m: np.ndarray) -> np.ndarray:
     """Which pairs of strings need a larger lattice than there may be; they are warned of."""
-    lengths = [np.array([len(text) + 1 for text in texts], dtype=np.int64) for texts in (left, right)]
-    cells = lengths[0][one] * lengths[1][other]
+    cells = (n + 1) * (m + 1)
     found = cells > MAX_CELLS
     if found.any():
-        n, m = (int(of[rows[cells.argmax()]]) - 1 for of, rows in zip(lengths, (one, other), strict=True))
-        message = f"{found.sum():,} pairs of strings are too long to be compared, {n:,} and {m:,} characters say"
-        warnings.warn(f"{message}: they are no evidence", DoubtfulLinksWarning, stacklevel=2)
+        most = int(cells.argmax())
+        message = f"pairs of strings that are too long to be compared: {found.sum():,}, one has {n[most]:,} and"
+        warnings.warn(f"{message} {m[most]:,} symbols. They are no evidence", DoubtfulLinksWarning, stacklevel=2)
     return np.asarray(found)
 
 

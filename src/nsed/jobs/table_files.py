@@ -15,6 +15,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from enum import StrEnum
 from pathlib import Path
+from stat import S_ISREG
 from typing import IO, TYPE_CHECKING, Any, BinaryIO, TextIO
 
 from nsed.errors import ArgumentError, DataError
@@ -273,21 +274,30 @@ def _sync(stream: IO[Any]) -> None:
 
 
 def check_outputs(outputs: Iterable[str | Path | None], inputs: Iterable[str | Path | None]) -> None:
-    """Check that no output is an input, by whatever name: it would be lost. Raises `DataError` with the first that is.
+    """Check that no output is an input or another output, by whatever name: it would be lost. Raises `DataError`.
 
     Only ordinary files count: folders have checks of their own; standard input, devices and pipes lose nothing.
     """
-    read = {_identity(Path(one)) for one in inputs if one is not None and Path(one).is_file()}
+    read, written = {_identity(one) for one in inputs if one is not None} - {None}, set()
     for one in outputs:
-        if one is not None and Path(one).is_file() and _identity(Path(one)) in read:
+        if one is None or str(one) == "-" or is_device(Path(one)):
+            continue
+        if _identity(one) in read:
             message = "this output is an input too, which would be overwritten: give the output another name"
             raise DataError(one, message)
+        place = os.path.realpath(one)
+        if place in written:
+            raise DataError(one, "two outputs have this name: give one of them another")
+        written.add(place)
 
 
-def _identity(path: Path) -> tuple[int, int]:
-    """What is the same of all names of a file: links, relative paths."""
-    found = path.stat()
-    return found.st_dev, found.st_ino
+def _identity(path: str | Path) -> tuple[int, int] | None:
+    """What is the same of all names of an ordinary file: links, relative paths; None of what is none, or not there."""
+    try:
+        found = os.stat(path)
+    except (OSError, ValueError):
+        return None
+    return (found.st_dev, found.st_ino) if S_ISREG(found.st_mode) else None
 
 
 @contextmanager

@@ -13,7 +13,7 @@ With `auto` what each side's strings are cut into is decided from the training p
 
 import unicodedata
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import chain, islice
@@ -370,11 +370,19 @@ def _phones(texts: Sequence[str]) -> SymbolDecision | None:
     tokens = list(chain.from_iterable(map(by_token.split, texts)))
     different = {token: by_phone.split(token) for token in dict.fromkeys(tokens)}
     found = set(chain.from_iterable(different.values()))
-    if sum(len(different[token]) == 1 for token in tokens) < MOSTLY_ONE * len(tokens) or len(found) >= len(different):
+    if not _mostly_one_phone(texts) or len(found) >= len(different):
         return None
     counts = f"{len(found):,} phones in {len(different):,} segments"
     shares = f"{known_share(by_phone, texts):.2%} against {known_share(by_token, texts):.2%} of held-out ones known"
     return SymbolDecision("phones", "NFC", f"{counts}; {shares}")
+
+
+def _mostly_one_phone(texts: Sequence[str]) -> bool:
+    """Whether most tokens are one phone each."""
+    by_phone = SymbolSplitter("phones")
+    tokens = list(chain.from_iterable(map(SymbolSplitter("tokens").split, texts)))
+    single = {token: len(by_phone.split(token)) == 1 for token in dict.fromkeys(tokens)}
+    return sum(single[token] for token in tokens) >= MOSTLY_ONE * len(tokens)
 
 
 def known_share(splitter: SymbolSplitter, texts: Sequence[str]) -> float:
@@ -403,7 +411,7 @@ def choose_symbols(config: SomeConfig, pairs: Pairs, *, phones: bool = False) ->
     texts = {name: Texts.of(columns[name]).different for name in columns if getattr(config, name) == "auto"}
     made = {name: decide_symbols(strings, phones=phones) for name, strings in texts.items()}
     if len(made) == 2 and _one_script(*texts.values()):
-        made = _together(made)
+        made = _together(made, texts)
     forms = [made[name].form if name in made else "NFC" for name in columns]
     form = "/".join(dict.fromkeys(forms)) if config.unicode_form == "auto" else config.unicode_form
     said = {name.removesuffix("_symbols"): _because(one, config.unicode_form) for name, one in made.items()}
@@ -418,12 +426,17 @@ def _one_script(*sides: Sequence[str]) -> bool:
     return 2 * len(source & target) >= min(len(source), len(target))
 
 
-def _together(made: dict[str, SymbolDecision]) -> dict[str, SymbolDecision]:
-    """Decisions of two sides in one script: code points, or phones, on both where one of them needs these."""
+def _together(made: dict[str, SymbolDecision], texts: Mapping[str, Sequence[str]]) -> dict[str, SymbolDecision]:
+    """Decisions of two sides in one script: code points, or phones, on both where one of them needs these.
+
+    Names of phones (ARPABET) stay tokens beside phones.
+    """
     kinds = {one.kind for one in made.values()}
     kind: SymbolKind = "phones" if kinds == {"phones", "tokens"} else "codepoints"
     needing = [one for one in made.values() if one.kind == kind]
     if not needing or (kind == "codepoints" and kinds & {"tokens", "phones"}):
+        return made
+    if kind == "phones" and not all(_mostly_one_phone(side[:LOOKED_AT]) for side in texts.values()):
         return made
     form: UnicodeForm = "NFD" if any(one.form == "NFD" for one in needing) else "NFC"
     return {

@@ -85,6 +85,8 @@ LOGGERS.register("wandb", wandb)
 
 
 SETTINGS, FACTS, CURVES, PLOT = "settings.yaml", "run.json", "curves.csv", "curves.svg"
+RECORDS = (SETTINGS, FACTS, CURVES, PLOT)
+"""Records of a training, beside its model."""
 CHECKPOINT, DISCARDED, LOCK = "checkpoint", "checkpoint.old", "training.lock"
 
 
@@ -162,7 +164,7 @@ class RunFolder:
         """Prepare a new training in the place of an unfinished one; a model stays until there is a new one."""
         try:
             self.discard_checkpoint()
-            for name in (SETTINGS, FACTS):
+            for name in RECORDS:
                 (self.path / name).unlink(missing_ok=True)
             self.checkpoint.mkdir(parents=True, exist_ok=True)
             self.write_settings(settings)
@@ -172,7 +174,7 @@ class RunFolder:
     @contextmanager
     def prepared(self, settings: Config) -> Iterator[None]:
         """Prepare a new training; where it fails before it begins, say for its data, nothing of it stays."""
-        before = {name: (self.path / name).read_bytes() for name in (SETTINGS, FACTS) if (self.path / name).exists()}
+        before = {name: (self.path / name).read_bytes() for name in RECORDS if (self.path / name).exists()}
         self.prepare(settings)
         try:
             yield
@@ -236,7 +238,7 @@ class RunFolder:
         """Remove the records of a training whose model is replaced; not of one that goes on, or can be resumed."""
         if self.is_unfinished or self.path.resolve() in {path for path, _ in _HELD}:
             return
-        for name in (SETTINGS, FACTS, CURVES, PLOT):
+        for name in RECORDS:
             (self.path / name).unlink(missing_ok=True)
 
     def discard_checkpoint(self) -> None:

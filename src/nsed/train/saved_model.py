@@ -13,6 +13,7 @@ import hashlib
 import json
 import os
 import re
+import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -105,13 +106,41 @@ def read_description(folder: Path) -> dict[str, Any]:
     return description
 
 
+@contextmanager
+def replacing_folder(folder: Path) -> Iterator[Path]:
+    """Folder to write into, beside a new one or within an empty one, whose place it takes when all is written.
+
+    No half folder is ever left. What is written last, files before folders being moved last, is there last.
+    """
+    place = folder.resolve()
+    name = f".{place.name}.{os.getpid()}.part"
+    beside = place / name if place.exists() else place.with_name(name)
+    try:
+        beside.mkdir(parents=True)
+        yield beside
+        if beside.parent != place:
+            beside.rename(place)
+            return
+        for one in sorted(beside.iterdir(), key=Path.is_file):
+            one.rename(place / one.name)
+    finally:
+        shutil.rmtree(beside, ignore_errors=True)
+
+
 def holds_another(folder: Path, model: SavedModel) -> bool:
     """Whether a folder has a model of other settings, symbols or training, or one that cannot be read."""
     try:
         there = read_description(folder)
     except ModelFileError:
         return (folder / DESCRIPTION).exists()
-    return any(there[name] != value for name, value in json.loads(json.dumps(_described(model))).items())
+    return any(_differs(there[name], value) for name, value in json.loads(json.dumps(_described(model))).items())
+
+
+def _differs(there: Any, now: Any) -> bool:
+    """Whether what a folder says is not what a model says now; settings that it does not have say nothing."""
+    if isinstance(there, dict) and isinstance(now, dict):
+        return any(name not in now or _differs(value, now[name]) for name, value in there.items())
+    return bool(there != now)
 
 
 def _described(model: SavedModel) -> dict[str, Any]:
