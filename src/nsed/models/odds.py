@@ -34,7 +34,7 @@ from nsed.models.pair_model import UNCALIBRATED, Criterion, PairModel, language_
 from nsed.models.settings import check_unchanged, resolve_settings
 from nsed.networks.kinship import Shares, SymbolFeatures, kinship_of, letter_features
 from nsed.networks.odds import Odds, OddsNetwork, odds_of
-from nsed.networks.odds_scores import PairOdds, bias_parts, joined_odds, odds_lattices, pair_odds
+from nsed.networks.odds_scores import PairOdds, bias_parts, odds_lattices, pair_odds
 from nsed.networks.operation_table import OperationTable
 from nsed.progress import OnBatch, ignore
 from nsed.text import AlphabetConfig, Edit, PairBatch, Pairs, Tokenizers, Vocabulary
@@ -120,8 +120,10 @@ class OddsMatcher(PairModel, LatticeModel):
 
     def score(self, pairs: PairsLike, targets: Column | None = None, *, on_batch: OnBatch = ignore) -> AnswerColumn:
         """Log-odds of each pair, before calibration, in the order given: any number, above 0 for a match."""
-        scores = checked_scores(self._odds(Pairs.given(pairs, targets), on_batch=on_batch).scores)
-        return column_like(pairs, scores, "score")
+        found = []
+        for read, odds in self._reads(Pairs.given(pairs, targets)):
+            found.append(pair_odds(self.network, read, self.device, odds, on_batch=on_batch).scores)
+        return column_like(pairs, checked_scores(np.concatenate(found)), "score")
 
     def scoring_kernel(self) -> Choice:
         """See `LatticeModel.scoring_kernel`: that of tables, unless some term does not fit into one."""
@@ -204,12 +206,6 @@ class OddsMatcher(PairModel, LatticeModel):
             )
             beside = tuple((name, float(slope) * value) for name, value in parts.items())
             yield decision._replace(match=bool(score >= threshold), needed=needed, beside=beside)
-
-    def _odds(self, pairs: Pairs, *, on_batch: OnBatch = ignore) -> PairOdds:
-        parts = self._reads(pairs)
-        return joined_odds(
-            [pair_odds(self.network, read, self.device, odds, on_batch=on_batch) for read, odds in parts]
-        )
 
     def _reads(self, pairs: Pairs, *, told: bool = False) -> Iterator[tuple[DistinctPairs, Odds | None]]:
         """Encoded pairs, in parts, and the log-odds of operations if some symbols are new: by their kinship.

@@ -99,15 +99,19 @@ class PlaceFactors(nn.Module):
         substitute: Float[Tensor, "batch n m"],
     ) -> tuple[Tensor, Tensor, Tensor]:
         """Log-odds of the operations on the symbols of pairs, by the places of these."""
-        places = places_of(batch.source, batch.source_lengths), places_of(batch.target, batch.target_lengths)
-        factor, gap, pair = (
-            [_chosen(side, place) for side, place in zip(values.to(delete).expand(2, -1), places, strict=True)]
-            for values in (self.factor.exp(), self.gap, self.substitute)
+        source, target = (
+            places_of(batch.source, batch.source_lengths),
+            places_of(batch.target, batch.target_lengths),
         )
+        factors, gaps, pairs = (
+            values.to(delete).expand(2, -1) for values in (self.factor.exp(), self.gap, self.substitute)
+        )
+        factor = _chosen(factors[0], source), _chosen(factors[1], target)
+        pair = _chosen(pairs[0], source)[:, :, None] + _chosen(pairs[1], target)[:, None]
         return (
-            factor[0] * delete + gap[0],
-            factor[1] * insert + gap[1],
-            factor[0][:, :, None] * factor[1][:, None] * substitute + pair[0][:, :, None] + pair[1][:, None],
+            factor[0] * delete + _chosen(gaps[0], source),
+            factor[1] * insert + _chosen(gaps[1], target),
+            factor[0][:, :, None] * factor[1][:, None] * substitute + pair,
         )
 
     def kinds(self, strings: EncodedStrings, gaps: Float[Tensor, " symbols"], *, side: int) -> SymbolKinds:

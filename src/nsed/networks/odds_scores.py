@@ -1,6 +1,6 @@
 """Log-odds of many pairs: by the kernel of tables or, where operations depend on their context, by lattices."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -27,14 +27,6 @@ class PairOdds(NamedTuple):
         """Log-odds."""
         scores: np.ndarray = self.scale * self.log_probs + self.biases
         return scores
-
-
-def joined_odds(parts: Sequence[PairOdds]) -> PairOdds:
-    """Log-odds of all pairs of some parts, in order, by one network."""
-    if len(parts) == 1:
-        return parts[0]
-    log_probs, biases = (np.concatenate([getattr(one, name) for one in parts]) for name in ("log_probs", "biases"))
-    return parts[0]._replace(log_probs=log_probs, biases=biases)
 
 
 def odds_lattices(
@@ -70,7 +62,12 @@ def pair_odds(
     Not in context, without coherence, it always is one.
     """
     if in_context and network.no_table():
-        return _lattice_odds(network, pairs.expanded(), device, odds, on_batch=on_batch)
+        log_probs, biases = np.empty(len(pairs)), np.empty(len(pairs))
+        for batch, lattice, bias in odds_lattices(network, pairs.expanded(), device, odds):
+            rows = batch.rows.cpu().numpy()
+            log_probs[rows], biases[rows] = lattice.log_prob.cpu().numpy(), bias.cpu().numpy()
+            on_batch(len(rows))
+        return PairOdds(log_probs, _scale(network), biases)
     with torch.no_grad():
         odds = network.odds() if odds is None else odds
     biases = np.full(len(pairs), float(odds.bias))
@@ -88,17 +85,6 @@ def bias_parts(network: OddsNetwork, pairs: DistinctPairs, device: torch.device,
     with torch.no_grad():
         parts = network.bias_parts(odds, (n, m), languages, identical)
     return {name: part.cpu().numpy() for name, part in parts.items()}
-
-
-def _lattice_odds(
-    network: OddsNetwork, pairs: EncodedPairs, device: torch.device, odds: Odds | None, *, on_batch: OnBatch
-) -> PairOdds:
-    log_probs, biases = np.empty(len(pairs)), np.empty(len(pairs))
-    for batch, lattice, bias in odds_lattices(network, pairs, device, odds):
-        rows = batch.rows.cpu().numpy()
-        log_probs[rows], biases[rows] = lattice.log_prob.cpu().numpy(), bias.cpu().numpy()
-        on_batch(len(rows))
-    return PairOdds(log_probs, _scale(network), biases)
 
 
 def _scale(network: OddsNetwork) -> float:
