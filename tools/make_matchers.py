@@ -139,7 +139,8 @@ def figures(model: OddsMatcher | MatcherMixture | Sca, test: Pairs) -> dict[str,
 def make_names(folder: Path) -> dict[str, object]:
     """Matcher of names, and its figures for each script."""
     splits, tests = names()
-    model = OddsMatcher.fit(splits.training, validation=splits.validation)
+    cases = {"source_case": "lower", "target_case": "lower"}  # as the names are; others may be written otherwise
+    model = OddsMatcher.fit(splits.training, validation=splits.validation, **cases)
     model.save(folder, half=True)
     return {"pairs": len(splits.training), "test": {script: figures(model, test) for script, test in tests.items()}}
 

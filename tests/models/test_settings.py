@@ -5,6 +5,7 @@ import pytest
 import nsed
 from nsed.errors import ArgumentError, ConfigError
 from nsed.models.matcher import matcher_loss
+from nsed.models.pair_model import PairModel
 from nsed.models.settings import resolve_settings
 from nsed.models.transducer import transducer_loss
 from nsed.networks.losses import em_loss
@@ -50,6 +51,34 @@ def test_fit_takes_every_form_in_every_kind_of_model():
     stance = nsed.PairClassifier.fit(labelled, LABELS, validation=nsed.Pairs.of(labelled, LABELS),
                                      config={**TINY, "model": "stance"})  # fmt: skip
     assert stance.kind == "stance"
+
+
+@pytest.mark.parametrize(
+    ("settings", "kind"),
+    [
+        ({}, "odds"),
+        ({"iterations": 3}, "odds"),
+        ({"model": "odds"}, "odds"),
+        ({"config": {"model": "odds"}}, "odds"),
+        ({"config": {"iterations": 3}}, "odds"),
+        ({"config": nsed.OddsConfig()}, "odds"),
+        ({"config": {}, "model": "matcher"}, "matcher"),
+        ({"config": {"encoder": {"dim": 8}}}, "matcher"),
+        ({"config": nsed.MatcherConfig()}, "matcher"),
+        ({"em": 0.5}, "matcher"),
+        ({"train__steps": 2}, "matcher"),
+    ],
+)
+def test_the_form_of_a_matcher_follows_from_its_settings_wherever_they_stand(settings, kind, monkeypatch):
+    monkeypatch.setattr(PairModel, "fit", classmethod(lambda cls, *_, **__: cls.__name__))
+    assert nsed.Matcher.fit(PAIRS, LABELS[:10], **settings) == {"odds": "OddsMatcher", "matcher": "Matcher"}[kind]
+
+
+def test_a_keyword_names_the_kind_of_a_model_too():
+    kinds = nsed.PairClassifier.configs
+    assert resolve_settings(kinds, None, {"model": "stance"}).model == "stance"
+    with pytest.raises(ArgumentError, match=r"config.model: got 'stanze', expected one of odds, matcher"):
+        nsed.Matcher.fit(PAIRS, LABELS[:10], model="stanze")
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,8 @@
 """The Matcher: learns whether two strings belong together, and says which operations make it think so."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
+from pathlib import Path
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -10,6 +11,7 @@ import torch
 from nsed.capabilities import Capability
 from nsed.config import bounded
 from nsed.encoders import EncoderConfig
+from nsed.errors import ArgumentError
 from nsed.explain.decision import Decision
 from nsed.explain.rule_table import RuleTable
 from nsed.explain.weight_rules import weight_rules
@@ -21,10 +23,11 @@ from nsed.models.lattice_model import LATTICE_VERBS, LatticeModel
 from nsed.models.odds import OddsMatcher
 from nsed.models.odds_training import OddsConfig
 from nsed.models.pair_model import LabelledConfig, LabelledTask, PairModel, in_order
+from nsed.models.settings import ConfigLike, named_kind, named_settings
 from nsed.networks.bulk_scores import bulk_scores
 from nsed.networks.losses import Reduction, distortion_loss, em_loss, match_loss, non_match_loss, real_cells
 from nsed.networks.matcher import MatcherNetwork, lattice_of
-from nsed.progress import OnBatch, ignore
+from nsed.progress import OnBatch, OnStep, OnValidation, ignore
 from nsed.text import EncodedStrings, PairBatch, Pairs, Tokenizer, Tokenizers, Vocabulary
 from nsed.text.batch import EncodedPairs
 from nsed.text.columns import AnswerColumn, Column, column_like
@@ -32,9 +35,6 @@ from nsed.text.pairs import PairsLike
 from nsed.text.texts import Texts
 from nsed.train.config import TrainConfig
 from nsed.types import PerPair
-
-FIT_OPTIONS = frozenset({"validation", "folder", "on_step", "on_validation", "start"})
-"""Arguments of `Matcher.fit` that are no settings."""
 
 
 @dataclass(frozen=True)
@@ -69,10 +69,10 @@ class MatcherConfig(LabelledConfig):
     """Training hyperparameters: how the network is trained."""
 
 
-NETWORK_SETTINGS = {"config", "model", "train", *(field.name for field in fields(MatcherConfig))} - {
-    field.name for field in fields(OddsConfig) if field.name not in ("model", "train")
+NETWORK_SETTINGS = {"train"} | {field.name for field in fields(MatcherConfig)} - {
+    field.name for field in fields(OddsConfig)
 }
-"""Arguments of `Matcher.fit` that are settings of a network: without one the Matcher is one in odds form."""
+"""Settings of a network: without one the Matcher is one in odds form."""
 
 
 class MatcherTask(LabelledTask):
@@ -142,17 +142,37 @@ class Matcher(PairModel, LatticeModel):
     config: MatcherConfig
 
     @classmethod
-    def fit(cls, pairs: PairsLike, labels: Iterable[object] | None = None, **options: Any) -> Any:
+    def fit(  # type: ignore[override]  # also makes the other form
+        cls,
+        pairs: PairsLike,
+        labels: Iterable[object] | None = None,
+        *,
+        validation: PairsLike | None = None,
+        config: ConfigLike | None = None,
+        start: "Matcher | OddsMatcher | None" = None,
+        folder: str | Path | None = None,
+        on_step: OnStep = ignore,
+        on_validation: OnValidation = ignore,
+        **settings: Any,
+    ) -> "Matcher | OddsMatcher":
         """Train a Matcher on labelled pairs: in odds form, an `OddsMatcher`, unless settings are of a network.
 
-        These are a `config`, or keywords for the encoder, the losses or the training. A model to `start` from, of
-        either form, learns on as what it is. See `NetworkModel.fit` for all of them.
+        These are settings of the encoder, the losses or the training, or `model="matcher"`. A model to `start` from, of
+        either form, learns on as what it is. See `NetworkModel.fit` for all arguments.
         """
-        start = options.get("start")
-        settings = {name.replace(".", "__").partition("__")[0] for name in options.keys() - FIT_OPTIONS}
-        if isinstance(start, OddsMatcher) or (start is None and settings.isdisjoint(NETWORK_SETTINGS)):
-            return OddsMatcher.fit(pairs, labels, **options)
-        return super().fit(pairs, labels, **options)
+        is_network = isinstance(start, Matcher) or (start is None and _are_of_network(config, settings))
+        fit: Callable[..., Matcher | OddsMatcher] = super().fit if is_network else OddsMatcher.fit
+        return fit(
+            pairs,
+            labels,
+            validation=validation,
+            config=config,
+            start=start,
+            folder=folder,
+            on_step=on_step,
+            on_validation=on_validation,
+            **settings,
+        )
 
     def score(self, pairs: PairsLike, targets: Column | None = None, *, on_batch: OnBatch = ignore) -> AnswerColumn:
         """Log alpha_{n,m} of each pair, in the order given: 0 is certain to match."""
@@ -206,6 +226,16 @@ class Matcher(PairModel, LatticeModel):
 
     def _decision(self, score: float) -> Decision:
         return self.criterion.decision(score)
+
+
+def _are_of_network(config: ConfigLike | None, keywords: Mapping[str, Any]) -> bool:
+    """Whether settings are of a network: by the kind of model that they name or, if they name none, by their names."""
+    if kind := named_kind(config, keywords):
+        if kind not in (kinds := (*OddsMatcher.configs, *Matcher.configs)):
+            raise ArgumentError("config.model", got=repr(kind), expected=f"one of {', '.join(kinds)}")
+        return kind in Matcher.configs
+    names = named_settings(config, keywords)
+    return names is None or not NETWORK_SETTINGS.isdisjoint(name.partition(".")[0] for name in names)
 
 
 def with_languages(texts: Texts, languages: Sequence[str]) -> tuple[Texts, list[str]]:

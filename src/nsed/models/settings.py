@@ -59,7 +59,7 @@ def resolve_settings(
     that are left to `auto` are chosen from these.
     """
     values = _values(config, suggested)
-    kind = str(values.get("model", next(iter(kinds))))
+    kind = str(keywords.get("model", values.get("model", next(iter(kinds)))))
     if kind not in kinds:
         raise ArgumentError("config.model", got=repr(kind), expected=f"one of {', '.join(kinds)}")
     given = {name.replace("__", "."): value for name, value in keywords.items()}
@@ -73,6 +73,15 @@ def _values(config: ConfigLike | None, suggested: StringConfig | None) -> dict[A
         return asdict(config)
     named = read_yaml(config) if isinstance(config, str | Path) else dict(config or {})
     return merged(asdict(suggested), dict(flat(named))) if suggested else named
+
+
+def named_kind(config: ConfigLike | None, keywords: Mapping[str, Any]) -> str:
+    """Kind of model that settings name; nothing where they name none.
+
+    >>> named_kind({"model": "odds", "iterations": 3}, {})
+    'odds'
+    """
+    return str(keywords.get("model", _values(config, None).get("model", "")))
 
 
 def named_settings(config: ConfigLike | None, keywords: Mapping[str, Any]) -> frozenset[str] | None:
