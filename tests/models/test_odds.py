@@ -37,10 +37,48 @@ from nsed.text import EncodedPairs, Tokenizers
 from nsed.text.readers.delimited import read_symbol_features
 from nsed.train.saved_model import DESCRIPTION
 from nsed.train.split import folds_of
+from nsed.train.trainer import Trainer
 from support.commands import run, with_settings
 
 QUICK = {"train__steps": 20, "train__validate_every": 10, "train__device": "cpu"}
 HARD = [("", ""), ("", "ab"), ("CAB", ""), ("ABCABC", "bcabc"), ("A", "c"), ("BAAC", "ac")]
+
+
+def test_minutes_are_for_em_training_and_tuning_together(monkeypatch):
+    pairs, steps, run = alike(400, seed=3), [], Trainer.run
+
+    def counted(self, **given):
+        run(self, **given)
+        steps.append(self.step)
+
+    monkeypatch.setattr(Trainer, "run", counted)
+    free = OddsMatcher.fit(pairs, **QUICK)
+    assert steps == [20] * 6  # the model, and those of five folds
+    steps.clear()
+    ample = OddsMatcher.fit(pairs, train__minutes=600, **QUICK)
+    assert steps == [20] * 6
+    assert ample.criterion == free.criterion
+    steps.clear()
+    hurried = OddsMatcher.fit(pairs, train__minutes=1e-4, **QUICK)
+    assert steps == [1]
+    assert average_precision(hurried.score(pairs), np.array(pairs.labels, bool)) > 0.9
+    assert hurried.match(pairs).mean() == pytest.approx(0.5, abs=0.1)
+
+
+def test_a_model_can_be_used_while_it_learns(tmp_path):
+    seen = []
+
+    def look(step):
+        if step == 11:  # after the first validation
+            early = nsed.load(tmp_path)
+            seen.append(
+                (early.record["unfinished"], early.match([("abcdefg", "abcdefg"), ("abcdefg", "hhhh")]).tolist())
+            )
+
+    model = OddsMatcher.fit(alike(400, seed=3), folder=tmp_path, on_step=look, **QUICK)
+    assert seen == [(True, [True, False])]
+    assert "unfinished" not in model.record
+    assert "unfinished" not in nsed.load(tmp_path).record
 
 
 @pytest.fixture(scope="module")

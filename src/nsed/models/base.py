@@ -1,6 +1,7 @@
 """Model base classes, what a user holds: settings, fit, save, load, device, and capabilities."""
 
 import logging
+import time
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterable, Iterator, Mapping
@@ -237,7 +238,7 @@ class NetworkModel(Model):
         default (see `fine_tuning_config`) learns slowly and until all is right. Without validation pairs, nothing is
         held out then, and what was tuned on such pairs stays.
         """
-        known = Pairs.of(pairs, labels)
+        begun, known = time.monotonic(), Pairs.of(pairs, labels)
         given, named = None if validation is None else Pairs.of(validation), named_settings(config, settings)
         resolved = cls.plan(cls._settings(config, settings, start), None if start else named, known, given)
         for note in filter(None, (resolved.symbols_note, resolved.train.recipe)):
@@ -260,6 +261,7 @@ class NetworkModel(Model):
                 on_step=on_step,
                 on_validation=on_validation,
                 start=hash_of_model(start.network, start._identity()) if start else "",
+                spent=time.monotonic() - begun,
                 save_early=model._save_early if model.usable_early else None,
             )
             if not held_out:
@@ -386,8 +388,9 @@ class NetworkModel(Model):
     def _save_early(self, folder: Path, trainer: Trainer) -> None:
         """Save the model as it is in the middle of its training, which its record says."""
         with trainer.updates.average.in_use():
-            record = {**(trainer.record if trainer.validations else {"steps": trainer.step}), "unfinished": True}
-            contents = self.contents()._replace(record=record)
+            steps = trainer.record if trainer.validations else {"steps": trainer.step}
+            contents = self.contents()
+            contents = contents._replace(record={**contents.record, **steps, "unfinished": True})
             write_model(folder, SavedModel(self.kind, asdict(self.config), *contents))
 
     def _finished(self: SomeNetworkModel, trainer: Trainer, task: PairTask | None) -> SomeNetworkModel:

@@ -86,7 +86,7 @@ class OddsMatcher(PairModel, LatticeModel):
     configs: ClassVar[Mapping[str, type[OddsConfig]]] = {"odds": OddsConfig}
     capabilities = LATTICE_VERBS | {Capability.MATCH, Capability.FINE_TUNE}
     validation_metric = OddsTask.metric
-    holds_out_always = True
+    holds_out_always = usable_early = True
     started: OddsNetwork | None = None
     """Network that a training begins with instead of EM, where a trained model learns more."""
     symbol_features: SymbolFeatures | None = None
@@ -341,8 +341,8 @@ class OddsMatcher(PairModel, LatticeModel):
         return OddsTask(self.network, self.config, training, validation, device, begun=begun)
 
     @staticmethod
-    def _tuned(task: Any) -> Criterion:
-        return tuned_criterion(task)
+    def _tuned(task: Any, deadline: float) -> Criterion:
+        return tuned_criterion(task, deadline)
 
     def _finished(self, trainer: Trainer, task: PairTask | None) -> "OddsMatcher":
         return super()._finished(trainer, task)._knowing(self.symbol_features)

@@ -1,6 +1,7 @@
 """Training in `odds` form: settings, EM before the first step, the loss; threshold and calibration, cross-validated."""
 
 import math
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal, NamedTuple
@@ -39,14 +40,17 @@ from nsed.types import PerPair
 CALIBRATED_FROM, FOLDS, FEWER_FOLDS = 100, 5, 3
 """Validation pairs of each label from which on threshold and calibration are tuned on these too; folds of
 cross-validation where there are fewer pairs, and where there are enough."""
-MOST_CROSS_VALIDATED, FOLD_STEPS = 20_000, 200
-"""Training pairs that are cross-validated, and updates of a fold's model, at most."""
+MOST_CROSS_VALIDATED, FOLD_STEPS, FOLD_TRAINING = 20_000, 200, 0.8
+"""Training pairs that are cross-validated, and updates of a fold's model, at most; and the share of a fold's time, if
+minutes are given, until the end of its training."""
 MOST_JUDGED = 10_000
 """Pairs that weights are chosen by, at most."""
 BATCH_CELLS, LEAST_PAIRS, SAMPLED = 2**17, 32, 1000
 """Batch size in lattice cells, at most and about, as so many pairs have them; the least in pairs."""
 SLICE_CELLS = 2**16
 """Cells of lattices that are computed at once."""
+EM_SHARE = 0.2
+"""Share of a budget of minutes that EM may take."""
 ROUNDS = 2
 """Rounds of EM: the shares of kinds of operations that the first one finds are what the second expects."""
 AVERAGE_PRECISION, WITH_TRAINING = "average_precision", "average_precision_with_training_pairs"
@@ -133,6 +137,7 @@ class OddsTask(LabelledTask):
         super().__init__(*given)
         self.begun, self.most_cells = begun, SLICE_CELLS
         self.independent = independent(self.training)
+        self.training_share = 1 / (1 + (FEWER_FOLDS if has_enough(self.validation) else FOLDS))
         self.judged = self.validation
         if not has_enough(self.validation):
             self.metric, self.judged = WITH_TRAINING, self.training.joined(self.validation)
@@ -256,30 +261,38 @@ def _table_by_em(
     """Operation table by EM, from a table on, with pseudo-counts."""
     before, batches = -math.inf, positive.batches(max_cells=config.train.max_cells)
     steps = {"pairs": len(positive), "first": 1, "last": config.iterations}
+    minutes = config.train.minutes * EM_SHARE / ROUNDS or math.inf
+    over = time.monotonic() + 60 * minutes
     for step in iterate(table, batches, **steps, backend="auto", on_batch=ignore, prior=prior):
         if step.log_likelihood - before < TOLERANCE * abs(step.log_likelihood):
             break
         table, before = step.table, step.log_likelihood
+        if time.monotonic() > over:
+            break
     return table
 
 
-def tuned_criterion(task: OddsTask) -> Criterion:
+def tuned_criterion(task: OddsTask, deadline: float = math.inf) -> Criterion:
     """Tuned criterion: the threshold with the best F1, and calibrated probabilities, of pairs that were held out.
 
     These are all pairs, or some of many, each scored by a model that has not seen it (cross-validation): a validation
     part may have few of what pairs share, say concepts, and be easier or harder than others. Validation pairs, where
     they are not few, are scored by the model itself, which knows more than the others: up to as many are taken.
-    Scores of the other models are put on its scale by them.
+    Scores of the other models are put on its scale by them. Without time for other models, all are the model's own.
     """
     if not has_enough(task.validation):
         pairs = task.training.joined(task.validation)
-        return Criterion.tuned(cross_validated_scores(task, pairs, FOLDS), pairs.labels, form=FORM)
+        found = cross_validated_scores(task, pairs, FOLDS, deadline=deadline)
+        return Criterion.tuned(found, pairs.labels, form=FORM)
     random = np.random.default_rng(task.config.train.seed)
     rows, apart = (
         np.sort(random.permutation(len(pairs))[:MOST_CROSS_VALIDATED]) for pairs in (task.training, task.validation)
     )
     known = HeldOutScores(task.validation.chosen(apart), task.validation_scores()[apart])
-    scores = known.scores, cross_validated_scores(task, task.training, FEWER_FOLDS, rows, known)
+    scores = (
+        known.scores,
+        cross_validated_scores(task, task.training, FEWER_FOLDS, rows=rows, known=known, deadline=deadline),
+    )
     labels = known.pairs.labels, task.training.labels[rows]
     return Criterion.tuned(np.concatenate(scores), np.concatenate(labels), form=FORM)
 
@@ -304,25 +317,32 @@ def cross_validated_scores(
     task: OddsTask,
     pairs: EncodedPairs,
     count: int,
+    *,
     rows: np.ndarray | None = None,
     known: HeldOutScores | None = None,
+    deadline: float = math.inf,
 ) -> np.ndarray:
     """Scores of pairs, or of some rows, each by a model trained on those outside its fold, see `folds_of`.
 
-    With pairs of known scores, all are on the scale of these.
+    With pairs of known scores, all are on the scale of these. After the deadline, by the task's own model.
     """
     train = task.config.train
-    config = replace(task.config, train=replace(train, steps=min(train.steps, FOLD_STEPS)))
-    folds = folds_of(pairs, count, shared=bool(config.shared_alphabet), seed=train.seed)
+    folds = folds_of(pairs, count, shared=bool(task.config.shared_alphabet), seed=train.seed)
     if rows is not None:
         pairs, folds = pairs.chosen(rows), folds[rows]
     scores = np.empty(len(pairs))
+    if time.monotonic() >= deadline:
+        return pair_odds(task.network, DistinctPairs.of(pairs), task.device).scores
     for fold in range(count):
+        end = time.monotonic() + FOLD_TRAINING * (deadline - time.monotonic()) / (count - fold)
         seen, apart = (pairs.chosen(np.flatnonzero((folds == fold) == side)) for side in (False, True))
         if not len(apart):
             continue
         network = task.begun(seen).to(task.device)
+        minutes = 0.0 if end == math.inf else max(1e-6, (end - time.monotonic()) / 60)
+        config = replace(task.config, train=replace(train, steps=min(train.steps, FOLD_STEPS), minutes=minutes))
         fold_task = OddsTask(network, config, seen, seen, task.device, begun=task.begun)  # nothing judged chooses
+        fold_task.training_share = 1.0
         Trainer(fold_task, config.train).run()
         found = pair_odds(network.eval(), DistinctPairs.of(apart), task.device).scores
         scores[folds == fold] = found if known is None else known.on_scale(found, network, task.device)

@@ -287,7 +287,7 @@ class PairModel(NetworkModel, DecidingModel):
     def _finished(self: SomePairModel, trainer: Trainer, task: PairTask | None) -> SomePairModel:
         """Model with threshold and calibration tuned on the validation pairs; without these, as they were."""
         self.network.eval()
-        criterion = self._tuned(task) if isinstance(task, LabelledTask) else self.criterion
+        criterion = self._tuned(task, trainer.deadline) if isinstance(task, LabelledTask) else self.criterion
         return type(self)(
             self.network,
             self.tokenizers,
@@ -298,8 +298,11 @@ class PairModel(NetworkModel, DecidingModel):
         )
 
     @staticmethod
-    def _tuned(task: Any) -> Criterion:
-        """Tuned criterion: the threshold with the best F1, and calibrated probabilities, of the validation pairs."""
+    def _tuned(task: Any, deadline: float) -> Criterion:
+        """Tuned criterion: the threshold with the best F1, and calibrated probabilities, of the validation pairs.
+
+        Whatever takes longer than that should end at the deadline.
+        """
         return Criterion.tuned(task.validation_scores(), task.validation.labels, form=FORM)
 
     def _identity(self) -> tuple[Vocabulary | None, ...]:

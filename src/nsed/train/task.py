@@ -35,6 +35,9 @@ class Task(ABC):
     The loss of a batch must be the mean over its pairs, so that the gradients of its slices add up to its own.
     """
 
+    training_share: float = 1.0
+    """Share of a time budget that is for training; the rest is for what is tuned afterwards."""
+
     @property
     @abstractmethod
     def sizes(self) -> np.ndarray:

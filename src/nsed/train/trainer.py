@@ -68,6 +68,7 @@ class Trainer:
         *,
         strategy: Strategy | None = None,
         identity: Mapping[str, str] = MappingProxyType({}),
+        spent: float = 0.0,
     ) -> None:
         self.task, self.config, self.folder, self.identity = task, config, folder, identity
         self.strategy = strategy or SingleDevice(config)
@@ -82,7 +83,10 @@ class Trainer:
         self._losses: list[Tensor] = []
         self._random: Mapping[str, Tensor] = {}
         self._saved_at = math.inf
-        self._budget = Budget(config.minutes, exact=self.strategy.count == 1)
+        left = 60 * config.minutes - spent if config.minutes else math.inf
+        self.deadline = time.monotonic() + left
+        """When the minutes are over, for training and for what is tuned afterwards; never without any."""
+        self._budget = Budget(_minutes(left * task.training_share), exact=self.strategy.count == 1)
         self._epoch, self._batches = -1, [task.sizes[:0]]
 
     def resume(self) -> bool:
@@ -246,6 +250,11 @@ class Savable(Protocol):
         """Write it to a folder."""
 
 
+def _minutes(seconds: float) -> float:
+    """Minutes of a budget: at least next to none, and 0 for no limit."""
+    return 0.0 if seconds == math.inf else max(seconds, 1e-6) / 60
+
+
 FIRST_SECONDS = 5.0
 """Seconds of training after which there is a first model."""
 Model = TypeVar("Model", bound=Savable)
@@ -277,6 +286,7 @@ def run_training(
     on_step: OnStep,
     on_validation: OnValidation,
     start: str = "",
+    spent: float = 0.0,
     save_early: Callable[[Path, Trainer], None] | None = None,
 ) -> Trainer:
     """Train the task's network, which then has the best weights; the trainer comes back.
@@ -284,10 +294,11 @@ def run_training(
     With a folder, the training saves itself there, and an unfinished training of the same kind and data goes on;
     of the same `start` too, the hash of the model that it began with, if it began with one. With `save_early` a model
     that can be used is there after a few seconds, and a better one after each validation that found it better; not in
-    the place of a model that was there before.
+    the place of a model that was there before. The seconds that are `spent` already count among its minutes.
     """
     identity, run = identity_of(config, *data, start=start), RunFolder(Path(folder)) if folder else None
-    trainer = Trainer(task, config.train, run.checkpoint if run else None, strategy=strategy, identity=identity)
+    checkpoint = run.checkpoint if run else None
+    trainer = Trainer(task, config.train, checkpoint, strategy=strategy, identity=identity, spent=spent)
     if run is not None:
         trainer.resume()
     if not strategy.is_first:
@@ -301,16 +312,17 @@ def run_training(
             run.keep_curves(trainer.validations), LOGGERS[config.train.logger](run.path), on_validation
         )
         if save_early is not None and not run.has_model:
-            on_step, on_validation = _saving_early(partial(save_early, run.path, trainer), on_step, on_validation)
+            save = partial(save_early, run.path, trainer)
+            on_step, on_validation = _saving_early(save, on_step, on_validation, spent=spent)
     trainer.run(on_step=on_step, on_validation=on_validation)
     return trainer
 
 
 def _saving_early(
-    save: Callable[[], None], on_step: OnStep, on_validation: OnValidation
+    save: Callable[[], None], on_step: OnStep, on_validation: OnValidation, *, spent: float
 ) -> tuple[OnStep, OnValidation]:
     """Callbacks that also save a model: once after the first seconds, then whenever a validation found it better."""
-    begun, is_there = time.monotonic(), False
+    begun, is_there = time.monotonic() - spent, False
 
     def after_step(step: int) -> None:
         nonlocal is_there
