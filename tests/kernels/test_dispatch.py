@@ -14,8 +14,9 @@ from typer.testing import CliRunner
 import nsed
 from nsed.__main__ import app
 from nsed.errors import ArgumentError, UnknownNameError
+from nsed.jobs.vector_index import NgramIndex
 from nsed.kernels import dispatch, switch, use_backend
-from nsed.kernels.dispatch import ARCS, GRU, LATTICE, MATCH_SCORES, PAIR_SCORES, TABLE_SCORES, report
+from nsed.kernels.dispatch import ARCS, CANDIDATES, GRU, LATTICE, MATCH_SCORES, PAIR_SCORES, TABLE_SCORES, report
 from nsed.lattice import EditLattice
 from nsed.networks.bulk_scores import bulk_scores, table_log_probs
 from nsed.networks.matcher import MatcherNetwork
@@ -32,6 +33,7 @@ KERNELS = {
     "gru": GRU,
     "match_scores": MATCH_SCORES,
     "table_scores": TABLE_SCORES,
+    "candidates": CANDIDATES,
 }
 CPU = torch.device("cpu")
 
@@ -61,12 +63,13 @@ def seen(monkeypatch):
         watched(backend, "gru", GRU.implementations[backend].code, "read_onward")
         watched(backend, "match_scores", MATCH_SCORES.implementations[backend].code, "scorer")
         watched(backend, "table_scores", TABLE_SCORES.implementations[backend].code, "scorer")
+        watched(backend, "candidates", CANDIDATES.implementations[backend].code, "best_by_ngrams")
     return calls
 
 
 @torch.no_grad()
 def run_networks():
-    """Pair scores, arcs and lattice as a Matcher has them, a recurrent encoder, and scores in bulk and by a table."""
+    """Pair scores, arcs and lattice as a Matcher has them, a GRU, scores in bulk and by a table, and candidates."""
     side = torch.randn(2, 3, 16)
     features = PairFeatures(16, attention=False, heads=1, interaction=0)
     projection = NormedProjection(16, 4, attends=False)
@@ -81,6 +84,7 @@ def run_networks():
     letters = nsed.text.Vocabulary.of("ab")
     compiled = OperationTable.uniform(letters, letters, unknown=True).compiled(strings, strings)
     table_log_probs(compiled, DistinctPairs(strings, strings, (rows, rows)))
+    NgramIndex.of(["ab", "cd"]).query(["abc"], 1)
 
 
 @numba_only
@@ -120,7 +124,7 @@ def test_the_environment_forces_one(backend):
         env={**os.environ, "NSED_BACKEND": backend},
         timeout=120,
     )
-    expected = {"reference": ["torch", "torch", "reference", "torch", "torch", "torch"]}.get(backend, [backend] * 6)
+    expected = {"reference": ["torch", "torch", "reference", *["torch"] * 4]}.get(backend, [backend] * 7)
     assert re.findall(r"backend='(\w+)'", done.stdout) == expected
 
 
@@ -195,9 +199,8 @@ def test_the_kernel_does_not_depend_on_whether_autograd_is_on_around_it(classes)
 
 def test_every_kernel_has_a_twin_of_every_implementation():
     for kernel in KERNELS.values():
-        on_gpus = (
-            [] if kernel is TABLE_SCORES else ["triton"]
-        )  # in double precision, which Triton's lattices leave to torch
+        # in double precision, which Triton's lattices leave to torch, and on CPUs alone
+        on_gpus = [] if kernel in (TABLE_SCORES, CANDIDATES) else ["triton"]
         assert list(kernel.implementations)[: len(on_gpus) + 2] == [*on_gpus, "numba", "torch"]
     assert list(LATTICE.implementations)[3:] == ["reference"]
 

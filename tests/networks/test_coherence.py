@@ -3,7 +3,7 @@
 import torch
 
 from nsed.lattice import Arcs
-from nsed.networks.coherence import UNIT, Coherence
+from nsed.networks.odds import UNIT, Coherence
 from nsed.text.batch import EncodedPairs, EncodedStrings
 
 

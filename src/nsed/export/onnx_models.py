@@ -25,8 +25,7 @@ from nsed.models.matcher_mixture import MatcherMixture
 from nsed.models.mixture import Mixture
 from nsed.models.odds import OddsMatcher
 from nsed.models.transducer import Transducer
-from nsed.networks.coherence import SWAPPED, UNIT
-from nsed.networks.odds import IDENTITY, Odds
+from nsed.networks.odds import IDENTITY, SWAPPED, UNIT, Odds
 from nsed.types import NEG, PAD, START, UNKNOWN
 
 ENCODER, STEP, PAIR = "encoder.onnx", "step.onnx", "pair.onnx"

@@ -9,13 +9,14 @@ neighbours share at their beginnings is computed once. Words at the ends of eith
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import numpy as np
 
 from nsed.errors import ArgumentError
 from nsed.jobs.vector_index import Ranked, ranked
-from nsed.kernels.switch import AUTO, installed, wanted
+from nsed.kernels.contracts import Best, EncodedQueries, OperationOdds, SortedStrings
+from nsed.kernels.dispatch import CANDIDATES, ON_CPU
 from nsed.models.edit_distance import LearnableEditDistance
 from nsed.models.odds import OddsMatcher
 from nsed.text import Tokenizer, Tokenizers
@@ -29,16 +30,6 @@ SEPARATORS, COMMAS = frozenset(" -,،、/()·_"), frozenset(",،、(")
 """Symbols between words, and those before an addition."""
 LARGEST = 20.0
 """Largest log-odds of an operation, on either side of 0, that are used."""
-
-
-class OperationOdds(NamedTuple):
-    """Odds of operations, from the strings' symbols to those of the queries, without logarithm."""
-
-    delete: np.ndarray
-    insert: np.ndarray
-    substitute: np.ndarray
-    scales: np.ndarray
-    """What insertions and substitutions are divided by, for each symbol of queries."""
 
 
 def odds_model(model: Any) -> OddsMatcher:
@@ -104,45 +95,28 @@ class OperationSearch:
 
     def query(self, texts: Sequence[str], k: int) -> Ranked:
         """The k strings of each query with the highest log-odds; none where all are impossible."""
-        queries = self._read(texts)
-        shape = len(texts), min(k, len(self.strings))
-        found, scores, counts = np.zeros(shape, np.int64), np.zeros(shape), np.zeros(len(texts), np.int64)
-        if wanted() in (AUTO, "numba") and installed("numba"):
-            from nsed.kernels.numba import candidates as kernel  # noqa: PLC0415  # numba takes seconds to import
-
-            encoded = queries.encoded
-            strings = (self.strings.starts, self.strings.flat, self.shared, queries.splits)
-            given = (
-                encoded.starts,
-                encoded.flat,
-                queries.enters,
-                queries.leaves,
-                *strings,
-                *queries.odds,
-                found,
-                scores,
-                counts,
-            )
-            kernel.run_queries(kernel.best_by_operations, *given, queries=len(texts))
-        else:
-            for query in range(len(texts)):
-                values = self._scores(queries, query)
-                best = np.lexsort((np.arange(len(values)), -values))[: shape[1]]
-                best = best[values[best] > 0]
-                counts[query] = len(best)
-                found[query, : len(best)], scores[query, : len(best)] = best, values[best]
-        return self._ranked(found, scores, counts, queries)
-
-    def _read(self, texts: Sequence[str]) -> "Queries":
-        other: Side = "target" if self.side == "source" else "source"
-        tokenizers = _extended(self.model, self.tokenizers, texts, other)
-        tokenizer = getattr(tokenizers, other)
-        encoded = EncodedStrings(tokenizer.vocabulary.encode(tokenizer.split(text)) for text in texts)
-        names = tokenizer.vocabulary.names
+        tokenizers, encoded = self._encoded(texts)
+        names = getattr(tokenizers, self._other).vocabulary.names
         enters = separator_odds(names, SKIP_QUERY, SKIP_QUERY)[encoded.flat]
         leaves = separator_odds(names, SKIP_QUERY, SKIP_ADDITION)[encoded.flat]
         splits = separator_odds(getattr(tokenizers, self.side).vocabulary.names, SKIP_STRING, SKIP_STRING)
-        return Queries(encoded, enters, leaves, splits, self._odds(tokenizers))
+        best = CANDIDATES.choose(ON_CPU).code.best_by_operations(
+            EncodedQueries(encoded.starts, encoded.flat, enters, leaves),
+            SortedStrings(self.strings.starts, self.strings.flat, self.shared, splits),
+            odds := self._odds(tokenizers),
+            min(k, len(self.strings)),
+        )
+        return self._ranked(best, encoded, odds)
+
+    @property
+    def _other(self) -> Side:
+        return "target" if self.side == "source" else "source"
+
+    def _encoded(self, texts: Sequence[str]) -> tuple[Tokenizers, EncodedStrings]:
+        """Tokenizers that know all symbols of queries, and these as symbol numbers."""
+        tokenizers = _extended(self.model, self.tokenizers, texts, self._other)
+        tokenizer = getattr(tokenizers, self._other)
+        return tokenizers, EncodedStrings(tokenizer.vocabulary.encode(tokenizer.split(text)) for text in texts)
 
     def _odds(self, tokenizers: Tokenizers) -> OperationOdds:
         known = self.model.odds_for(tokenizers)
@@ -153,60 +127,13 @@ class OperationSearch:
         scales = np.maximum(substitute.max(axis=0), insert)
         return OperationOdds(delete, insert / scales, np.ascontiguousarray(substitute / scales), scales)
 
-    def _scores(self, queries: "Queries", query: int) -> np.ndarray:
-        """Scores of all strings for a query: the readable twin of the compiled search, all strings at once."""
-        part = slice(queries.encoded.starts[query], queries.encoded.starts[query + 1])
-        symbols, odds, size = queries.encoded.flat[part], queries.odds, part.stop - part.start
-        enter, leave = _entrances(queries.enters[part], queries.leaves[part], odds.scales[symbols])
-        lengths, longest = self.strings.lengths, self.strings.longest
-        table, ended, result = np.zeros((len(lengths), size + 1)), np.zeros(len(lengths)), np.zeros(len(lengths))
-        table[:, 0] = 1
-        for j in range(size):
-            table[:, j + 1] = table[:, j] * odds.insert[symbols[j]] + enter[j + 1]
-        for i in range(longest + 1):
-            done = lengths == i
-            result[done] = ended[done] + table[done, 1:] @ leave[1:]
-            if i == longest:
-                break
-            here = self.strings.flat[np.minimum(self.strings.starts[:-1] + i, len(self.strings.flat) - 1)]
-            gap, skipped = odds.delete[here], queries.splits[here]
-            ended = ended + skipped * (table[:, 1:] @ leave[1:])
-            before, table = table, np.empty_like(table)
-            table[:, 0] = before[:, 0] * gap + skipped
-            for j in range(size):
-                kept = before[:, j + 1] * gap + before[:, j] * odds.substitute[here, symbols[j]]
-                table[:, j + 1] = kept + table[:, j] * odds.insert[symbols[j]]
-        return result
-
-    def _ranked(self, found: np.ndarray, scores: np.ndarray, counts: np.ndarray, queries: "Queries") -> Ranked:
+    def _ranked(self, best: Best, encoded: EncodedStrings, odds: OperationOdds) -> Ranked:
         """Rows of strings instead of their places, and log-odds instead of scaled products."""
-        best, encoded = ranked(found, scores, counts), queries.encoded
-        scales = np.r_[0.0, np.cumsum(np.log(queries.odds.scales[encoded.flat]))]
-        taken = (scales[encoded.starts[1:]] - scales[encoded.starts[:-1]])[best.queries]
+        found = ranked(best)
+        scales = np.r_[0.0, np.cumsum(np.log(odds.scales[encoded.flat]))]
+        taken = (scales[encoded.starts[1:]] - scales[encoded.starts[:-1]])[found.queries]
         with np.errstate(divide="ignore"):
-            return Ranked(best.queries, self.order[best.references], np.log(best.scores) + taken)
-
-
-class Queries(NamedTuple):
-    """Queries as symbol numbers, odds to begin after each and to end before it, of strings both, odds of operations."""
-
-    encoded: EncodedStrings
-    enters: np.ndarray
-    leaves: np.ndarray
-    splits: np.ndarray
-    odds: OperationOdds
-
-
-def _entrances(enters: np.ndarray, leaves: np.ndarray, scales: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Weights to enter a query at the beginning of a word, and to leave it at the end of one."""
-    size = len(enters)
-    enter, leave = np.zeros(size + 1), np.zeros(size + 1)
-    before, after = np.r_[1, np.cumprod(1 / scales)], np.r_[np.cumprod(1 / scales[::-1])[::-1], 1]
-    inner = np.arange(1, size)
-    enter[inner] = before[inner] * enters[inner - 1]
-    leave[inner] = after[inner] * leaves[inner]
-    leave[size] = 1
-    return enter, leave
+            return Ranked(found.queries, self.order[found.references], np.log(found.scores) + taken)
 
 
 def separator_odds(names: Sequence[str], word: float, addition: float) -> np.ndarray:

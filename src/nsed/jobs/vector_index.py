@@ -19,7 +19,8 @@ import torch
 from nsed.encoders.base import inside
 from nsed.encoders.string_encoder import with_end
 from nsed.errors import ArgumentError, DataError, abbreviate
-from nsed.kernels.switch import AUTO, installed, wanted
+from nsed.kernels.contracts import Best, InvertedIndex, SparseQueries
+from nsed.kernels.dispatch import CANDIDATES, ON_CPU
 from nsed.networks.matcher import MatcherNetwork
 from nsed.networks.transducer import TransducerNetwork
 
@@ -45,11 +46,11 @@ class Ranked(NamedTuple):
     scores: np.ndarray
 
 
-def ranked(found: np.ndarray, scores: np.ndarray, counts: np.ndarray) -> Ranked:
-    """Ranked rows of a table of the best ones, [queries, k], of which each query has so many."""
-    queries = np.repeat(np.arange(len(found)), counts)
-    here = np.arange(found.shape[1]) < counts[:, None]
-    rows, values = found[here], scores[here]
+def ranked(best: Best) -> Ranked:
+    """Ranked rows of the best ones of queries."""
+    queries = np.repeat(np.arange(len(best.rows)), best.counts)
+    here = np.arange(best.rows.shape[1]) < best.counts[:, None]
+    rows, values = best.rows[here], best.scores[here]
     order = np.lexsort((rows, -values, queries))
     return Ranked(queries, rows[order].astype(np.int64), values[order])
 
@@ -128,22 +129,9 @@ class NgramIndex:
 
     def query(self, texts: Sequence[str], k: int) -> Ranked:
         """The k most similar strings of each query, fewer where not as many share an n-gram with it."""
-        starts, grams, weights = self._vectors(texts)
-        shape, pool = (len(texts), min(k, self.size)), max(POOL * k, LEAST_POOL)
-        found, scores, counts = np.zeros(shape, np.int64), np.zeros(shape), np.zeros(len(texts), np.int64)
-        if wanted() in (AUTO, "numba") and installed("numba"):
-            from nsed.kernels.numba import candidates as kernel  # noqa: PLC0415  # numba takes seconds to import
-
-            index = (self.offsets, self.rows, self.weights, self.size, BUDGET, pool)
-            given = (starts, grams, weights, *index, found, scores, counts)
-            kernel.run_queries(kernel.best_by_ngrams, *given, queries=len(texts))
-        else:
-            for query in range(len(texts)):
-                part = slice(starts[query], starts[query + 1])
-                best, values = self._best(grams[part], weights[part], shape[1], pool)
-                counts[query] = len(best)
-                found[query, : len(best)], scores[query, : len(best)] = best, values
-        return ranked(found, scores, counts)
+        index, kernel = InvertedIndex(self.offsets, self.rows, self.weights, self.size), CANDIDATES.choose(ON_CPU).code
+        pool = max(POOL * k, LEAST_POOL)
+        return ranked(kernel.best_by_ngrams(self._vectors(texts), index, min(k, self.size), budget=BUDGET, pool=pool))
 
     def save(self, folder: Path) -> None:
         """Write the arrays to a folder, one file each."""
@@ -177,8 +165,8 @@ class NgramIndex:
         steps = np.diff(self.offsets)
         return bool(self.offsets[0] == 0 and self.offsets[-1] == entries and (steps >= 0).all())
 
-    def _vectors(self, texts: Sequence[str]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """TF-IDF vectors of queries: where each begins, n-grams, rarest first, weights; unknown ones count, too."""
+    def _vectors(self, texts: Sequence[str]) -> SparseQueries:
+        """TF-IDF vectors of queries; in their lengths unknown n-grams count, too."""
         counted = count_ngrams(texts)
         places = np.searchsorted(self.keys, counted.keys)
         places[places == len(self.keys)] = 0
@@ -189,26 +177,7 @@ class NgramIndex:
         starts = np.r_[0, np.cumsum(np.bincount(counted.rows[known], minlength=len(texts)))]
         grams = places[known]
         order = np.lexsort((grams, self.offsets[grams + 1] - self.offsets[grams], counted.rows[known]))
-        return starts, grams[order], weights[order]
-
-    def _best(self, grams: np.ndarray, weights: np.ndarray, k: int, pool: int) -> tuple[np.ndarray, np.ndarray]:
-        """Rows with the highest inner products with a query; of equal ones, the first. The twin of the compiled one."""
-        entries = [slice(self.offsets[gram], self.offsets[gram + 1]) for gram in grams.tolist()]
-        if not entries:
-            return np.zeros(0, np.int64), np.zeros(0)
-        visited = np.cumsum([part.stop - part.start for part in entries])
-        done = max(1, int((visited <= BUDGET).sum()))
-        products = [weight * self.weights[part] for weight, part in zip(weights[:done], entries[:done], strict=True)]
-        rows = np.concatenate([self.rows[part] for part in entries[:done]])
-        totals = np.bincount(rows, weights=np.concatenate(products))
-        reached = np.unique(rows)
-        near = reached[np.lexsort((reached, -totals[reached]))][:pool]
-        scores = totals[near]
-        for weight, part in zip(weights[done:], entries[done:], strict=True):
-            places = np.minimum(np.searchsorted(self.rows[part], near), part.stop - part.start - 1)
-            scores += weight * np.where(self.rows[part][places] == near, self.weights[part][places], np.float32(0))
-        best = np.lexsort((near, -scores))[:k]
-        return near[best], scores[best]
+        return SparseQueries(starts, grams[order], weights[order])
 
 
 ARRAYS = ("keys", "idf", "offsets", "rows", "weights")
@@ -277,18 +246,18 @@ class VectorIndex:
         """The k vectors with the highest inner products with each query's."""
         shape = len(vectors), min(k, len(self.vectors))
         if not (shape[0] and shape[1]):
-            return ranked(np.zeros((shape[0], 0), np.int64), np.zeros((shape[0], 0)), np.zeros(shape[0], np.int64))
+            return ranked(Best.empty(shape[0], 0))
         if self.graph is not None:
             near = self.graph.search(vectors, shape[1], threads=1)
             keys, found = near.keys.reshape(shape).astype(np.int64), 1 - near.distances.reshape(shape).astype(float)
-            return ranked(keys, found, np.full(shape[0], shape[1]))
+            return ranked(Best(keys, found, np.full(shape[0], shape[1])))
         rows, scores = np.zeros(shape, np.int64), np.zeros(shape)
         for start in range(0, len(vectors), COMPARED_AT_ONCE):
             part = slice(start, start + COMPARED_AT_ONCE)
             products = vectors[part] @ self.vectors.T
             rows[part] = np.argpartition(-products, shape[1] - 1, axis=1)[:, : shape[1]]
             scores[part] = np.take_along_axis(products, rows[part], axis=1)
-        return ranked(rows, scores, np.full(shape[0], shape[1]))
+        return ranked(Best(rows, scores, np.full(shape[0], shape[1])))
 
     def save(self, folder: Path) -> None:
         """Write vectors, and the graph if there is one, to a folder."""

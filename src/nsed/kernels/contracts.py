@@ -1,4 +1,4 @@
-"""Kernel contracts: what every implementation of the six kernels must do, the records they share, and their refusals.
+"""Kernel contracts: what every implementation of the seven kernels must do, the records they share, and their refusals.
 
 A module in `torch/`, `numba/` or `triton/` is an implementation if it has the functions of the protocol of its kernel;
 that of the lattice is a class. Wherever cells are impossible, they hold NEG.
@@ -13,6 +13,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
+import numpy as np
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
@@ -226,6 +227,84 @@ class TableScoresKernel(Protocol):
         A deletion or insertion weighs the `gap` of its kind, a substitution `factor * factor * table[row, column]` with
         both shifts added. Weights may have any sign and size; at or below NEG they are impossible operations.
         """
+
+
+class SparseQueries(NamedTuple):
+    """Sparse vectors of queries: where each begins, the numbers of its n-grams, rarest first, and their weights."""
+
+    starts: np.ndarray
+    grams: np.ndarray
+    weights: np.ndarray
+
+
+class InvertedIndex(NamedTuple):
+    """Inverted index: where the rows of each n-gram begin, these, sorted, and their weights; of so many rows in all."""
+
+    offsets: np.ndarray
+    rows: np.ndarray
+    weights: np.ndarray
+    size: int
+
+
+class EncodedQueries(NamedTuple):
+    """Queries as symbol numbers, where each begins, and the odds to enter one after, and to leave it before, a symbol.
+
+    Words at the ends may be left out so; the odds are 0 where a symbol separates no words.
+    """
+
+    starts: np.ndarray
+    flat: np.ndarray
+    enters: np.ndarray
+    leaves: np.ndarray
+
+
+class SortedStrings(NamedTuple):
+    """Sorted strings as symbol numbers, where each begins, how many symbols it shares with the one before it.
+
+    `splits` are the odds to enter or to leave a string at a symbol, by its number.
+    """
+
+    starts: np.ndarray
+    flat: np.ndarray
+    shared: np.ndarray
+    splits: np.ndarray
+
+
+class OperationOdds(NamedTuple):
+    """Odds of operations, from the strings' symbols to those of the queries, without logarithm."""
+
+    delete: np.ndarray
+    insert: np.ndarray
+    substitute: np.ndarray
+    scales: np.ndarray
+    """What insertions and substitutions are divided by, for each symbol of queries: then no product overflows."""
+
+
+class Best(NamedTuple):
+    """Best rows for queries, [queries, k], of which each query has so many, and their scores; in any order."""
+
+    rows: np.ndarray
+    scores: np.ndarray
+    counts: np.ndarray
+
+    @classmethod
+    def empty(cls, queries: int, k: int) -> "Best":
+        """Room for the best rows of queries."""
+        return cls(np.zeros((queries, k), np.int64), np.zeros((queries, k)), np.zeros(queries, np.int64))
+
+
+@runtime_checkable
+class CandidatesKernel(Protocol):
+    """Candidate kernel, on CPUs: the k rows with the highest scores for each query; of equal ones the first."""
+
+    def best_by_ngrams(self, queries: SparseQueries, index: InvertedIndex, k: int, *, budget: int, pool: int) -> Best:
+        """The best rows by the inner product.
+
+        Beyond a budget of entries of the index, the rarest n-grams first, only the `pool` best rows so far are scored.
+        """
+
+    def best_by_operations(self, queries: EncodedQueries, strings: SortedStrings, odds: OperationOdds, k: int) -> Best:
+        """The best strings by the sum over all derivations, divided by the query's scales; none that is impossible."""
 
 
 MOST_NUMBERS = 2**31

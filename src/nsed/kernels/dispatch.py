@@ -1,4 +1,4 @@
-"""The dispatcher: which implementation of each of the six kernels runs, and why.
+"""The dispatcher: which implementation of each of the seven kernels runs, and why.
 
 Each kernel has its implementations in the order of preference. The first one that does not refuse the given tensors
 runs; a refusal is a reason in words. A backend that is forced (`switch.py`) is asked alone, and torch does what it
@@ -19,6 +19,7 @@ from nsed.kernels import switch
 from nsed.kernels.contracts import (
     ArcsKernel,
     Backend,
+    CandidatesKernel,
     GruKernel,
     MatchScoresKernel,
     PairScoresKernel,
@@ -34,6 +35,7 @@ from nsed.kernels.contracts import (
 )
 from nsed.kernels.switch import AUTO, TORCH
 from nsed.kernels.torch import arcs as torch_arcs
+from nsed.kernels.torch import candidates as torch_candidates
 from nsed.kernels.torch import gru as torch_gru
 from nsed.kernels.torch import match_scores as torch_match_scores
 from nsed.kernels.torch import pair_scores as torch_pair_scores
@@ -112,7 +114,7 @@ class Kernel(Generic[K]):
 
 def report(device: torch.device) -> list[Choice]:
     """Dispatch report: which implementation of each kernel runs on a device, and why."""
-    kernels: tuple[Kernel[Any], ...] = (PAIR_SCORES, ARCS, LATTICE, GRU, MATCH_SCORES, TABLE_SCORES)
+    kernels: tuple[Kernel[Any], ...] = (PAIR_SCORES, ARCS, LATTICE, GRU, MATCH_SCORES, TABLE_SCORES, CANDIDATES)
     return [kernel.explain(device) for kernel in kernels]
 
 
@@ -188,6 +190,12 @@ def _numba_table_scores() -> TableScoresKernel:
     from nsed.kernels.numba import table_scores
 
     return table_scores
+
+
+def _numba_candidates() -> CandidatesKernel:
+    from nsed.kernels.numba import candidates
+
+    return candidates
 
 
 def _pair_scores_probe(device: torch.device) -> tuple[Tensor, Tensor, Tensor, float]:
@@ -269,4 +277,12 @@ TABLE_SCORES: Kernel[TableScoresKernel] = Kernel(
     ),
     Implementation(TORCH, "lattices of pairs of similar lengths", refusal=never, load=lambda: torch_table_scores),
     probe=lambda device: (torch.zeros(1, 1, device=device),),
+)
+ON_CPU = torch.zeros(0)
+"""Where candidates are searched, whatever the device of a model."""
+CANDIDATES: Kernel[CandidatesKernel] = Kernel(
+    "candidates",
+    Implementation("numba", "compiled, a query after the other", refusal=never, load=_numba_candidates),
+    Implementation(TORCH, "in NumPy, all strings at once", refusal=never, load=lambda: torch_candidates),
+    probe=lambda _: (ON_CPU,),
 )

@@ -1,4 +1,4 @@
-"""Odds network: log-odds tables of operations, factors of place, and a bias of lengths and languages."""
+"""Odds network: log-odds tables of operations, factors of place, coherence, and a bias of lengths and languages."""
 
 from typing import NamedTuple
 
@@ -10,7 +10,6 @@ from torch.nn import functional
 
 from nsed.lattice import Arcs, EditLattice
 from nsed.networks.bulk_scores import CompiledTable, SymbolKinds
-from nsed.networks.coherence import Coherence
 from nsed.networks.kinship import IDENTICAL, KIN, KINSHIP, OTHER, Kinship, Shares
 from nsed.networks.operation_table import OperationTable
 from nsed.text import EncodedStrings, PairBatch
@@ -33,6 +32,15 @@ FEATURE_SPREAD, COHERENCE_SPREAD = 0.3, 3.0
 """Spread of the log-odds of features, and of the weights of coherence."""
 IDENTITY, IDENTITY_SPREAD = 0.6, 0.05
 """Log-odds per symbol of two strings that are the same, before any pair, and their spread."""
+CHANNELS = 4
+"""Channels in: log-odds to substitute, delete and insert, and whether a cell is real."""
+UNIT = 2.0
+"""Log-odds that are one in a channel."""
+SWAPPED = (0, 2, 1, 3)
+"""Channels of the same cells seen from the other string: a deletion is an insertion there."""
+
+Cells = Float[Tensor, "batch channels rows columns"]
+Residual = Float[Tensor, "batch operations rows columns"]
 
 
 class Odds(NamedTuple):
@@ -123,6 +131,49 @@ class PlaceFactors(nn.Module):
         rows = torch.arange(len(gaps), device=gaps.device).repeat_interleave(len(PLACES))
         weights = (factor * gaps[:, None] + gap).flatten()
         return SymbolKinds(numbers, weights, rows, factor.repeat(len(gaps)), pair.repeat(len(gaps)))
+
+
+class Coherence(nn.Module):
+    """Coherence: residual of the log-odds of operations, from those in the cells around; begins at zero.
+
+    A match beside a match says more than one alone, and a gap beside a gap less: what affine gaps say of runs of gaps,
+    this says of a window of three by three cells. All that it sees is log-odds, never symbols, so it cannot learn words
+    by heart. With `symmetric`, a pair and its reverse have the same residuals: it is the mean of both views.
+    """
+
+    def __init__(self, size: int, *, symmetric: bool) -> None:
+        super().__init__()
+        self.symmetric = symmetric
+        self.window = nn.Conv2d(CHANNELS, size, kernel_size=3, padding=1)
+        self.residual = nn.Conv2d(size, CHANNELS - 1, kernel_size=1)
+        nn.init.zeros_(self.residual.weight)
+        nn.init.zeros_(self.residual.bias)  # type: ignore[arg-type]  # it has a bias
+
+    def forward(self, batch: PairBatch, arcs: Arcs) -> Arcs:
+        """Log-odds of operations in their context; what is beyond the end of a string changes nothing."""
+        seen = self._channels(batch, arcs)
+        found = self._residual(seen)
+        if self.symmetric:
+            other = self._residual(seen[:, SWAPPED].transpose(2, 3)).transpose(2, 3)
+            found = (found + other[:, SWAPPED[:-1]]) / 2
+        substitute, delete, insert = found.unbind(1)
+        return Arcs(arcs.delete + delete, arcs.insert + insert, arcs.substitute + substitute)
+
+    def _residual(self, cells: Cells) -> Residual:
+        window = functional.conv2d(cells, self.window.weight.to(cells), self.window.bias.to(cells), padding=1)  # type: ignore[union-attr]  # it has a bias
+        return functional.conv2d(torch.relu(window), self.residual.weight.to(cells), self.residual.bias.to(cells))  # type: ignore[union-attr]  # it has a bias
+
+    def _channels(self, batch: PairBatch, arcs: Arcs) -> Cells:
+        rows, columns = (torch.arange(size, device=batch.source.device) for size in arcs.substitute.shape[1:])
+        real = (rows <= batch.source_lengths[:, None])[:, :, None] & (columns <= batch.target_lengths[:, None])[:, None]
+        both = real & (rows > 0)[:, None] & (columns > 0)
+        parts = (
+            (arcs.substitute, both),
+            (arcs.delete, real & (rows > 0)[:, None]),
+            (arcs.insert, real & (columns > 0)),
+        )
+        channels = [torch.where(inside, log_odds / UNIT, 0.0) for log_odds, inside in parts]
+        return torch.stack([*channels, real.to(arcs.substitute)], 1)
 
 
 class OddsNetwork(nn.Module):

@@ -1,23 +1,35 @@
-"""Top-k search on a CPU: by shared n-grams, in an inverted index, and by edit operations, in sorted strings.
-
-The readable twins, in numpy, are `NgramIndex` and `OperationSearch` of `nsed.jobs`. Of equal scores the first row wins.
-"""
-
-from typing import Any
+"""Candidate search, compiled: by shared n-grams, in an inverted index, and by edit operations, in sorted strings."""
 
 import numpy as np
 from numba import njit
 
-from nsed.kernels.numba import Kernel, parts_of, run_parts
+from nsed.kernels.contracts import (
+    Best,
+    EncodedQueries,
+    InvertedIndex,
+    OperationOdds,
+    SortedStrings,
+    SparseQueries,
+)
+from nsed.kernels.numba import parts_of, run_parts
 
 compiled = njit(nogil=True, cache=True, error_model="numpy")
 BLOCK, TOGETHER = 2**14, 64
 """Rows of an index whose sums are kept at a time: 128 kB; and rows that are compared together."""
 
 
-def run_queries(kernel: Kernel, *arguments: Any, queries: int) -> None:
-    """Run a kernel over all queries, some after the others, by torch's number of threads."""
-    run_parts(kernel, arguments, parts_of(queries, least=1))
+def best_by_ngrams(queries: SparseQueries, index: InvertedIndex, k: int, *, budget: int, pool: int) -> Best:
+    """See `CandidatesKernel.best_by_ngrams`."""
+    found = Best.empty(len(queries.starts) - 1, k)
+    run_parts(_best_by_ngrams, (*queries, *index, budget, pool, *found), parts_of(len(found.rows), least=1))
+    return found
+
+
+def best_by_operations(queries: EncodedQueries, strings: SortedStrings, odds: OperationOdds, k: int) -> Best:
+    """See `CandidatesKernel.best_by_operations`."""
+    found = Best.empty(len(queries.starts) - 1, k)
+    run_parts(_best_by_operations, (*queries, *strings, *odds, *found), parts_of(len(found.rows), least=1))
+    return found
 
 
 @compiled
@@ -117,7 +129,7 @@ def _pooled(grams, weights, positions, offsets, rows, values, size, total, near,
 
 
 @compiled
-def best_by_ngrams(
+def _best_by_ngrams(
     starts, grams, weights, offsets, rows, values, size, budget, pool, found, scores, counts, _, first, last
 ):  # fmt: skip
     """The best rows of an inverted index for some queries, by the inner product; unsorted.
@@ -160,7 +172,7 @@ def _skips(enters, leaves, flat, begin, size, scales, enter, leave):
 
 
 @compiled
-def best_by_operations(
+def _best_by_operations(
     starts, flat, enters, leaves, places, strings, shared, splits, delete, insert, substitute, scales, found,
     scores, counts, _, first, last,
 ):  # fmt: skip
