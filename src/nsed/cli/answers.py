@@ -224,7 +224,7 @@ def transduce(
 ) -> None:
     """Give each source its most probable target: `source`, `target`, `log_prob`.
 
-    With `--overrides` a fourth column, `exception`, is 1 where the file gave the target; its `log_prob` is the model's
+    With `--overrides` a fourth column, `override`, is 1 where the file gave the target; its `log_prob` is the model's
     own. The model's targets follow, with `--nbest`. The other columns of a table are kept, in each row of a source.
     Files may be of any size, as those of `nsed score`: `nsed transduce g2p-en words.txt -o phones.parquet`, and
     `--resume` after a kill.

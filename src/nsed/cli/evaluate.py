@@ -85,13 +85,13 @@ def evaluate(
     file, and for each script.
     """
     from nsed.cli.figures import cautions_of, show_report
-    from nsed.evaluate.report import NamedModel, Wishes, read_reference, to_html
+    from nsed.evaluate.report import NamedModel, ReportOptions, read_reference, to_html
     from nsed.evaluate.report import evaluate as report_on
     from nsed.text import read_pairs
 
     names, loaded = split_columns(columns), NamedModel(str(model), load_model(model, language))
     data = read_pairs(pairs, columns=names, keep_others=True)
-    wishes = Wishes(
+    options = ReportOptions(
         nbest=nbest,
         beam=beam,
         validation=read_pairs(validation, columns=names) if validation else None,
@@ -101,7 +101,7 @@ def evaluate(
         by=_categories(pairs, data, by or []),
         mistakes=errors if output or html else 0,
     )
-    report = report_on(loaded, data, name=pairs.name, wishes=wishes, progress=_progress)
+    report = report_on(loaded, data, name=pairs.name, options=options, progress=_progress)
     report = replace(report, cautions=cautions_of(pairs))
     show_report(report, by={BUILT_IN.get(name, name) for name in by or ()})
     if output is not None:

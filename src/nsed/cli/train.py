@@ -19,7 +19,7 @@ from nsed.errors import ArgumentError, ModelFileError, NsedError
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from nsed.cli.recipes import Lesson, TrainingRequest
+    from nsed.cli.recipes import Distillation, TrainingRequest
     from nsed.text import Pairs, StringConfig
     from nsed.train.run_folder import RunFolder
 
@@ -187,7 +187,7 @@ def train(
     if pairs is None or data is None or output is None:
         raise _nothing_to_do(pairs)
     several = _several(output, settings.model, models, both_directions=both_directions, resume=resume)
-    request = TrainingRequest(data, checked, settings, output, resume, start, *several, _lesson(teacher, words))
+    request = TrainingRequest(data, checked, settings, output, resume, start, *several, _distillation(teacher, words))
     with _interruptible(_how_to_go_on(pairs, output, {"--from": from_, "--teacher": teacher, "--words": words})):
         _carry_out(request, overwrite=overwrite)
 
@@ -268,9 +268,9 @@ def _several(output: Path, kind: str, models: int | None, *, both_directions: bo
     return count, both
 
 
-def _lesson(teacher: Path | None, words: Path | None) -> Lesson | None:
+def _distillation(teacher: Path | None, words: Path | None) -> Distillation | None:
     """Teacher, and the words that only it has answers for."""
-    from nsed.cli.recipes import Lesson
+    from nsed.cli.recipes import Distillation
     from nsed.text.readers import read_sources
 
     if teacher is None:
@@ -280,7 +280,7 @@ def _lesson(teacher: Path | None, words: Path | None) -> Lesson | None:
     model = load_model(teacher)
     if not can(model, Capability.TRANSDUCE):
         raise ArgumentError("--teacher", got=f"{teacher}, which scores pairs only", expected="a model that transduces")
-    return Lesson(model, list(read_sources(words).texts) if words else [])
+    return Distillation(model, list(read_sources(words).texts) if words else [])
 
 
 def _check_alone(request: TrainingRequest) -> None:
@@ -288,11 +288,11 @@ def _check_alone(request: TrainingRequest) -> None:
 
     A student may start from a trained model.
     """
-    ways = {"--from": request.start, "--models": request.models > 1, "--teacher": request.lesson}
+    ways = {"--from": request.start, "--models": request.models > 1, "--teacher": request.distillation}
     named = [option for option, wanted in ways.items() if wanted]
     if len(named) > 1 and named != ["--from", "--teacher"]:
         raise ArgumentError(named[1], got=f"it beside {named[0]}", expected="one of them at a time")
-    if request.lesson and request.settings.model != "transducer":
+    if request.distillation and request.settings.model != "transducer":
         got = f"a student of kind {request.settings.model}"
         raise ArgumentError("--teacher", got=got, expected="--model transducer beside it")
 

@@ -342,9 +342,9 @@ def _asked(session: LabelSession, ask: Ask, budget: int | None) -> Iterator[None
             session.answer(given)
         else:
             session.skip() if given == "skip" else session.undo()
-        for one in session.growth[told:]:
+        for one in session.learning_curve[told:]:
             err.print(str(one), markup=False)
-        told = len(session.growth)
+        told = len(session.learning_curve)
         yield
 
 
@@ -385,7 +385,7 @@ def write_model(session: LabelSession, folder: Path) -> None:
         raise DataError(folder, message)
     err.print(f"learning from {len(session.answers):,} answers and all pairs ...", markup=False)
     session.write(folder)
-    err.print(str(session.growth[-1]), markup=False)
+    err.print(str(session.learning_curve[-1]), markup=False)
     out.print(f"{folder}: a Matcher; nsed match {shlex.quote(str(folder))} PAIRS", markup=False)
 
 
