@@ -30,9 +30,11 @@ def test_every_command_has_examples_in_its_help():
 @pytest.mark.parametrize("command", ["", *ALL_COMMANDS])
 def test_no_example_wraps_in_a_terminal_of_80_columns(command, monkeypatch):
     monkeypatch.setenv("COLUMNS", "80")
-    shown = {line.strip() for line in run(*command.split(), "--help").splitlines()}
+    text = run(*command.split(), "--help")
+    shown = {line.strip() for line in text.splitlines()}
     examples = EXAMPLES[command] if command else FIRST_STEPS.split("```")[1].splitlines()[1:]
     assert [one for one in examples if len(one) > 76 or one not in shown] == []
+    assert "…" not in text
 
 
 def test_flags_show_no_value_in_help():

@@ -76,12 +76,15 @@ def score(
     engine: EngineOption = "local",
     master: Master = "local[*]",
 ) -> None:
-    """Give each pair its log-probability: `source`, `target`, `score`.
+    """Score each pair by its log-probability, log-odds or log-likelihood ratio: `source`, `target`, `score`.
 
-    Of an edit distance that is log p(source, target), of a transducer, mixture or seq2seq log p(target | source), of a
-    matcher log alpha, of a cross-encoder and of stance the log-probability that the pair matches. The other columns of
-    the input follow. Files may be of any size, `nsed score MODEL 'pairs/*.parquet' -o scores.parquet --id id`: what is
-    done is kept in `scores.parquet.parts`, and a job that was killed goes on with `--resume`.
+    An edit distance gives log p(source, target), a transducer, mixture or seq2seq log p(target | source), a matcher
+    network log alpha, a cross-encoder or stance the log-probability of a match. A matcher in odds form gives the
+    log-odds of a match, an edit distance with `relative` the log-likelihood ratio of the pair against chance: above 0
+    is evidence for a match. Similarities, say of levenshtein, are from 0 to 1. `nsed match` has probabilities.
+
+    The other columns of the input follow. Files may be of any size, `nsed score MODEL 'pairs/*.parquet' -o
+    scores.parquet --id id`: what is done is kept in `scores.parquet.parts`, and `--resume` goes on after a kill.
     """
     given, names = _pair_inputs(pairs, pair, columns), split_columns(ids) or []
     job = _job(given, output, columns=split_columns(columns), ids=names, on_error=on_error, rejects=rejects)

@@ -34,7 +34,7 @@ COMMANDS: Commands = {
     ),
     "train": (
         "nsed.cli.train:train",
-        "Learn from a file of pairs.",
+        "Train a model on a file of pairs.",
     ),
     "evaluate": (
         "nsed.cli.evaluate:evaluate",
@@ -67,7 +67,7 @@ COMMANDS: Commands = {
     ),
     "score": (
         "nsed.cli.answers:score",
-        "Give each pair its log-probability: `source`, `target`, `score`.",
+        "Score each pair by its log-probability, log-odds or log-likelihood ratio: `source`, `target`, `score`.",
     ),
     "link": (
         "nsed.cli.link:link",
@@ -95,7 +95,7 @@ COMMANDS: Commands = {
     ),
     "explain": (
         "nsed.cli.explain:explain",
-        "Say how sure the model is of each operation, what each adds to the score, and what else it thought of.",
+        "Explain the score of a pair: how probable each operation is, what it adds, and which other scripts there are.",
     ),
     "operations": (
         "nsed.cli.rules:operations",
@@ -134,7 +134,7 @@ COMMANDS: Commands = {
 DATA_COMMANDS: Commands = {
     "list": (
         "nsed.cli.data:list_sets",
-        "List the data sets that have names, and where they are.",
+        "List the named data sets, and where they are.",
     ),
     "fetch": (
         "nsed.cli.data:fetch_sets",
@@ -390,7 +390,7 @@ app = typer.Typer(
 )
 data = typer.Typer(
     cls=CommandGroup,
-    help="Data sets: those with names, others' formats; a check of any for leaks; reference alignments.",
+    help="Data sets: fetch and export known ones, check any for leaks, align pairs, make word lists into pairs.",
     no_args_is_help=True,
 )
 add_commands(app, COMMANDS)

@@ -79,7 +79,8 @@ def evaluate(
     where all is right, or all wrong, and of fewer than ten, shares have Wilson's, others none. Two models are compared
     pair by pair, by approximate randomisation. Labelled pairs of one concept resemble each other: where the file has a
     column `concept`, or another that `--groups` names, whole groups are resampled. The best F1 is that of the threshold
-    which suits these very pairs: no other pairs will be as kind. The page of `--html` is one file that needs no other.
+    tuned on the test pairs themselves: an optimistic bound, not an estimate for other pairs. The page of `--html` is
+    one file that needs no other.
     A model that cannot transduce is measured on pairs without labels by its alignment alone, against `--alignments`.
     `nsed evaluate MODEL test.tsv --by dialect --by script` shows a table of figures for each dialect, a column of the
     file, and for each script.

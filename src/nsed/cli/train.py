@@ -150,17 +150,20 @@ def train(
     resume: Resume = False,
     overwrite: Overwrite = False,
 ) -> None:
-    """Learn from a file of pairs.
+    """Train a model on a file of pairs.
 
-    The training saves itself as it goes; after an interruption, a kill too, it goes on with `--resume`. A third column
-    may have labels, 1 or 0: with both a matcher in odds form learns, in a minute. Without them a table of operations
-    learns where both sides share an alphabet, else a transducer. An edit distance decides where there are labels.
+    A third column may have labels, 1 or 0: where both occur, a matcher in odds form is trained, in a minute. Without
+    them it is an edit distance (a table of operations) where both sides share an alphabet, else a transducer; `--model`
+    chooses another; an edit distance, too, decides after training on labels. Checkpoints are saved on the way: after an
+    interruption, also a kill, `--resume` goes on.
 
-    **Settings** follow from the pairs and the device, as is said; options and `--set` go over them one by one, and a
-    file of `--config` with settings of `encoder` or `train` is taken as it is. For cognates see docs/cognate-sets.md.
+    **Settings** follow from the pairs and the device, and are shown; `--set` and other options change single ones, and
+    a file of `--config` with settings of `encoder` or `train` is taken as it is. For cognates see
+    docs/cognate-sets.md.
 
-    `--from`: a trained model learns more, say corrected words; without `--validation`, networks hold out nothing.
-    `--models 5`: five transducers answer together, a mixture, with fewer errors. `--teacher`: one learns from it.
+    `--from` fine-tunes a trained model, say on corrected words; without `--validation`, networks hold out nothing.
+    `--models 5` trains five transducers, a mixture with fewer errors than one. `--teacher` distils a model into a new
+    transducer.
     """
     from nsed.cli.recipes import TrainingRequest, config_of, plan_training
     from nsed.config import from_mapping, to_yaml

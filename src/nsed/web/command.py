@@ -57,7 +57,9 @@ RulesDataOption = Annotated[
         show_default=False,
     ),
 ]
-MaxConnectionsOption = Annotated[int, typer.Option(min=1, help="Connections; beyond it, the slowest one makes room.")]
+MaxConnectionsOption = Annotated[
+    int, typer.Option(min=1, help="Most connections at once; beyond it, the slowest one is closed.")
+]
 HeadTimeoutOption = Annotated[float, typer.Option(min=0.1, help="Seconds until the head of a request must have come.")]
 BodyTimeoutOption = Annotated[
     float,
@@ -100,7 +102,7 @@ def serve(
     """Serve models: a page to try them, a JSON API below /api, its description at /openapi.json.
 
     The page's Match view needs a matcher, and its Rules view pairs: --rules-data, or those that someone pastes.
-    /healthz and /readyz say how it is, /metrics has figures for Prometheus.
+    /healthz and /readyz are probes of liveness and readiness, /metrics has figures for Prometheus.
     """
     check_installed()
     from nsed.web.server import run_server
@@ -240,7 +242,7 @@ AssignOption = Annotated[
 ]
 Start = Annotated[
     Path | None,
-    typer.Option("--from", help="Model to choose the first questions by, say names; by default one of alphabets."),
+    typer.Option("--from", help="Model to choose the first questions by, say names; by default an untrained one."),
 ]
 Every = Annotated[int, typer.Option(min=2, help="Answers between two trainings.")]
 Web = Annotated[bool, typer.Option("--web", help="Ask on a page of this machine, 127.0.0.1; extra web.")]
