@@ -196,10 +196,11 @@ OverridesPath = Annotated[
     Path | None,
     typer.Option(
         "--overrides",
-        "--exceptions",
         help="File of pairs whose targets come first, whatever the model says; a fourth column marks them.",
     ),
 ]
+FormerOverridesPath = Annotated[Path | None, typer.Option("--exceptions", hidden=True)]
+"""The old name of `--overrides`, until 2.0."""
 
 
 def transduce(
@@ -213,6 +214,7 @@ def transduce(
     seed: Seed = 0,
     language: Language = None,
     overrides: OverridesPath = None,
+    exceptions: FormerOverridesPath = None,
     ids: Ids = None,
     on_error: OnErrorOption = OnError.STOP,
     rejects: RejectsFile = None,
@@ -232,7 +234,8 @@ def transduce(
     Files may be of any size, as those of `nsed score`: `nsed transduce g2p-en words.txt -o phones.parquet`, and
     `--resume` after a kill.
     """
-    given, names = _source_inputs(sources, text, column), split_columns(ids) or []
+    overrides, given = overrides or exceptions, _source_inputs(sources, text, column)
+    names = split_columns(ids) or []
     chosen = None if column is None else [column]
     job = _job(given, output, columns=chosen, ids=names, on_error=on_error, rejects=rejects)
     job = replace(job, format=format_, header=header, resume=resume, overwrite=overwrite, shard_rows=shard_rows)

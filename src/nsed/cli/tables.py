@@ -90,7 +90,7 @@ Master = Annotated[
     str,
     typer.Option(
         "--master",
-        help="Spark cluster: local[N], local-cluster[EXECUTORS,CORES,MB], spark://HOST:PORT, yarn.",
+        help="Spark cluster: local[N], spark://HOST:PORT, yarn, as spark-submit takes it.",
     ),
 ]
 
@@ -161,7 +161,7 @@ RejectsFile = Annotated[
     Path | None,
     typer.Option(
         "--rejects",
-        help="Skip such rows, and write them here: file, row, reason, cells; by default OUTPUT.rejects.tsv.",
+        help="Skip such rows, and write them here: file, row, reason, cells; OUTPUT.rejects.tsv by default.",
         show_default=False,
     ),
 ]

@@ -45,11 +45,12 @@ OverridesOption = Annotated[
     Path | None,
     typer.Option(
         "--overrides",
-        "--exceptions",
         help="File of pairs whose targets come first, whatever the model says.",
         show_default=False,
     ),
 ]
+FormerOverridesOption = Annotated[Path | None, typer.Option("--exceptions", hidden=True)]
+"""The old name of `--overrides`, until 2.0."""
 RulesDataOption = Annotated[
     list[str] | None,
     typer.Option(
@@ -86,6 +87,7 @@ def serve(
     allow_host: AllowHostOption = None,
     port: Annotated[int, typer.Option(min=0, max=65535, help="Port to listen on; 0 takes a free one.")] = 8000,
     overrides: OverridesOption = None,
+    exceptions: FormerOverridesOption = None,
     rules_data: RulesDataOption = None,
     max_items: Annotated[int, typer.Option(min=1, help="Strings, or pairs, in a request.")] = Limits.items,
     max_length: Annotated[int, typer.Option(min=1, help="Characters of a string.")] = Limits.length,
@@ -122,7 +124,7 @@ def serve(
         _application,
         models=models,
         limits=limits,
-        overrides=overrides,
+        overrides=overrides or exceptions,
         rules_data=rules_data or [],
         hosts=[*own_name, *(allow_host or [])],
         keys=ApiKeys.given(api_key_file),
