@@ -48,9 +48,9 @@ class Setting:
         """The same work; on a GPU as a CUDA graph, as in training, so that kernels are measured and not launches."""
         if not self.on_gpu:
             return work
-        recording = GraphRecorder(self.device).record(work)
-        recording()
-        return recording
+        graph = GraphRecorder(self.device).record(work)
+        graph()
+        return graph
 
     def now(self) -> float:
         """Seconds, when everything that was begun is done."""

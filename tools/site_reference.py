@@ -177,7 +177,7 @@ def command_page(words: str, target: str) -> str:
     """Markdown of one command: what it does, how it is called, arguments, options, examples."""
     command = real_command(words.rpartition(" ")[2], target, words)
     arguments = [one for one in command.params if one.param_type_name == "argument"]
-    options = [one for one in command.params if one.param_type_name == "option"]
+    options = [one for one in command.params if one.param_type_name == "option" and not one.hidden]
     usage = " ".join([f"nsed {words}", "[OPTIONS]", *(_placed(one) for one in arguments)])
     parts = [f"# nsed {words}", inspect.cleandoc(command.help or ""), f"```text\n{usage}\n```"]
     if EXAMPLES.get(words):

@@ -50,7 +50,7 @@ def no_garbage_collection() -> Iterator[None]:
     """Disable garbage collection: while this lasts, nothing is collected; afterwards as before.
 
     For making many small objects that all stay, which Python's collector would go through again and again, and for
-    recording CUDA graphs, which the end of an old one would break off.
+    capturing CUDA graphs, which the end of an old one would break off.
     """
     was_on = gc.isenabled()
     gc.disable()

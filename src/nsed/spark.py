@@ -260,7 +260,7 @@ class ShardWriter:
         except NsedError as error:
             return error
         self.done.add(current.rows)
-        return output.folder.finished(plan.number, current)  # type: ignore[no-any-return]  # a mapping of parts
+        return output.folder.record(plan.number, current)  # type: ignore[no-any-return]  # a mapping of parts
 
 
 def _run_shards(context: Any, writer: ShardWriter, plans: Sequence[ShardPlan], on_batch: OnBatch) -> None:

@@ -205,7 +205,7 @@ def test_drawn_targets_are_the_same_for_the_same_seed(transducer):
     assert len(set(drawn[0].splitlines())) > 3
 
 
-def test_exceptions_are_marked_in_the_output(transducer, tmp_path):
+def test_overrides_are_marked_in_the_output(transducer, tmp_path):
     (tmp_path / "fixes.tsv").write_text("CCB\tbbb\n")
     words = ["--text", "CCB", "--text", "CB", "--overrides", tmp_path / "fixes.tsv"]
     lines = cells("transduce", transducer, *words)
@@ -213,7 +213,7 @@ def test_exceptions_are_marked_in_the_output(transducer, tmp_path):
     shown = [
         json.loads(line) for line in run("transduce", transducer, *words, "--nbest", 2, "--format", "json").splitlines()
     ]
-    assert [(one["target"], one["exception"]) for one in shown[:2]] == [("bbb", True), ("ccb", False)]
+    assert [(one["target"], one["override"]) for one in shown[:2]] == [("bbb", True), ("ccb", False)]
     assert shown[0]["log_prob"] == pytest.approx(nsed.load(transducer).score([("CCB", "bbb")])[0])
     with pytest.raises(ArgumentError, match=r"--overrides: got .*, expected none beside --sample"):
         run("transduce", transducer, *words, "--sample", 2)
@@ -222,7 +222,7 @@ def test_exceptions_are_marked_in_the_output(transducer, tmp_path):
 def test_a_target_that_cannot_be_written_has_no_probability_in_json(transducer, tmp_path):
     (tmp_path / "fixes.tsv").write_text("CCB\t?\n")
     shown = run("transduce", transducer, "--text", "CCB", "--exceptions", tmp_path / "fixes.tsv", "--format", "json")
-    assert json.loads(shown) == {"source": "CCB", "target": "?", "log_prob": None, "exception": True}
+    assert json.loads(shown) == {"source": "CCB", "target": "?", "log_prob": None, "override": True}
 
 
 def test_columns_are_found_by_the_names_given(model, tmp_path):

@@ -9,7 +9,7 @@ import pytest
 
 import nsed
 from nsed.baselines import Levenshtein
-from nsed.cli.commands import COMMANDS, DATA_COMMANDS, EXAMPLES
+from nsed.cli.commands import COMMANDS, DATA_COMMANDS, EXAMPLES, FIRST_STEPS
 from support.commands import run
 
 ALL_COMMANDS = [*COMMANDS, "label", "serve", *(f"data {name}" for name in DATA_COMMANDS)]
@@ -25,6 +25,21 @@ def test_every_command_has_examples_in_its_help():
     assert set(EXAMPLES) <= set(ALL_COMMANDS)
     assert "nsed align distance pairs.tsv" in run("align", "--help")
     assert "nsed demo" in run("--help")
+
+
+@pytest.mark.parametrize("command", ["", *ALL_COMMANDS])
+def test_no_example_wraps_in_a_terminal_of_80_columns(command, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    text = run(*command.split(), "--help")
+    shown = {line.strip() for line in text.splitlines()}
+    examples = EXAMPLES[command] if command else FIRST_STEPS.split("```")[1].splitlines()[1:]
+    assert [one for one in examples if len(one) > 76 or one not in shown] == []
+    assert "…" not in text
+
+
+def test_flags_show_no_value_in_help():
+    assert "<bool>" not in run("--help") + run("train", "--help") + run("data", "--help")
+    assert "--minutes" in run("train", "--help")
 
 
 @pytest.mark.parametrize("command", ALL_COMMANDS)
@@ -51,6 +66,7 @@ FILES = {
 LONG = (
     "demo",
     "train pairs.tsv model --model",
+    "train pairs.tsv model --resume",
     "train fixes.tsv",
     "reproduce table3",
     "bench row-scan",

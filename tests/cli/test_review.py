@@ -10,7 +10,7 @@ from nsed.errors import ArgumentError, ConfigError, DataError
 from support.commands import run
 
 
-def test_a_review_is_corrected_and_read_back_as_exceptions_and_as_training_pairs(transducer, tmp_path):
+def test_a_review_is_corrected_and_read_back_as_overrides_and_as_training_pairs(transducer, tmp_path):
     path = tmp_path / "review.tsv"
     run("review", transducer, "-", "--top", 2, "-o", path, stdin="CCB\nCACAB\nCB\n")
     header, first, second = (line.split("\t") for line in path.read_text().splitlines())

@@ -19,6 +19,7 @@ from nsed.cli import about, answers, arguments, cluster, data, review, train
 from nsed.cli.commands import COMMANDS, DATA_COMMANDS, OUTPUTS, real_command
 from nsed.cli.recipes import KINDS, config_of
 from nsed.datasets import protocols, word_list
+from nsed.evaluate import report
 from nsed.evaluate.alignment import HEURISTICS
 from nsed.jobs import CLUSTERERS, LexiconFormat, word_clusters
 from nsed.jobs.review import Order
@@ -142,6 +143,20 @@ def test_names_of_version_0_1_still_work_and_say_what_to_use_now():
         assert model.coders is model.tokenizers
     with pytest.warns(DeprecationWarning, match="outline_all is now summarize_all"):
         assert model.outline_all([("AB", "b")]) == model.summarize_all([("AB", "b")])
+
+
+def test_renamed_names_of_rooms_still_work_and_say_what_to_use_now(tmp_path):
+    with pytest.warns(DeprecationWarning, match=r"nsed\.jobs\.Growth is now nsed\.jobs\.LearningCurvePoint"):
+        assert nsed.jobs.Growth is nsed.jobs.LearningCurvePoint
+    session = nsed.jobs.LabelSession([("ab", "ab"), ("ab", "ba")], tmp_path / "answers.tsv")
+    with pytest.warns(DeprecationWarning, match=r"is now LabelSession\.learning_curve; the old name goes with 2\.0"):
+        assert session.growth is session.learning_curve
+    with pytest.warns(DeprecationWarning, match=r"Wishes is now nsed\.evaluate\.report\.ReportOptions"):
+        assert report.Wishes is report.ReportOptions
+    model, pairs = nsed.load(Path(__file__).parents[1] / "golden" / "models" / "transducer-exact"), [("AB", "ab")] * 3
+    with pytest.warns(DeprecationWarning, match=r"evaluate\(wishes=\.\.\.\) is now evaluate\(options=\.\.\.\)"):
+        old = report.evaluate(report.NamedModel("m", model), nsed.Pairs.of(pairs), wishes=report.ReportOptions(nbest=2))
+    assert old.settings["nbest"] == 2
 
 
 def test_names_that_help_shows_are_those_of_the_registries():

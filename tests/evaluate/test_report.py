@@ -8,7 +8,7 @@ import pytest
 
 from nsed.errors import ArgumentError, NotExplainableError
 from nsed.evaluate import Calibration
-from nsed.evaluate.report import NamedModel, Wishes, evaluate
+from nsed.evaluate.report import NamedModel, ReportOptions, evaluate
 from nsed.evaluate.significance import wilson_interval
 from nsed.progress import ignore
 from nsed.text import Edit, EditScript, Pairs, StringConfig, Tokenizers
@@ -66,7 +66,7 @@ def figures_of(report):
 
 
 def test_a_lookup_table_is_evaluated():
-    report = evaluate(NamedModel("table", TABLE), WORDS, name="words", wishes=Wishes(nbest=2))
+    report = evaluate(NamedModel("table", TABLE), WORDS, name="words", options=ReportOptions(nbest=2))
     figures = figures_of(report)
     assert (report.task, report.settings) == ("transduction", {"nbest": 2})
     assert figures["words"] == 4
@@ -116,16 +116,16 @@ def test_matching_of_labelled_pairs():
 
 def test_mistakes_are_of_both_kinds():
     pairs = Pairs(["ab"] * 9 + ["abc"] * 9, ["xy"] * 9 + ["abc"] * 9, [True] * 9 + [False] * 9)
-    report = evaluate(NamedModel("sure", Sure()), pairs, wishes=Wishes(mistakes=6))
+    report = evaluate(NamedModel("sure", Sure()), pairs, options=ReportOptions(mistakes=6))
     assert [one.kind for one in report.mistakes] == ["false positive"] * 3 + ["false negative"] * 3
-    few = evaluate(NamedModel("sure", Sure()), pairs.chosen([0, *range(9, 18)]), wishes=Wishes(mistakes=6))
+    few = evaluate(NamedModel("sure", Sure()), pairs.chosen([0, *range(9, 18)]), options=ReportOptions(mistakes=6))
     assert [one.kind for one in few.mistakes] == ["false positive"] * 5 + ["false negative"]
 
 
 def test_a_model_without_threshold_needs_validation_pairs():
     with pytest.raises(ArgumentError, match="validation: got nothing, expected labelled pairs"):
         evaluate(NamedModel("overlap", Overlap()), LABELLED)
-    report = evaluate(NamedModel("overlap", Overlap()), LABELLED, wishes=Wishes(validation=LABELLED))
+    report = evaluate(NamedModel("overlap", Overlap()), LABELLED, options=ReportOptions(validation=LABELLED))
     assert figures_of(report)["f1"] == pytest.approx(6 / 7)
     assert "brier_score" not in figures_of(report)
     assert [(one.given, one.scripts) for one in report.mistakes] == [(("", "a"), ())]
@@ -135,32 +135,32 @@ def test_two_models_side_by_side():
     worse = NamedModel("worse", Lookup({}))
     many = Pairs([f"a{'b' * n}" for n in range(12)], ["ab"] * 12)
     better = NamedModel("better", Lookup({source: ["ab"] for source in many.sources}))
-    comparison = evaluate(better, many, wishes=Wishes(against=worse)).comparison
+    comparison = evaluate(better, many, options=ReportOptions(against=worse)).comparison
     assert comparison.model == "worse"
     assert {figure.name: figure.value for figure in comparison.figures}["wer"] == 1.0
     cer, wer = comparison.differences
     assert (wer.name, wer.value, wer.interval) == ("wer", -1.0, (-1.0, -1.0))
     assert cer.p_value < 0.01
-    same = evaluate(NamedModel("sure", Sure()), LABELLED, wishes=Wishes(against=NamedModel("again", Sure())))
+    same = evaluate(NamedModel("sure", Sure()), LABELLED, options=ReportOptions(against=NamedModel("again", Sure())))
     assert (same.comparison.differences[0].value, same.comparison.differences[0].p_value) == (0.0, 1.0)
     with pytest.raises(ArgumentError, match="model: got sure, expected one that turns sources into targets"):
-        evaluate(better, many, wishes=Wishes(against=NamedModel("sure", Sure())))
+        evaluate(better, many, options=ReportOptions(against=NamedModel("sure", Sure())))
 
 
 def test_alignments_are_those_of_matches():
     links = [frozenset({(0, 0), (1, 1)})] * 3 + [frozenset({(7, 7)}), frozenset(), frozenset({(7, 7)})]
     only = LABELLED.chosen([0, 1, 2, 3, 5])
-    report = evaluate(NamedModel("sure", Sure()), only, wishes=Wishes(alignments=[*links[:4], links[5]]))
+    report = evaluate(NamedModel("sure", Sure()), only, options=ReportOptions(alignments=[*links[:4], links[5]]))
     figures = figures_of(report)
     assert (figures["alignment_precision"], figures["alignment_recall"]) == (1.0, 0.5)
     with pytest.raises(NotExplainableError, match="this model cannot align"):
-        evaluate(NamedModel("table", TABLE), WORDS, wishes=Wishes(alignments=links[:5]))
+        evaluate(NamedModel("table", TABLE), WORDS, options=ReportOptions(alignments=links[:5]))
 
 
 def test_a_model_that_only_aligns_is_measured_by_that():
     pairs, links = Pairs(["ab", "cd"], ["xy", "zw"]), [frozenset({(0, 0), (1, 1)})] * 2
-    wishes = Wishes(alignments=links, against=NamedModel("again", Sure()))
-    report = evaluate(NamedModel("sure", Sure()), pairs, wishes=wishes)
+    options = ReportOptions(alignments=links, against=NamedModel("again", Sure()))
+    report = evaluate(NamedModel("sure", Sure()), pairs, options=options)
     assert report.task == "alignment"
     assert figures_of(report)["alignment_f1"] == pytest.approx(2 / 3)
     assert report.comparison.differences == ()
@@ -185,7 +185,7 @@ def test_no_pairs_no_report():
 @pytest.mark.parametrize(("said", "wer"), [("ab", 0.0), ("ba", 0.0), ("bb", 0.0), ("aa", 1.0)])
 def test_of_several_right_targets_any_will_do(said, wer):
     words = Pairs(["ab", "ab", "ab"], ["ab", "ba", "bb"])
-    report = evaluate(NamedModel("table", Lookup({"ab": [said]})), words, name="words", wishes=Wishes())
+    report = evaluate(NamedModel("table", Lookup({"ab": [said]})), words, name="words", options=ReportOptions())
     assert report.to_dict()["wer"] == wer
 
 
@@ -197,7 +197,9 @@ def test_as_wide_a_beam_and_as_many_answers_as_wished_for():
             asked.update(options)
             return super().transduce(sources, **options)
 
-    evaluate(NamedModel("table", Attentive({"ab": ["ab"]})), WORDS, name="words", wishes=Wishes(nbest=2, beam=7))
+    evaluate(
+        NamedModel("table", Attentive({"ab": ["ab"]})), WORDS, name="words", options=ReportOptions(nbest=2, beam=7)
+    )
     assert (asked["nbest"], asked["beam"]) == (2, 7)
 
 

@@ -145,10 +145,10 @@ def test_few_answers_teach_nearly_all_and_growth_is_told(tmp_path, monkeypatch):
     session = LabelSession(pairs, tmp_path / "answers.tsv", held_out=held_out, every=20, background=True)
     answered(session, truth, 20)
     model = session.finish()
-    assert [one.held_out for one in session.growth] == [True] * len(session.growth)
-    assert session.growth[-1].f1 > 0.97
-    assert "20 answers: F1" in str(session.growth[-1])
-    assert session._expected_f1(model) == pytest.approx(session.growth[-1].f1, abs=0.1)
+    assert [one.held_out for one in session.learning_curve] == [True] * len(session.learning_curve)
+    assert session.learning_curve[-1].f1 > 0.97
+    assert "20 answers: F1" in str(session.learning_curve[-1])
+    assert session._expected_f1(model) == pytest.approx(session.learning_curve[-1].f1, abs=0.1)
     new = words(60, seed=5)
     assert np.mean(model.match([(word, cyrillic(word)) for word in new])) > 0.95
     assert np.mean(model.match([(word, cyrillic(word[::-1])) for word in new if word != word[::-1]])) < 0.05
@@ -179,7 +179,7 @@ def test_a_single_match_is_too_few_to_train_and_no_error(tmp_path):
     pairs = [("ab", "аб"), ("ba", "зз"), ("ak", "зз"), ("ka", "зз")]
     session = LabelSession(pairs, tmp_path / "answers.tsv", every=2)
     answered(session, lambda pair: pair == pairs[0], 4)
-    assert (session.model, session.growth, session.question()) == (None, [], None)
+    assert (session.model, session.learning_curve, session.question()) == (None, [], None)
 
 
 @pytest.mark.parametrize("broken", ["a\tb", "a\nb", "a\rb"])

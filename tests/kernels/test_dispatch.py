@@ -4,6 +4,7 @@ import os
 import re
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ from typer.testing import CliRunner
 
 import nsed
 from nsed.__main__ import app
+from nsed.cli.about import EXTRAS
 from nsed.errors import ArgumentError, UnknownNameError
 from nsed.jobs.vector_index import NgramIndex
 from nsed.kernels import dispatch, switch, use_backend
@@ -130,10 +132,10 @@ def test_the_environment_forces_one(backend):
 
 def test_names_that_nobody_knows_are_refused_with_those_that_are():
     with pytest.raises(
-        UnknownNameError, match=r"backend: got 'nunba', expected one of: numba, .* Did you mean 'numba'"
+        UnknownNameError, match=r"backend: got 'nunba', expected one of: auto, numba, .* Did you mean 'numba'"
     ):
         use_backend("nunba")
-    with pytest.raises(UnknownNameError, match="NSED_BACKEND: got 'cuda', expected one of: numba, reference, torch"):
+    with pytest.raises(UnknownNameError, match="NSED_BACKEND: got 'cuda', expected one of: auto, numba, reference"):
         switch.checked("cuda", argument="NSED_BACKEND")
 
 
@@ -226,6 +228,14 @@ def test_doctor_says_which_implementation_of_each_kernel_runs_and_why(monkeypatc
 
 
 @numba_only
+def test_doctor_and_the_page_of_installation_name_every_extra_of_users():
+    root = Path(__file__).parents[2]
+    project = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))
+    extras = set(project["project"]["optional-dependencies"]) - {"docs", "fuzz", "test"}
+    page = (root / "docs" / "install.md").read_text(encoding="utf-8")
+    assert set(EXTRAS) == extras == {one for one in extras if f"| `{one}` |" in page}
+
+
 def test_doctor_says_which_kernel_scores_the_pairs_of_a_model():
     models = Path(__file__).parents[1] / "golden" / "models"
     assert "table_scores by numba: a pair after the other" in doctor(models / "edit-distance")

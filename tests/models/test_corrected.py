@@ -65,9 +65,9 @@ def test_the_models_answers_follow_without_those_that_are_listed(model):
 )
 def test_a_target_that_is_listed_twice_is_named_with_its_lines(model, tmp_path, name, text, place):
     (tmp_path / name).write_text(text)
-    exceptions = nsed.Overrides.read(tmp_path / name)
+    overrides = nsed.Overrides.read(tmp_path / name)
     with pytest.raises(DataError, match=place):
-        model.transduce(["x"], overrides=exceptions)
+        model.transduce(["x"], overrides=overrides)
 
 
 def test_sources_that_differ_in_case_alone_may_have_the_same_target(model):
@@ -75,7 +75,7 @@ def test_sources_that_differ_in_case_alone_may_have_the_same_target(model):
     assert given.by_source(model.tokenizers) == {tuple("read"): ["R EH D", "R IY D"]}
 
 
-def test_of_labelled_pairs_those_that_match_are_exceptions(model):
+def test_of_labelled_pairs_those_that_match_are_overrides(model):
     labelled = Overrides(Pairs(["read", "read"], ["R IY D", "X"], [True, False]))
     assert labelled.by_source(model.tokenizers) == {tuple("read"): ["R IY D"]}
 

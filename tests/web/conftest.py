@@ -48,13 +48,13 @@ def served(matcher):
 
 
 @pytest.fixture(scope="session")
-def exceptions():
+def overrides():
     return nsed.Overrides(nsed.Pairs.of([("nsed", "EH N Z EH D"), ("read", "R IY D"), ("read", "R EH D")]))
 
 
 @pytest.fixture(scope="session")
-def address(served, exceptions):
-    with running(make_app(served, Limits(length=300), exceptions, hosts=["nsed.example"])) as address:
+def address(served, overrides):
+    with running(make_app(served, Limits(length=300), overrides, hosts=["nsed.example"])) as address:
         yield address
 
 

@@ -6,6 +6,7 @@ import pytest
 
 import nsed
 from nsed.explain.rules import rules
+from nsed.web.app import make_app
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::nsed.errors.UnknownSymbolWarning"),
@@ -33,19 +34,29 @@ def test_scripts_come_on_demand(ask):
     assert result["answers"][0]["script"]["edits"][0]["kind"] == "substitute"
 
 
-def test_exceptions_come_first_and_are_marked(ask):
+def test_overrides_answer_under_their_old_names_too_until_2_0(ask, client):
+    (result,) = ask("transduce", model="g2p-en", sources=["nsed"], nbest=2)["results"]
+    assert [(one["override"], one["exception"]) for one in result["answers"]] == [(True, True), (False, False)]
+    assert ask("explain", model="g2p-en", source="read")["exception"]
+    assert client.get("/api/models").json()["exceptions"] == 3
+    overrides = nsed.Overrides(nsed.Pairs.of([("nsed", "EH N Z EH D")]))
+    with pytest.warns(DeprecationWarning, match=r"is now make_app\(overrides=\.\.\.\); the old name goes with 2\.0"):
+        make_app([], exceptions=overrides)
+
+
+def test_overrides_come_first_and_are_marked(ask):
     (result,) = ask("transduce", model="g2p-en", sources=["nsed"], nbest=2)["results"]
     first, second = result["answers"]
-    assert (first["target"], first["exception"]) == ("EH N Z EH D", True)
-    assert not second["exception"]
+    assert (first["target"], first["override"]) == ("EH N Z EH D", True)
+    assert not second["override"]
     explained = ask("explain", model="g2p-en", source="read")
-    assert (explained["target"], explained["exception"]) == ("R IY D", True)
-    assert not ask("explain", model="g2p-en", source="thought")["exception"]
+    assert (explained["target"], explained["override"]) == ("R IY D", True)
+    assert not ask("explain", model="g2p-en", source="thought")["override"]
 
 
 def test_a_source_may_be_asked_twice_in_two_ways(ask):
     results = ask("transduce", model="g2p-en", sources=["nsed", "NSED", "nsed"])["results"]
-    assert [one["answers"][0]["exception"] for one in results] == [True] * 3
+    assert [one["answers"][0]["override"] for one in results] == [True] * 3
 
 
 def test_symbols_that_the_model_never_saw_are_named(ask):
@@ -97,7 +108,7 @@ def test_models_say_what_they_can_do(client):
     assert able["g2p-en"] == ["transduce", "align", "explain", "rules"]
     assert able["rule-matcher"] == ["match", "align", "explain", "rules"]
     assert answer["limits"]["length"] == 300
-    assert answer["exceptions"] == 3
+    assert answer["overrides"] == 3
 
 
 def test_health(client):

@@ -174,10 +174,10 @@ def test_examples_and_copies(open_page):
         assert wanted in page.evaluate("navigator.clipboard.readText()")
 
 
-def test_exceptions_are_marked(open_page):
+def test_overrides_are_marked(open_page):
     page = open_page("?text=nsed#transduce")
-    expect(page.locator(".candidates .mark")).to_have_text("exception")
-    expect(page.locator("#why-title .mark")).to_have_text("exception")
+    expect(page.locator(".candidates .mark")).to_have_text("override")
+    expect(page.locator("#why-title .mark")).to_have_text("override")
 
 
 @pytest.mark.parametrize("text", ["<img src=x onerror=document.title='bad'>", "\u202egnp.exe", "👩‍👩‍👧‍👦", "a" * 1000])

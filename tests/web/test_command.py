@@ -33,7 +33,7 @@ def folder(tmp_path):
 
 
 @pytest.mark.slow
-def test_it_serves_models_with_rules_and_exceptions(folder):
+def test_it_serves_models_with_rules_and_overrides(folder):
     files = ["--rules-data", f"spelling={folder / 'pairs.tsv'}", "--overrides", folder / "pairs.tsv"]
     command = [sys.executable, "-m", "nsed", "serve", folder / "spelling", "--port", "0", *files]
     with subprocess.Popen(list(map(str, command)), stderr=subprocess.PIPE, text=True) as process:
@@ -43,7 +43,7 @@ def test_it_serves_models_with_rules_and_exceptions(folder):
         finally:
             process.terminate()
     assert models["models"][0]["examples"][0] == {"source": "colour", "target": "color"}
-    assert models["exceptions"] == 2
+    assert models["overrides"] == 2
 
 
 def journey(title):

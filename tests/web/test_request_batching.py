@@ -7,7 +7,7 @@ import pytest
 
 from nsed.web.limits import ApiError, Limits
 from nsed.web.request_batching import RequestBatcher, Workers
-from nsed.web.schemas import Answers
+from nsed.web.schemas import TransduceResult
 
 
 class Recorder:
@@ -21,7 +21,7 @@ class Recorder:
         time.sleep(self.seconds)
         if self.bad in sources:
             raise ValueError(self.bad)
-        return [Answers(source=source, answers=[], unknown=[]) for source in sources]
+        return [TransduceResult(source=source, answers=[], unknown=[]) for source in sources]
 
 
 def asked_at_once(recorder, requests, **limits):

@@ -24,7 +24,7 @@ def g2p():
     return ServedModel.read("g2p-en")
 
 
-def test_an_exception_that_the_model_cannot_write_has_no_probability(g2p):
+def test_an_override_that_the_model_cannot_write_has_no_probability(g2p):
     (found,) = service.transduce(g2p, ["cat"], excepted(("cat", "MEOW")), nbest=2, scripts=True)
     first, second = found.answers
     assert (first.target, first.log_prob, first.probability, first.script) == ("MEOW", None, 0.0, None)
@@ -40,7 +40,7 @@ def test_what_a_model_cannot_write_it_cannot_explain():
         service.explain(strict, ExplainRequest(model="strict", source="c", target="g"), NO_OVERRIDES, Limits())
 
 
-def test_exceptions_hold_for_the_case_and_form_that_the_model_reads(g2p):
+def test_overrides_hold_for_the_case_and_form_that_the_model_reads(g2p):
     (found,) = service.transduce(g2p, ["Cat"], excepted(("cat", "K AE T S")))
     assert [(one.target, one.exception) for one in found.answers] == [("K AE T S", True)]
 

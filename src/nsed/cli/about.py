@@ -126,6 +126,7 @@ EXTRAS = {
     "cpu": ("numba", "compiled lattices, pair features, recurrent layers and bulk scores on a CPU"),
     "train": ("lightning", "several devices, TensorBoard"),
     "cognates": ("infomap", "clusters by Infomap"),
+    "align": ("eflomal", "reference alignments, nsed data align; Phonetisaurus, a peer for pronunciations"),
     "sklearn": ("sklearn", "estimators for scikit-learn"),
     "link": ("duckdb", "models as functions of SQL, comparisons for Splink"),
     "spark": ("pyspark", "scores of a cluster's tables"),

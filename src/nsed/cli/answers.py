@@ -76,12 +76,15 @@ def score(
     engine: EngineOption = "local",
     master: Master = "local[*]",
 ) -> None:
-    """Give each pair its log-probability: `source`, `target`, `score`.
+    """Score each pair by its log-probability, log-odds or log-likelihood ratio: `source`, `target`, `score`.
 
-    Of an edit distance that is log p(source, target), of a transducer, mixture or seq2seq log p(target | source), of a
-    matcher log alpha, of a cross-encoder and of stance the log-probability that the pair matches. The other columns of
-    the input follow. Files may be of any size, `nsed score MODEL 'pairs/*.parquet' -o scores.parquet --id id`: what is
-    done is kept in `scores.parquet.parts`, and a job that was killed goes on with `--resume`.
+    An edit distance gives log p(source, target), a transducer, mixture or seq2seq log p(target | source), a matcher
+    network log alpha, a cross-encoder or stance the log-probability of a match. A matcher in odds form gives the
+    log-odds of a match, an edit distance with `relative` the log-likelihood ratio of the pair against chance: above 0
+    is evidence for a match. Similarities, say of levenshtein, are from 0 to 1. `nsed match` has probabilities.
+
+    The other columns of the input follow. Files may be of any size, `nsed score MODEL 'pairs/*.parquet' -o
+    scores.parquet --id id`: what is done is kept in `scores.parquet.parts`, and `--resume` goes on after a kill.
     """
     given, names = _pair_inputs(pairs, pair, columns), split_columns(ids) or []
     job = _job(given, output, columns=split_columns(columns), ids=names, on_error=on_error, rejects=rejects)
@@ -193,10 +196,11 @@ OverridesPath = Annotated[
     Path | None,
     typer.Option(
         "--overrides",
-        "--exceptions",
         help="File of pairs whose targets come first, whatever the model says; a fourth column marks them.",
     ),
 ]
+FormerOverridesPath = Annotated[Path | None, typer.Option("--exceptions", hidden=True)]
+"""The old name of `--overrides`, until 2.0."""
 
 
 def transduce(
@@ -210,6 +214,7 @@ def transduce(
     seed: Seed = 0,
     language: Language = None,
     overrides: OverridesPath = None,
+    exceptions: FormerOverridesPath = None,
     ids: Ids = None,
     on_error: OnErrorOption = OnError.STOP,
     rejects: RejectsFile = None,
@@ -224,12 +229,13 @@ def transduce(
 ) -> None:
     """Give each source its most probable target: `source`, `target`, `log_prob`.
 
-    With `--overrides` a fourth column, `exception`, is 1 where the file gave the target; its `log_prob` is the model's
+    With `--overrides` a fourth column, `override`, is 1 where the file gave the target; its `log_prob` is the model's
     own. The model's targets follow, with `--nbest`. The other columns of a table are kept, in each row of a source.
     Files may be of any size, as those of `nsed score`: `nsed transduce g2p-en words.txt -o phones.parquet`, and
     `--resume` after a kill.
     """
-    given, names = _source_inputs(sources, text, column), split_columns(ids) or []
+    overrides, given = overrides or exceptions, _source_inputs(sources, text, column)
+    names = split_columns(ids) or []
     chosen = None if column is None else [column]
     job = _job(given, output, columns=chosen, ids=names, on_error=on_error, rejects=rejects)
     job = replace(job, format=format_, header=header, resume=resume, overwrite=overwrite, shard_rows=shard_rows)

@@ -45,7 +45,7 @@ Columns = Annotated[
     str | None,
     typer.Option(
         help="Names of the source, target and, optionally, label column of a file with a header, say word,ipa; "
-        "then perhaps those of the two languages, say word,ipa,language,language."
+        "then perhaps those of the two languages, say word,ipa,lang,lang."
     ),
 ]
 OnePair = Annotated[

@@ -50,8 +50,8 @@ RankerOption = Annotated[
     Path | None,
     typer.Option(
         "--ranker",
-        help="Folder or name of a second model, which chooses the k among five times as many candidates: best, a "
-        "transducer that makes queries of references.",
+        help="Folder or name of a second model, which chooses the k among five times as many candidates; best is "
+        "a transducer that turns references into queries.",
         show_default=False,
     ),
 ]
@@ -71,7 +71,7 @@ Block = Annotated[
     list[str] | None,
     typer.Option(
         "--block",
-        help="Columns, separated by commas: records that agree in all of them are compared; repeatable, in DuckDB.",
+        help="Columns, separated by commas: records that agree in all of them are compared, by DuckDB; repeatable.",
         show_default=False,
     ),
 ]
@@ -79,7 +79,7 @@ Rule = Annotated[
     list[str] | None,
     typer.Option(
         "--rule",
-        help="SQL condition on columns of two records, a and b: such pairs are compared; repeatable, in DuckDB.",
+        help="SQL condition on columns of two records, a and b: such pairs are compared, by DuckDB; repeatable.",
         show_default=False,
     ),
 ]

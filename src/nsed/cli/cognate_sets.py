@@ -110,17 +110,17 @@ def write_sets(output: Path | None, form: SetsFormat, table: WordTable, sets: Fo
 def _write_cldf(
     output: Path, table: WordTable, sets: FoundSets, aligned: Sequence[Sequence[str]], *, method: str
 ) -> None:
-    from nsed.datasets.cldf import CldfForm, carried_columns, write_cldf
+    from nsed.datasets.cldf import CldfForm, metadata_columns, write_cldf
 
     ids, forms, languages = (_column(table, names) for names in (FORM_IDS, FORMS, LANGUAGE_NAMES))
     glosses = [gloss for _, gloss in table.provenance()]
     known = [word._replace(id=own, gloss=gloss) for word, own, gloss in zip(sets.words, ids, glosses, strict=True)]
     cognates = _cognates(sets, aligned)
-    carried = carried_columns(table)
-    metadata = [{name: row.cells[place] for name, place in carried.items()} for row in table.rows]
+    places = metadata_columns(table)
+    metadata = [{name: row.cells[place] for name, place in places.items()} for row in table.rows]
     made = [CldfForm(*row) for row in zip(known, forms, cognates, languages, metadata, strict=True)]
     refused = write_cldf(output, made, method=method, bibliography=table.bibliography)
-    _warn_of_left_out(table, carried.values(), refused)
+    _warn_of_left_out(table, places.values(), refused)
 
 
 def _warn_of_left_out(table: WordTable, carried: Iterable[int], refused: Mapping[str, str]) -> None:

@@ -34,7 +34,7 @@ COMMANDS: Commands = {
     ),
     "train": (
         "nsed.cli.train:train",
-        "Learn from a file of pairs.",
+        "Train a model on a file of pairs.",
     ),
     "evaluate": (
         "nsed.cli.evaluate:evaluate",
@@ -67,7 +67,7 @@ COMMANDS: Commands = {
     ),
     "score": (
         "nsed.cli.answers:score",
-        "Give each pair its log-probability: `source`, `target`, `score`.",
+        "Score each pair by its log-probability, log-odds or log-likelihood ratio: `source`, `target`, `score`.",
     ),
     "link": (
         "nsed.cli.link:link",
@@ -95,7 +95,7 @@ COMMANDS: Commands = {
     ),
     "explain": (
         "nsed.cli.explain:explain",
-        "Say how sure the model is of each operation, what each adds to the score, and what else it thought of.",
+        "Explain the score of a pair: how probable each operation is, what it adds, and which other scripts there are.",
     ),
     "operations": (
         "nsed.cli.rules:operations",
@@ -134,7 +134,7 @@ COMMANDS: Commands = {
 DATA_COMMANDS: Commands = {
     "list": (
         "nsed.cli.data:list_sets",
-        "List the data sets that have names, and where they are.",
+        "List the named data sets, and where they are.",
     ),
     "fetch": (
         "nsed.cli.data:fetch_sets",
@@ -174,10 +174,11 @@ DATA_COMMANDS: Commands = {
 EXAMPLES: Mapping[str, tuple[str, ...]] = {
     "demo": ("nsed demo", "nsed demo --seed 1                            # other pairs, other weights"),
     "train": (
-        "nsed train pairs.tsv model                    # two columns, or with labels three; --resume after a kill",
+        "nsed train pairs.tsv model                    # 2 columns, or 3 with labels",
         "nsed train pairs.tsv model --model transducer --minutes 5",
-        "nsed train --model transducer --print-config  # all settings, with what they mean",
-        "nsed train fixes.tsv corrected --from g2p-en  # teach a trained model its corrections",
+        "nsed train pairs.tsv model --resume           # after an interruption",
+        "nsed train --model transducer --print-config  # all settings, explained",
+        "nsed train fixes.tsv corrected --from g2p-en  # fine-tune a trained model",
     ),
     "evaluate": (
         "nsed evaluate g2p-en test.dict --nbest 5",
@@ -191,7 +192,7 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
     ),
     "lexicon": (
         "nsed lexicon g2p-en words.txt                 # as CMUdict has it",
-        "nsed lexicon g2p-en words.txt --format kaldi --nbest 3 --min-probability 0.2 -o lexiconp.txt",
+        "nsed lexicon g2p-en words.txt --format kaldi --nbest 3 -o lexiconp.txt",
     ),
     "review": (
         "nsed review g2p-en words.txt -o review.tsv    # the least certain first",
@@ -202,17 +203,17 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
         "nsed match MODEL labelled.tsv -o matches.parquet",
     ),
     "cluster": (
-        "nsed cluster auto words.tsv -o sets.tsv       # nothing known: learn from the list itself",
+        "nsed cluster auto words.tsv -o sets.tsv       # learns from the list itself",
         "nsed cluster levenshtein words.tsv --threshold 0.4",
         "nsed cluster sca words.tsv --format edictor -o edictor.tsv",
     ),
     "correspondences": (
         "nsed correspondences distance annotated.tsv -o correspondences.tsv",
-        "nsed correspondences distance annotated.tsv --format text --language Dutch --language German",
+        "nsed correspondences distance annotated.tsv --format text",
     ),
     "label": (
-        "nsed label pairs.tsv matcher                  # in the terminal; answers are kept in matcher.answers.tsv",
-        "nsed label pairs.tsv matcher --web            # on a page",
+        "nsed label pairs.tsv matcher                  # in the terminal",
+        "nsed label pairs.tsv matcher --web            # on a page in the browser",
         "nsed label pairs.tsv matcher --simulate labelled.tsv --budget 100",
     ),
     "score": (
@@ -220,8 +221,8 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
         "nsed score distance pairs.tsv -o scores.csv",
     ),
     "link": (
-        "nsed link british.tsv american.tsv --on word --model MODEL --id id -o links.tsv",
-        "nsed link british.tsv american.tsv --on word=MODEL --exact id --threshold 0.9 -o links.parquet",
+        "nsed link british.tsv american.tsv --on word --model MODEL -o links.tsv",
+        "nsed link british.tsv american.tsv --on word=MODEL --exact id -o links.arrow",
     ),
     "dedupe": ("nsed dedupe american.tsv --on word --model MODEL --id id -o duplicates.tsv",),
     "lookup": (
@@ -238,42 +239,43 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
         "nsed align distance pairs.tsv",
     ),
     "explain": (
-        "nsed explain g2p-en --source psyche            # why S AY K IY",
-        "nsed explain g2p-en --pair read 'R IY D' --format svg --picture lattice -o lattice.svg",
+        "nsed explain g2p-en --source psyche           # why S AY K IY",
+        "nsed explain g2p-en --pair read 'R IY D' --format svg -o read.svg",
         "nsed explain g2p-en test.dict --html report.html",
     ),
     "operations": (
         "nsed operations distance --top 20",
-        "nsed operations distance --costs -o costs.tsv # of a plain weighted Levenshtein distance",
+        "nsed operations distance --costs -o costs.tsv # weighted Levenshtein costs",
     ),
     "rules": (
         "nsed rules g2p-en test.dict --top 20",
         "nsed rules g2p-en test.dict --format html -o rules.html",
     ),
-    "models": ("nsed models", "nsed models g2p-en                            # data, licence, training, figures"),
+    "models": ("nsed models", "nsed models g2p-en                            # data, licence and figures"),
     "export": (
-        "nsed export g2p-en g2p-onnx                   # encoder.onnx, step.onnx, export.json",
-        "nsed export names names-onnx                  # pair.onnx, export.json",
+        "nsed export g2p-en g2p-onnx                   # ONNX graphs, export.json",
+        "nsed export names names-onnx                  # of a matcher: pair.onnx",
     ),
     "mix": ("nsed mix both one other                       # one model of two",),
-    "doctor": ("nsed doctor", "nsed doctor g2p-en                            # which kernel scores its pairs, and why"),
+    "doctor": ("nsed doctor", "nsed doctor g2p-en                            # the kernel that scores"),
     "reproduce": (
-        "nsed reproduce all --render                   # tables of the records that there are",
+        "nsed reproduce all --render                   # tables of what is recorded",
         "nsed reproduce table3 --only rnn --minutes 30",
     ),
     "bench": ("nsed bench --list", "nsed bench row-scan --quick --out figures"),
     "serve": (
-        "nsed serve                                    # the shipped models, at http://127.0.0.1:8000/",
-        "nsed serve g2p-en MODEL --overrides fixes.tsv --host 0.0.0.0 --allow-host words.example.org",
-        "nsed serve g2p-en --api-key-file keys.txt     # who asks sends Authorization: Bearer KEY",
+        "nsed serve                                    # at http://127.0.0.1:8000/",
+        "nsed serve g2p-en MODEL --overrides fixes.tsv",
+        "nsed serve g2p-en --host 0.0.0.0 --allow-host words.example.org",
+        "nsed serve g2p-en --api-key-file keys.txt     # Authorization: Bearer KEY",
         "nsed serve g2p-en --workers 2 --log-format json",
     ),
     "data list": (
         "nsed data list",
-        "nsed data list g2p-cmudict                    # licence, citation, addresses, hashes",
+        "nsed data list g2p-cmudict                    # licence, citation, files",
     ),
     "data fetch": ("nsed data fetch g2p-cmudict",),
-    "data export": ("nsed data export rules parts                  # training.tsv, validation.tsv, test.tsv",),
+    "data export": ("nsed data export rules parts                  # training, validation, test",),
     "data check": ("nsed data check labelled.tsv test.tsv",),
     "data align": ("nsed data align test.dict test.pharaoh",),
     "data people": ("nsed data people --count 1000 --links same.tsv -o people.tsv",),
@@ -291,8 +293,20 @@ TYPING_ERROR = 0.75
 """Similarity (of difflib) above which a name is taken for a misspelt one."""
 
 
+def without_values(params: list[Any]) -> list[Any]:
+    """Parameters of a command, of which flags have no metavar: in help, `<bool>` would read as a value to be given."""
+    for one in params:
+        if getattr(one, "is_flag", False):
+            one.metavar = ""
+    return params
+
+
 class CommandGroup(TyperGroup):
     """Command group: asked for a command that it lacks, it says so, and which there are."""
+
+    def get_params(self, ctx: Any) -> Any:
+        """See `TyperGroup.get_params`."""
+        return without_values(super().get_params(ctx))
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """See `TyperGroup.resolve_command`."""
@@ -313,6 +327,10 @@ class CheckedCommand(TyperCommand):
 
     Of commands that take globs and folders the jobs know which files these are, and check it too.
     """
+
+    def get_params(self, ctx: Any) -> Any:
+        """See `TyperCommand.get_params`."""
+        return without_values(super().get_params(ctx))
 
     def invoke(self, ctx: Any) -> Any:
         """See `TyperCommand.invoke`."""
@@ -352,11 +370,11 @@ def _on_demand(name: str, target: str, words: str) -> type[TyperCommand]:
 FIRST_STEPS = """**First steps**
 
 ```sh
-nsed demo                                       # see it learn, in less than a minute
-nsed transduce g2p-en --text flagships          # weights that come with the package
-nsed train pairs.tsv model                      # pairs of your own
-nsed train --help                               # options of a command, and examples
-nsed --install-completion                       # then Tab completes
+nsed demo                                # see it learn, in under a minute
+nsed transduce g2p-en --text flagships   # with a shipped model
+nsed train pairs.tsv model               # pairs of your own
+nsed train --help                        # options of a command, examples
+nsed --install-completion                # then Tab completes
 ```
 """
 
@@ -372,7 +390,7 @@ app = typer.Typer(
 )
 data = typer.Typer(
     cls=CommandGroup,
-    help="Data sets: those with names, others' formats; a check of any for leaks; reference alignments.",
+    help="Data sets: fetch and export known ones, check any for leaks, align pairs, make word lists into pairs.",
     no_args_is_help=True,
 )
 add_commands(app, COMMANDS)

@@ -36,7 +36,7 @@ SetName = Annotated[str, typer.Argument(help="See nsed data list.", show_default
 def list_sets(
     name: Annotated[str | None, typer.Argument(help="Show all that is known of this one.", show_default=False)] = None,
 ) -> None:
-    """List the data sets that have names, and where they are."""
+    """List the named data sets, and where they are."""
     from nsed.datasets.catalogue import DATASETS
 
     if name is not None:

@@ -79,19 +79,20 @@ def evaluate(
     where all is right, or all wrong, and of fewer than ten, shares have Wilson's, others none. Two models are compared
     pair by pair, by approximate randomisation. Labelled pairs of one concept resemble each other: where the file has a
     column `concept`, or another that `--groups` names, whole groups are resampled. The best F1 is that of the threshold
-    which suits these very pairs: no other pairs will be as kind. The page of `--html` is one file that needs no other.
+    tuned on the test pairs themselves: an optimistic bound, not an estimate for other pairs. The page of `--html` is
+    one file that needs no other.
     A model that cannot transduce is measured on pairs without labels by its alignment alone, against `--alignments`.
     `nsed evaluate MODEL test.tsv --by dialect --by script` shows a table of figures for each dialect, a column of the
     file, and for each script.
     """
     from nsed.cli.figures import cautions_of, show_report
-    from nsed.evaluate.report import NamedModel, Wishes, read_reference, to_html
+    from nsed.evaluate.report import NamedModel, ReportOptions, read_reference, to_html
     from nsed.evaluate.report import evaluate as report_on
     from nsed.text import read_pairs
 
     names, loaded = split_columns(columns), NamedModel(str(model), load_model(model, language))
     data = read_pairs(pairs, columns=names, keep_others=True)
-    wishes = Wishes(
+    options = ReportOptions(
         nbest=nbest,
         beam=beam,
         validation=read_pairs(validation, columns=names) if validation else None,
@@ -101,7 +102,7 @@ def evaluate(
         by=_categories(pairs, data, by or []),
         mistakes=errors if output or html else 0,
     )
-    report = report_on(loaded, data, name=pairs.name, wishes=wishes, progress=_progress)
+    report = report_on(loaded, data, name=pairs.name, options=options, progress=_progress)
     report = replace(report, cautions=cautions_of(pairs))
     show_report(report, by={BUILT_IN.get(name, name) for name in by or ()})
     if output is not None:

@@ -84,7 +84,7 @@ def explain(
     ] = None,
     output: Output = None,
 ) -> None:
-    """Say how sure the model is of each operation, what each adds to the score, and what else it thought of."""
+    """Explain the score of a pair: how probable each operation is, what it adds, and which other scripts there are."""
     explainer = load_model(model, language)
     data = _data(explainer, source, pairs, columns, pair)
     if html is not None:

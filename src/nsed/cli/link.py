@@ -49,7 +49,7 @@ Numeric = Annotated[
     list[str] | None,
     typer.Option(
         "--numeric",
-        help="COLUMN=SCALE: numbers whose difference is evidence too, and the usual one of the same; repeatable.",
+        help="COLUMN=SCALE: numbers whose difference is evidence; SCALE is the usual one within a match; repeatable.",
         show_default=False,
     ),
 ]

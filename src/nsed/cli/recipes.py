@@ -27,8 +27,8 @@ for _kind in MODEL_KINDS:
     KINDS.register(_kind, _kind)
 
 
-class Lesson(NamedTuple):
-    """Lesson of a student: the teacher, and words that only it has answers for."""
+class Distillation(NamedTuple):
+    """Distillation of a student: the teacher, and words that only it has answers for."""
 
     teacher: Any
     words: list[str]
@@ -48,7 +48,7 @@ class TrainingRequest(NamedTuple):
     """Members of a mixture, or 1 for a model of its own."""
     both_directions: bool = False
     """Whether every second member of a mixture reads from right to left."""
-    lesson: Lesson | None = None
+    distillation: Distillation | None = None
     """Distillation: from whom a student learns."""
 
 
@@ -148,8 +148,8 @@ def _train_network(request: TrainingRequest, fit: Callable[..., NetworkModel], m
     if request.resume:
         _check_resumed(RunFolder(request.output), request.settings.train.threads or torch.get_num_threads())
     fit = partial(fit, start=request.start) if request.start else fit
-    if request.lesson is not None:
-        return _train_student(request, request.lesson, metric)
+    if request.distillation is not None:
+        return _train_student(request, request.distillation, metric)
     with progress_bar("training", request.settings.train.steps, unit="steps") as bar:
         return fit(
             request.pairs,
@@ -161,15 +161,15 @@ def _train_network(request: TrainingRequest, fit: Callable[..., NetworkModel], m
         )
 
 
-def _train_student(request: TrainingRequest, lesson: Lesson, metric: str) -> Transducer:
+def _train_student(request: TrainingRequest, distillation: Distillation, metric: str) -> Transducer:
     """Train a student under two progress bars, of the teacher's answers and of its own steps."""
     steps = request.settings.train.steps
-    words = len({*request.pairs.sources, *lesson.words})
+    words = len({*request.pairs.sources, *distillation.words})
     with progress_bar("teaching", words, unit="words") as told, progress_bar("training", steps, unit="steps") as bar:
         return Transducer.distill(
             request.pairs,
-            teacher=lesson.teacher,
-            words=lesson.words,
+            teacher=distillation.teacher,
+            words=distillation.words,
             validation=request.validation,
             config=request.settings,
             start=request.start,

@@ -266,7 +266,7 @@ def operations(
         typer.Option(
             "--costs",
             help="Write all operations as TSV (operation, source, target, cost): the costs of a plain weighted "
-            "Levenshtein distance, minus log-probabilities, smoothed, with <unk> for other symbols.",
+            "Levenshtein distance, minus log-probabilities, smoothed, with `<unk>` for other symbols.",
         ),
     ] = False,
     output: Output = None,

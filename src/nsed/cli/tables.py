@@ -34,7 +34,10 @@ RowFormatOption = Annotated[
 TableFile = Annotated[
     Path | None,
     typer.Option(
-        "--output", "-o", help="Write here instead of to standard output, in the format of the ending, see --format."
+        "--output",
+        "-o",
+        help="Write here instead of to standard output, in the format of the ending: .tsv, .csv, .json, .parquet, "
+        ".arrow or .feather.",
     ),
 ]
 Header = Annotated[bool, typer.Option("--header/--no-header", help="Names of the columns first, in TSV and CSV.")]
@@ -50,7 +53,7 @@ JobOutput = Annotated[
 ]
 Ids = Annotated[
     str | None,
-    typer.Option("--id", help="Columns of the input that come first, say id or id_a,id_b.", show_default=False),
+    typer.Option("--id", help="Columns of the input to write first, say id or id_a,id_b.", show_default=False),
 ]
 Resume = Annotated[
     bool,
@@ -87,7 +90,7 @@ Master = Annotated[
     str,
     typer.Option(
         "--master",
-        help="Spark cluster: local[N], local-cluster[EXECUTORS,CORES,MB], spark://HOST:PORT, yarn.",
+        help="Spark cluster: local[N], spark://HOST:PORT, yarn, as spark-submit takes it.",
     ),
 ]
 
@@ -150,7 +153,7 @@ OnErrorOption = Annotated[
     OnError,
     typer.Option(
         "--on-error",
-        help="What to do about rows that cannot be used, say with a null, a label that is none or too few columns: "
+        help="What to do about rows that cannot be used, say with a null, an invalid label or too few columns: "
         "stop at the first, or skip them.",
     ),
 ]
@@ -158,7 +161,7 @@ RejectsFile = Annotated[
     Path | None,
     typer.Option(
         "--rejects",
-        help="Skip such rows, and write them here: file, row, reason, cells; by default OUTPUT.rejects.tsv.",
+        help="Skip such rows, and write them here: file, row, reason, cells; OUTPUT.rejects.tsv by default.",
         show_default=False,
     ),
 ]

@@ -19,7 +19,7 @@ from nsed.errors import ArgumentError, ModelFileError, NsedError
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from nsed.cli.recipes import Lesson, TrainingRequest
+    from nsed.cli.recipes import Distillation, TrainingRequest
     from nsed.text import Pairs, StringConfig
     from nsed.train.run_folder import RunFolder
 
@@ -150,17 +150,20 @@ def train(
     resume: Resume = False,
     overwrite: Overwrite = False,
 ) -> None:
-    """Learn from a file of pairs.
+    """Train a model on a file of pairs.
 
-    The training saves itself as it goes; after an interruption, a kill too, it goes on with `--resume`. A third column
-    may have labels, 1 or 0: with both a matcher in odds form learns, in a minute. Without them a table of operations
-    learns where both sides share an alphabet, else a transducer. An edit distance decides where there are labels.
+    A third column may have labels, 1 or 0: where both occur, a matcher in odds form is trained, in a minute. Without
+    them it is an edit distance (a table of operations) where both sides share an alphabet, else a transducer; `--model`
+    chooses another; an edit distance, too, decides after training on labels. Checkpoints are saved on the way: after an
+    interruption, also a kill, `--resume` goes on.
 
-    **Settings** follow from the pairs and the device, as is said; options and `--set` go over them one by one, and a
-    file of `--config` with settings of `encoder` or `train` is taken as it is. For cognates see docs/cognate-sets.md.
+    **Settings** follow from the pairs and the device, and are shown; `--set` and other options change single ones, and
+    a file of `--config` with settings of `encoder` or `train` is taken as it is. For cognates see
+    docs/cognate-sets.md.
 
-    `--from`: a trained model learns more, say corrected words; without `--validation`, networks hold out nothing.
-    `--models 5`: five transducers answer together, a mixture, with fewer errors. `--teacher`: one learns from it.
+    `--from` fine-tunes a trained model, say on corrected words; without `--validation`, networks hold out nothing.
+    `--models 5` trains five transducers, a mixture with fewer errors than one. `--teacher` distils a model into a new
+    transducer.
     """
     from nsed.cli.recipes import TrainingRequest, config_of, plan_training
     from nsed.config import from_mapping, to_yaml
@@ -187,7 +190,7 @@ def train(
     if pairs is None or data is None or output is None:
         raise _nothing_to_do(pairs)
     several = _several(output, settings.model, models, both_directions=both_directions, resume=resume)
-    request = TrainingRequest(data, checked, settings, output, resume, start, *several, _lesson(teacher, words))
+    request = TrainingRequest(data, checked, settings, output, resume, start, *several, _distillation(teacher, words))
     with _interruptible(_how_to_go_on(pairs, output, {"--from": from_, "--teacher": teacher, "--words": words})):
         _carry_out(request, overwrite=overwrite)
 
@@ -268,9 +271,9 @@ def _several(output: Path, kind: str, models: int | None, *, both_directions: bo
     return count, both
 
 
-def _lesson(teacher: Path | None, words: Path | None) -> Lesson | None:
+def _distillation(teacher: Path | None, words: Path | None) -> Distillation | None:
     """Teacher, and the words that only it has answers for."""
-    from nsed.cli.recipes import Lesson
+    from nsed.cli.recipes import Distillation
     from nsed.text.readers import read_sources
 
     if teacher is None:
@@ -280,7 +283,7 @@ def _lesson(teacher: Path | None, words: Path | None) -> Lesson | None:
     model = load_model(teacher)
     if not can(model, Capability.TRANSDUCE):
         raise ArgumentError("--teacher", got=f"{teacher}, which scores pairs only", expected="a model that transduces")
-    return Lesson(model, list(read_sources(words).texts) if words else [])
+    return Distillation(model, list(read_sources(words).texts) if words else [])
 
 
 def _check_alone(request: TrainingRequest) -> None:
@@ -288,11 +291,11 @@ def _check_alone(request: TrainingRequest) -> None:
 
     A student may start from a trained model.
     """
-    ways = {"--from": request.start, "--models": request.models > 1, "--teacher": request.lesson}
+    ways = {"--from": request.start, "--models": request.models > 1, "--teacher": request.distillation}
     named = [option for option, wanted in ways.items() if wanted]
     if len(named) > 1 and named != ["--from", "--teacher"]:
         raise ArgumentError(named[1], got=f"it beside {named[0]}", expected="one of them at a time")
-    if request.lesson and request.settings.model != "transducer":
+    if request.distillation and request.settings.model != "transducer":
         got = f"a student of kind {request.settings.model}"
         raise ArgumentError("--teacher", got=got, expected="--model transducer beside it")
 

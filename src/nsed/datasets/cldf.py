@@ -28,8 +28,8 @@ OPTIONAL = ("segments", "segmentSlice")
 """Terms that a table need not have a column for."""
 
 
-class Carried(NamedTuple):
-    """Column of metadata that is read and written: where CLDF has it, and how word lists call it."""
+class MetadataColumn(NamedTuple):
+    """Metadata column, which is read and written: where CLDF has it, and how word lists call it."""
 
     table: str
     term: str
@@ -39,15 +39,15 @@ class Carried(NamedTuple):
     """Names in word lists; the first one is ours."""
 
 
-CARRIED = (
-    Carried(FORMS, "comment", "Comment", ("COMMENT", "NOTE", "NOTES")),
-    Carried(FORMS, "source", "Source", ("SOURCE", "SOURCES")),
-    Carried(LANGUAGES, "glottocode", "Glottocode", ("GLOTTOCODE", "GLOTTOLOG")),
-    Carried(LANGUAGES, "iso639P3code", "ISO639P3code", ("ISO_CODE", "ISO639P3CODE", "ISO")),
-    Carried(LANGUAGES, "latitude", "Latitude", ("LATITUDE",)),
-    Carried(LANGUAGES, "longitude", "Longitude", ("LONGITUDE",)),
-    Carried(LANGUAGES, "macroarea", "Macroarea", ("MACROAREA",)),
-    Carried(PARAMETERS, "concepticonReference", "Concepticon_ID", ("CONCEPTICON_ID",)),
+METADATA_COLUMNS = (
+    MetadataColumn(FORMS, "comment", "Comment", ("COMMENT", "NOTE", "NOTES")),
+    MetadataColumn(FORMS, "source", "Source", ("SOURCE", "SOURCES")),
+    MetadataColumn(LANGUAGES, "glottocode", "Glottocode", ("GLOTTOCODE", "GLOTTOLOG")),
+    MetadataColumn(LANGUAGES, "iso639P3code", "ISO639P3code", ("ISO_CODE", "ISO639P3CODE", "ISO")),
+    MetadataColumn(LANGUAGES, "latitude", "Latitude", ("LATITUDE",)),
+    MetadataColumn(LANGUAGES, "longitude", "Longitude", ("LONGITUDE",)),
+    MetadataColumn(LANGUAGES, "macroarea", "Macroarea", ("MACROAREA",)),
+    MetadataColumn(PARAMETERS, "concepticonReference", "Concepticon_ID", ("CONCEPTICON_ID",)),
 )
 
 
@@ -79,13 +79,14 @@ def read_cldf_table(path: str | Path) -> WordTable:
     Forms and cognate sets get numbers from 1, which LingPy wants (ID, COGID); beside them stand their identifiers
     (FORM_ID, COGNATESET) and, where there are tables of them, the names of languages and concepts. A form in several
     cognate sets is of a class of its own, that of all words in the same sets (strict cognates). Whatever else is known
-    of forms, languages and concepts follows: `CARRIED` under its names in word lists, other columns under theirs.
+    of forms, languages and concepts follows: `METADATA_COLUMNS` under their names in word lists, others under
+    their own.
     """
     dataset = _dataset(Path(path))
     sets, languages, concepts = _sets_of_forms(dataset), _names(dataset, LANGUAGES), _names(dataset, PARAMETERS)
     numbers: dict[frozenset[str], int] = {}
-    tables = [_further(dataset, *one) for one in FURTHER]
-    names = _further_names(tables, _header(sets))
+    tables = [_extra_columns(dataset, *one) for one in MAPPED_TERMS]
+    names = _extra_names(tables, _header(sets))
     rows: list[Row] = []
     for number, (_, row) in enumerate(_rows(dataset, FORMS, *FORM_COLUMNS), start=1):
         name, language, concept, segmented, form = row.cells
@@ -110,8 +111,8 @@ def _header(sets: Mapping[str, object]) -> list[str]:
     return [*names, CLASSES, "COGNATESET"] if sets else names
 
 
-class Further(NamedTuple):
-    """Further columns of a table: their names in a word list, and the cells of each row by its identifier."""
+class ExtraColumns(NamedTuple):
+    """Extra columns of a table: their names in a word list, and the cells of each row by its identifier."""
 
     names: list[str]
     cells: dict[str, list[str]]
@@ -121,16 +122,16 @@ class Further(NamedTuple):
         return self.cells.get(identifier, [""] * len(self.names))
 
 
-FURTHER = (
+MAPPED_TERMS = (
     (FORMS, (*FORM_COLUMNS, "cognatesetReference")),
     (LANGUAGES, ("id", "name")),
     (PARAMETERS, ("id", "name")),
 )
-"""Tables with further columns, and the terms whose columns have names of their own in a word list."""
+"""Tables with extra columns, and the terms whose columns have names of their own in a word list."""
 
 
-def _further_names(tables: Iterable[Further], header: Sequence[str]) -> list[str]:
-    """Names of further columns; those that are taken have `INPUT_` before them, as in EDICTOR's format."""
+def _extra_names(tables: Iterable[ExtraColumns], header: Sequence[str]) -> list[str]:
+    """Names of extra columns; those that are taken have `INPUT_` before them, as in EDICTOR's format."""
     taken, found = {*header, *LISTED_LANGUAGES, *CONCEPTS}, []
     for name in chain.from_iterable(one.names for one in tables):
         found.append(name if name.upper() not in taken else f"INPUT_{name}")
@@ -138,22 +139,22 @@ def _further_names(tables: Iterable[Further], header: Sequence[str]) -> list[str
     return found
 
 
-def _further(dataset: Any, table: str, used: Sequence[str]) -> Further:
+def _extra_columns(dataset: Any, table: str, used: Sequence[str]) -> ExtraColumns:
     """Columns that stand for none of the terms that are used already; none of a table that is not there."""
     known = [column.name for term in used if table in dataset and (column := _column(dataset, table, term))]
     if table not in dataset or not _path(dataset, table).exists() or _column(dataset, table, "id") is None:
-        return Further([], {})
-    ours = {column.name: one.listed[0] for one in CARRIED if (column := _carried_column(dataset, table, one))}
+        return ExtraColumns([], {})
+    ours = {column.name: one.listed[0] for one in METADATA_COLUMNS if (column := _metadata_column(dataset, table, one))}
     path, separator, header = _path(dataset, table), _separator(dataset, table), _file_header(dataset, table)
     names = [name for name in header if name.strip() and name not in known and header.count(name) == 1]
     with open_text(path) as stream:
         columns = [[name] for name in (known[0], *names)]
         rows = named_columns(path, csv_rows(path, stream, separator), columns, separator=separator)
         cells = {row.cells[0]: [" ".join(cell.split()) for cell in row.cells[1:]] for row in rows}
-    return Further([ours.get(name, name) for name in names], cells)
+    return ExtraColumns([ours.get(name, name) for name in names], cells)
 
 
-def _carried_column(dataset: Any, table: str, one: Carried) -> CldfColumn | None:
+def _metadata_column(dataset: Any, table: str, one: MetadataColumn) -> CldfColumn | None:
     return _column(dataset, table, one.term) if one.table == table else None
 
 
@@ -357,13 +358,13 @@ class CldfForm(NamedTuple):
     language_name: str
     """The language in words, where the list calls it by something else; empty where it does not."""
     metadata: Mapping[str, str]
-    """What else is known of the form, its language and its concept: cells by the names of `CARRIED`."""
+    """What else is known of the form, its language and its concept: cells by the names of `METADATA_COLUMNS`."""
 
 
-def carried_columns(table: WordTable) -> dict[str, int]:
-    """Columns of a word list that CLDF has too: names of `CARRIED`, and their places in the list."""
+def metadata_columns(table: WordTable) -> dict[str, int]:
+    """Columns of a word list that CLDF has too: names of `METADATA_COLUMNS`, and their places in the list."""
     known = [name.upper() for name in table.header.cells]
-    found = {one.name: next((name for name in one.listed if name in known), None) for one in CARRIED}
+    found = {one.name: next((name for name in one.listed if name in known), None) for one in METADATA_COLUMNS}
     return {name: known.index(listed) for name, listed in found.items() if listed is not None}
 
 
@@ -428,9 +429,9 @@ def _grouped(forms: Iterable[CldfForm], field: str) -> dict[str, list[CldfForm]]
 
 
 def _values(dataset: Any, forms: Sequence[CldfForm], bibliography: Path | None) -> dict[str, dict[str, Any]]:
-    """Values of the cells of each carried column, as CLDF has them; None of cells that it does not allow."""
+    """Values of the cells of each metadata column, as CLDF has them; None of cells that it does not allow."""
     found: dict[str, dict[str, Any]] = {}
-    for one in CARRIED:
+    for one in METADATA_COLUMNS:
         if (one.table, one.name) not in dataset:
             dataset.add_columns(one.table, f"{TERMS}{one.term}")
         cells = dict.fromkeys(cell for form in forms if (cell := form.metadata.get(one.name)))
@@ -447,7 +448,7 @@ def _allowed(column: Any, cell: str) -> Any:
 def _said(values: Mapping[str, Mapping[str, Any]], table: str, forms: Sequence[CldfForm]) -> dict[str, Any]:
     """Metadata of a form, or of the language or the concept of several: in each column, the first value of any."""
     found = {}
-    for name in (one.name for one in CARRIED if one.table == table):
+    for name in (one.name for one in METADATA_COLUMNS if one.table == table):
         said = (values[name].get(form.metadata.get(name, "")) for form in forms)
         found[name] = next((value for value in said if value is not None), None)
     return {name: value for name, value in found.items() if value is not None}

@@ -1,5 +1,6 @@
 """Jobs: what trained models are used for, over whole data sets. Each is imported when it is asked for."""
 
+import warnings
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -8,7 +9,7 @@ if TYPE_CHECKING:
     from nsed.jobs.choices import ScoredChoice, cdist, extract, extract_one, fixed_scores
     from nsed.jobs.clustering import CLUSTERERS, cluster, similarity_matrix
     from nsed.jobs.correspondences import Correspondence, sound_correspondences
-    from nsed.jobs.labelling import Growth, LabelQuestion, LabelSession
+    from nsed.jobs.labelling import LabelQuestion, LabelSession, LearningCurvePoint
     from nsed.jobs.lexicon import LexiconFormat, Pronunciation, lexicon_lines, pronounce
     from nsed.jobs.linking import LinkJob, LinkSummary
     from nsed.jobs.lookup import Hit, LookupIndex
@@ -32,11 +33,11 @@ __all__ = [
     "Candidates",
     "ClusterScore",
     "Correspondence",
-    "Growth",
     "Hit",
     "JobSummary",
     "LabelQuestion",
     "LabelSession",
+    "LearningCurvePoint",
     "LevenshteinControl",
     "LexiconFormat",
     "LinkJob",
@@ -70,7 +71,7 @@ _HOMES = {
     "choices": ("ScoredChoice", "cdist", "extract", "extract_one", "fixed_scores"),
     "clustering": ("CLUSTERERS", "cluster", "similarity_matrix"),
     "correspondences": ("Correspondence", "sound_correspondences"),
-    "labelling": ("Growth", "LabelQuestion", "LabelSession"),
+    "labelling": ("LabelQuestion", "LabelSession", "LearningCurvePoint"),
     "lexicon": ("LexiconFormat", "Pronunciation", "lexicon_lines", "pronounce"),
     "linking": ("LinkJob", "LinkSummary"),
     "lookup": ("Hit", "LookupIndex"),
@@ -91,7 +92,15 @@ _HOMES = {
 """Public names of each module: the command line has its formats from here, and its help is there at once."""
 
 
+_RENAMED = {"Growth": "LearningCurvePoint"}
+"""Old public names and what they are called now."""
+
+
 def __getattr__(name: str) -> Any:
+    if name in _RENAMED:
+        message = f"nsed.jobs.{name} is now nsed.jobs.{_RENAMED[name]}; the old name goes with 2.0"
+        warnings.warn(message, DeprecationWarning, stacklevel=2)
+        return __getattr__(_RENAMED[name])
     home = next((module for module, names in _HOMES.items() if name in names), None)
     if home is None:
         raise AttributeError(f"module 'nsed.jobs' has no attribute {name!r}")

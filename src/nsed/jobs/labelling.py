@@ -6,6 +6,7 @@ answered is kept with the answer.
 """
 
 import os
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import cycle, islice
 from math import isfinite
@@ -70,8 +71,8 @@ class LabelQuestion(NamedTuple):
     chance: float
 
 
-class Growth(NamedTuple):
-    """F1 of the model after so many answers; `held_out` says whether on held-out pairs or estimated from answers."""
+class LearningCurvePoint(NamedTuple):
+    """Point of a learning curve: F1 after so many answers, `held_out` (on held-out pairs) or estimated from answers."""
 
     answers: int
     f1: float
@@ -200,7 +201,7 @@ class LabelSession:
     """Labelling session over pairs without labels: `question`, `answer`, `skip`, `undo`, and `finish` with a Matcher.
 
     The answers are kept in a file, with which the next session goes on. Every so many of them, a Matcher is trained on
-    the answers and on what they make of all other pairs, see `nsed.jobs.unsupervised`; `growth` has its F1.
+    the answers and on what they make of all other pairs, see `nsed.jobs.unsupervised`; `learning_curve` has its F1.
 
     >>> import tempfile
     >>> pairs = [(a + b, a + c) for a in ("gra", "blo", "stu") for b in "xyz" for c in "xyz"]
@@ -244,7 +245,7 @@ class LabelSession:
         self._asked: LabelQuestion | None = None
         self.model: OddsMatcher | None = None
         """Matcher of the last training; None before the first."""
-        self.growth: list[Growth] = []
+        self.learning_curve: list[LearningCurvePoint] = []
         """F1 after each training."""
         self._scores = self._scored(start or untrained(self._pool))
         if self._is_due:
@@ -254,6 +255,13 @@ class LabelSession:
     def answers(self) -> list[LabelAnswer]:
         """Answers, with those of earlier sessions, in their order."""
         return list(self._file.answers)
+
+    @property
+    def growth(self) -> list[LearningCurvePoint]:
+        """The old name of `learning_curve`."""
+        message = "LabelSession.growth is now LabelSession.learning_curve; the old name goes with 2.0"
+        warnings.warn(message, DeprecationWarning, stacklevel=2)
+        return self.learning_curve
 
     @property
     def is_training(self) -> bool:
@@ -320,7 +328,7 @@ class LabelSession:
             advice = "Answer more, or give more pairs: the answers are kept."
             raise ArgumentError("answers", got=got, expected=expected, advice=advice)
         self.model, self._scores = model, self._scored(model)
-        self._grown(model, len(labels))
+        self._add_to_curve(model, len(labels))
         return model
 
     def write(self, folder: Path) -> OddsMatcher:
@@ -359,18 +367,18 @@ class LabelSession:
             scores = self._scored(model)
             with self._lock:
                 self.model, self._scores = model, scores
-            self._grown(model, len(labels))
+            self._add_to_curve(model, len(labels))
 
         return work
 
-    def _grown(self, model: OddsMatcher, answers: int) -> None:
+    def _add_to_curve(self, model: OddsMatcher, answers: int) -> None:
         if self._held_out is None:
-            self.growth.append(Growth(answers, self._expected_f1(model), False))
+            self.learning_curve.append(LearningCurvePoint(answers, self._expected_f1(model), False))
             return
         with quiet_about_symbols():
             scores = np.asarray(model.score(self._held_out))
         f1 = matching_score(scores, labels_of(self._held_out, "held_out"), model.threshold).f1
-        self.growth.append(Growth(answers, f1, True))
+        self.learning_curve.append(LearningCurvePoint(answers, f1, True))
 
     def _expected_f1(self, model: OddsMatcher) -> float:
         """F1 to be expected of a model's decisions about all pairs: an estimate, not a measurement.

@@ -205,7 +205,7 @@ class ShardFolder:
         number = len(self.shards)
         with self.part(number) as current:
             yield current
-        self.add([self.finished(number, current)])
+        self.add([self.record(number, current)])
 
     @contextmanager
     def part(self, number: int) -> Iterator[ShardInProgress]:
@@ -230,7 +230,7 @@ class ShardFolder:
         """File of a shard."""
         return self.path / f"part-{number:05d}.{self.form}"
 
-    def finished(self, number: int, current: ShardInProgress) -> Shard:
+    def record(self, number: int, current: ShardInProgress) -> Shard:
         """Record of a shard whose file is written."""
         counts, path = (current.rows, current.written, len(current.rejects)), self.file(number)
         return Shard(path.name, path.stat().st_size, *counts, current.end)

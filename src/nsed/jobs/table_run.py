@@ -104,7 +104,7 @@ def decisions_of(model: Any) -> Question:
 def targets_of(
     model: Any, *, nbest: int = 1, beam: int | None = None, overrides: OverridesLike | None = None
 ) -> Question:
-    """Most probable targets of sources, see `Transducer.transduce`; `exception` marks those of overrides."""
+    """Most probable targets of sources, see `Transducer.transduce`; `override` marks those of overrides."""
     _check_transducer(model)
     given = None if overrides is None else Overrides.of(overrides)
 
@@ -141,7 +141,7 @@ def _listed(found: list[list[Any]], *, marked: bool) -> BatchAnswers:
     """Answer rows: as many for each source as it has answers."""
     rows = np.repeat(np.arange(len(found)), [len(best) for best in found])
     answers = [one for best in found for one in best]
-    mark = {"exception": np.array([one.override for one in answers], dtype=bool)} if marked else {}
+    mark = {"override": np.array([one.override for one in answers], dtype=bool)} if marked else {}
     log_probs = np.array([one.log_prob for one in answers], dtype=np.float64)
     return BatchAnswers({"target": [one.text for one in answers], "log_prob": log_probs, **mark}, rows)
 

@@ -61,7 +61,7 @@ def checked(name: str, *, argument: str = "backend") -> str:
     """Backend name, checked: there is such a backend and it is installed."""
     if name != AUTO and name not in BACKENDS:
         known: Registry[str] = Registry(argument)
-        for backend in BACKENDS:
+        for backend in (AUTO, *BACKENDS):
             known.register(backend, backend)
         return known[name]
     if not installed(name):

@@ -23,7 +23,7 @@ DASHES = ("", "6 3", "2 3")
 """Of lines: colour is not the only sign."""
 
 Point = tuple[float, float]
-Found = Sequence[tuple[TableCell, Sequence[RunRecord]]]
+CellRecords = Sequence[tuple[TableCell, Sequence[RunRecord]]]
 """Cells of a figure, with the records that it is drawn from."""
 
 
@@ -38,21 +38,21 @@ class Chart(NamedTuple):
     """Whether the axis across is."""
 
 
-def figures(place: str, found: Found) -> dict[str, str]:
+def figures(place: str, cells: CellRecords) -> dict[str, str]:
     """SVG pictures of a figure by name, as far as there are records."""
-    return {f"{place}-{name}".removesuffix("-"): svg for name, svg in DRAWN[place](found)}
+    return {f"{place}-{name}".removesuffix("-"): svg for name, svg in DRAWN[place](cells)}
 
 
-def scheme(found: Found) -> Iterator[tuple[str, str]]:
+def scheme(cells: CellRecords) -> Iterator[tuple[str, str]]:
     """Figure 1: the lattice of a pair, with what was learned."""
-    for _, records in found:
+    for _, records in cells:
         for kept in list(_kept(records))[1:2]:
             yield "", lattice_svg(evidence_from(kept))
 
 
-def alpha_tables(found: Found) -> Iterator[tuple[str, str]]:
+def alpha_tables(cells: CellRecords) -> Iterator[tuple[str, str]]:
     """Figure 2: alpha of three pairs of each task, without and with the interpretability loss."""
-    for cell, records in found:
+    for cell, records in cells:
         loss = "with" if "interpretable" in cell.run.variants else "without"
         for number, kept in enumerate(list(_kept(records))[:3], start=1):
             yield f"{cell.run.dataset}-{loss}-{number}", grid_svg(alpha_grid(evidence_from(kept)))
@@ -74,11 +74,11 @@ def evidence_from(kept: Mapping[str, Any]) -> Evidence:
     return Evidence(source, target, (script,), float(alpha[-1, -1]), 0.0, alpha, beta, delete, insert, substitute)
 
 
-def by_size(found: Found) -> Iterator[tuple[str, str]]:
+def by_size(cells: CellRecords) -> Iterator[tuple[str, str]]:
     """Figure 3: CER of Arabic by training pairs, and by dimensions; means over seeds."""
     for unit in ("pairs", "dimensions"):
         lines: dict[str, list[Point]] = {}
-        for cell, records in found:
+        for cell, records in cells:
             number, _, of = cell.column.partition(" ")
             if of == unit and records:
                 error = float(np.mean([record.test["cer"] for record in records]))
@@ -87,11 +87,11 @@ def by_size(found: Found) -> Iterator[tuple[str, str]]:
             yield unit, chart_svg(Chart(f"Arabic to English, by {unit}", unit, "CER %", lines, logarithmic=True))
 
 
-def by_search(found: Found) -> Iterator[tuple[str, str]]:
+def by_search(cells: CellRecords) -> Iterator[tuple[str, str]]:
     """Figure 4: CER and WER on validation by beam, and by length normalisation; without rates above 100 %."""
     for axis, name, title in ((0, "beam", "beam"), (1, "length", "length normalisation, beam 5")):
         for error, rate in ((2, "cer"), (3, "wer")):
-            lines = {cell.row: _slice(_tried(records), axis, error) for cell, records in found}
+            lines = {cell.row: _slice(_tried(records), axis, error) for cell, records in cells}
             lines = {row: points for row, points in lines.items() if points}
             if lines:
                 shown = Chart(f"CMUDict, validation, by {title}", title, f"{rate.upper()} %", lines)
@@ -109,10 +109,10 @@ def _slice(decoding: Sequence[Sequence[float]], axis: int, error: int) -> list[P
     return sorted((float(row[axis]), 100 * row[error]) for row in own if row[error] <= 1)
 
 
-def curves(found: Found) -> Iterator[tuple[str, str]]:
+def curves(cells: CellRecords) -> Iterator[tuple[str, str]]:
     """Figure 5: learning curves, the metric of validation by update, of each data set."""
-    for dataset in dict.fromkeys(cell.run.dataset for cell, _ in found):
-        own = [(cell.row, records[0]) for cell, records in found if records and cell.run.dataset == dataset]
+    for dataset in dict.fromkeys(cell.run.dataset for cell, _ in cells):
+        own = [(cell.row, records[0]) for cell, records in cells if records and cell.run.dataset == dataset]
         lines = {
             row: [(float(step), 100 * figure) for step, _, figure in record.training["curve"]] for row, record in own
         }
@@ -121,7 +121,7 @@ def curves(found: Found) -> Iterator[tuple[str, str]]:
             yield dataset, chart_svg(Chart(f"{dataset}, validation", "updates", metric, lines))
 
 
-DRAWN: Mapping[str, Callable[[Found], Iterator[tuple[str, str]]]] = {
+DRAWN: Mapping[str, Callable[[CellRecords], Iterator[tuple[str, str]]]] = {
     "figure1": scheme,
     "figure2": alpha_tables,
     "figure3": by_size,

@@ -203,7 +203,7 @@ def run_jobs(
             running.append(_Process(waiting.pop(0), options, _deadline(minutes, end)))
         for process in [one for one in running if one.is_over(end)]:
             running.remove(process)
-            on_finished(process.finished())
+            on_finished(process.result())
         if not running and end is not None and end - time.time() <= LEAST_SECONDS:
             return
         time.sleep(0.2)
@@ -232,8 +232,8 @@ class _Process:
             self._process.wait()
         return self._process.poll() is not None
 
-    def finished(self) -> FinishedRun:
-        """What became of it."""
+    def result(self) -> FinishedRun:
+        """Result of the run: how long it took, and what went wrong, if anything."""
         with self._said:
             self._said.seek(0)
             said, code = self._said.read().strip(), self._process.returncode

@@ -168,7 +168,7 @@ def _apply(
 
 
 def _optimiser(parameters: list[nn.Parameter], config: TrainConfig) -> torch.optim.Optimizer:
-    there = parameters[0].is_cuda  # one kernel for all parameters, and a rate that a recording can read
+    there = parameters[0].is_cuda  # one kernel for all parameters, and a rate that a captured graph can read
     rate = torch.tensor(config.learning_rate, device=parameters[0].device) if there else config.learning_rate
     if config.optimiser == "adam":
         return torch.optim.Adam(parameters, lr=rate, fused=there, capturable=there)

@@ -1,6 +1,6 @@
 """Training strategy: how the gradient of a batch is computed, by one process or by several, and on which device.
 
-Gradients come operation by operation, or as a CUDA graph, which records a function's kernels once and launches them
+Gradients come operation by operation, or as a CUDA graph, which captures a function's kernels once and launches them
 together ever after: small kernels are over before the next one is launched. Several processes are data parallel
 (Lightning Fabric, extra `train`).
 """
@@ -27,7 +27,7 @@ Work = Callable[[], Tensor]
 
 
 class GraphRecorder:
-    """CUDA graph recorder: makes recordings that run one after the other, never at the same time."""
+    """CUDA graph recorder: captures graphs that run one after the other, never at the same time."""
 
     def __init__(self, device: torch.device) -> None:
         self.device = device
@@ -42,7 +42,7 @@ class GraphRecorder:
 class RecordedGraph:
     """CUDA graph of work without arguments: its tensors stay where they are, and it always gives the same one.
 
-    The first call does it, so that everything is warm; the second records it.
+    The first call does it, so that everything is warm; the second captures it.
     """
 
     def __init__(self, work: Work, graph_recorder: GraphRecorder) -> None:
@@ -61,7 +61,7 @@ class RecordedGraph:
         return self._result
 
     def _record(self) -> Tensor:
-        """Capture the graph without garbage collection: the end of an old graph would be the end of this recording."""
+        """Capture the graph without garbage collection: the end of an old graph would be the end of this capture."""
         with (
             no_garbage_collection(),
             torch.cuda.graph(self._graph, pool=self._recorder.pool, stream=self._recorder.stream),
@@ -69,7 +69,7 @@ class RecordedGraph:
             return self._work()
 
     def _aside(self) -> Tensor:
-        """Warm-up run before the capture, on a side stream, as it is recorded."""
+        """Warm-up run before the capture, on a side stream, as the capture is."""
         current = torch.cuda.current_stream(self._recorder.device)
         self._recorder.stream.wait_stream(current)
         with torch.cuda.stream(self._recorder.stream):
@@ -127,9 +127,9 @@ class Graphed(Gradients):
         shape = Shape(len(rows), self._task.widths(rows, multiple=2), share)
         if shape not in self._made:
             self._made[shape] = self._make(shape)
-        place, recording = self._made[shape]
+        place, graph = self._made[shape]
         place.copy_(torch.from_numpy(rows).pin_memory(), non_blocking=True)
-        return recording().clone()
+        return graph().clone()
 
     def _make(self, shape: Shape) -> tuple[Tensor, RecordedGraph]:
         place = torch.zeros(shape.pairs, dtype=torch.long, device=self._recorder.device)

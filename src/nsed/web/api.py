@@ -17,8 +17,6 @@ from nsed.web.limits import ApiError, Limits
 from nsed.web.request_batching import RequestBatcher, Workers
 from nsed.web.schemas import (
     AlignResponse,
-    Answers,
-    AskedPair,
     ErrorBody,
     Example,
     ExplainRequest,
@@ -27,10 +25,12 @@ from nsed.web.schemas import (
     ModelCard,
     ModelsResponse,
     PairsRequest,
+    RequestPair,
     RulesRequest,
     RulesResponse,
     TransduceRequest,
     TransduceResponse,
+    TransduceResult,
 )
 from nsed.web.served_models import (
     RequestOverrides,
@@ -137,7 +137,7 @@ def _got(value: object) -> str:
 def _fields(request: Request, place: tuple[str | int, ...]) -> list[str]:
     """Field names that an address takes, or a pair in its list."""
     if len(place) > 2:
-        return list(AskedPair.model_fields)
+        return list(RequestPair.model_fields)
     endpoint = getattr(request.scope.get("route"), "endpoint", None)
     asked = getattr(endpoint, "__annotations__", {}).get("asked")
     return list(asked.model_fields) if asked else []
@@ -165,12 +165,12 @@ class Api:
     """JSON API: the verbs, checked against the limits and done in turn."""
 
     def __init__(
-        self, served_models: ServedModels, limits: Limits, corrections: RequestOverrides, workers: Workers
+        self, served_models: ServedModels, limits: Limits, overrides: RequestOverrides, workers: Workers
     ) -> None:
-        self._served_models, self._limits, self._corrections, self._workers = (
+        self._served_models, self._limits, self._overrides, self._workers = (
             served_models,
             limits,
-            corrections,
+            overrides,
             workers,
         )
         self._queues: dict[tuple[str, int, int | None, bool], RequestBatcher] = {}
@@ -189,10 +189,10 @@ class Api:
     async def models(self) -> ModelsResponse:
         """The models that are served, what each can do, and what a request may ask for."""
         shown = [_card(one) for one in self._served_models]
-        return ModelsResponse(models=shown, limits=self._limits.told(), exceptions=len(self._corrections))
+        return ModelsResponse(models=shown, limits=self._limits.told(), overrides=len(self._overrides))
 
     async def transduce(self, asked: TransduceRequest, request: Request) -> TransduceResponse:
-        """The most probable targets of each source; what the file of exceptions says comes first, and is marked."""
+        """The most probable targets of each source; what the file of overrides says comes first, and is marked."""
         served = self._served_models.able(asked.model, "transduce")
         self._limits.check_count("sources", asked.sources)
         self._limits.check_texts("sources", asked.sources)
@@ -221,7 +221,7 @@ class Api:
         self._limits.check_texts("source", [asked.source])
         self._limits.check_texts("target", [asked.target or ""])
         _note(request, served, 1)
-        known = self._corrections.of(served, [asked.source])
+        known = self._overrides.of(served, [asked.source])
         return await self._workers.run(partial(explain, served, asked, known, self._limits))
 
     async def rules(self, asked: RulesRequest, request: Request) -> RulesResponse:
@@ -239,13 +239,13 @@ class Api:
         return self._queues[key]
 
     def _transducing(self, served: ServedModel, asked: TransduceRequest) -> Transducing:
-        def work(sources: Sequence[str]) -> list[Answers]:
-            known = self._corrections.of(served, sources)
+        def work(sources: Sequence[str]) -> list[TransduceResult]:
+            known = self._overrides.of(served, sources)
             return transduce(served, sources, known, nbest=asked.nbest, beam=asked.beam, scripts=asked.scripts)
 
         return work
 
-    def _pairs(self, asked: Sequence[AskedPair]) -> list[tuple[str, str]]:
+    def _pairs(self, asked: Sequence[RequestPair]) -> list[tuple[str, str]]:
         self._limits.check_count("pairs", asked)
         self._limits.check_texts("pairs", [text for pair in asked for text in (pair.source, pair.target)])
         pairs = [(pair.source, pair.target) for pair in asked]

@@ -2,6 +2,7 @@
 
 import asyncio
 import re
+import warnings
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Iterator, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from importlib.resources import files
@@ -60,7 +61,7 @@ REQUESTS = ("TransduceRequest", "PairsRequest", "ExplainRequest", "RulesRequest"
 def tell_limits(schema: dict[str, Any], names: Iterable[str], limits: Limits) -> None:
     """Document limits in the OpenAPI schema: which models there are, and how long and how many strings may be."""
     records, served = schema["components"]["schemas"], list(names)
-    for name in (*REQUESTS, "AskedPair"):
+    for name in (*REQUESTS, "RequestPair"):
         for field, told in records[name]["properties"].items():
             for part in _alternatives(told):
                 _limit(part, field, limits)
@@ -183,19 +184,22 @@ def _with_headers(send: Send) -> Send:
 def make_app(
     models: Iterable[ServedModel],
     limits: Limits | None = None,
-    exceptions: Overrides = NO_OVERRIDES,
+    overrides: Overrides = NO_OVERRIDES,
     *,
     hosts: Iterable[str] = (),
     keys: ApiKeys | None = None,
     metrics: Metrics | None = None,
+    exceptions: Overrides | None = None,
 ) -> FastAPI:
     """ASGI application that serves these models, to those who call this machine localhost or one of the hosts.
 
     With keys, whoever asks needs one of them. Metrics are those of this application alone, unless they are given.
-    Raises `DataError` where the exceptions contradict themselves, and `ArgumentError` where two models have one name.
+    `exceptions` is the old name of `overrides`. Raises `DataError` where the overrides contradict themselves, and
+    `ArgumentError` where two models have one name.
     """
     limits, served_models, metrics = limits or Limits(), ServedModels(models), metrics or Metrics()
-    corrections, workers = RequestOverrides(exceptions, served_models), Workers(limits)
+    overrides = overrides if exceptions is None else _under_old_name(exceptions)
+    request_overrides, workers = RequestOverrides(overrides, served_models), Workers(limits)
     app = FastAPI(
         title="Neural String Edit Distance",
         version=__version__,
@@ -205,7 +209,7 @@ def make_app(
         lifespan=_running(workers, metrics),
     )
     add_handlers(app)
-    app.include_router(Api(served_models, limits, corrections, workers).router())
+    app.include_router(Api(served_models, limits, request_overrides, workers).router())
     app.include_router(page_router())
     app.include_router(_probes(served_models, workers, metrics))
     tell_limits(app.openapi(), [one.name for one in served_models], limits)
@@ -214,6 +218,12 @@ def make_app(
     app.add_middleware(Protection, limits=limits, hosts=AllowedHosts(hosts), keys=keys)
     app.add_middleware(Telemetry, metrics=metrics, waiting=lambda: workers.waiting)
     return app
+
+
+def _under_old_name(overrides: Overrides) -> Overrides:
+    message = "make_app(exceptions=...) is now make_app(overrides=...); the old name goes with 2.0"
+    warnings.warn(message, DeprecationWarning, stacklevel=3)
+    return overrides
 
 
 def _running(workers: Workers, metrics: Metrics) -> Callable[[FastAPI], AbstractAsyncContextManager[None]]:

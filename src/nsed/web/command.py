@@ -45,11 +45,12 @@ OverridesOption = Annotated[
     Path | None,
     typer.Option(
         "--overrides",
-        "--exceptions",
         help="File of pairs whose targets come first, whatever the model says.",
         show_default=False,
     ),
 ]
+FormerOverridesOption = Annotated[Path | None, typer.Option("--exceptions", hidden=True)]
+"""The old name of `--overrides`, until 2.0."""
 RulesDataOption = Annotated[
     list[str] | None,
     typer.Option(
@@ -57,7 +58,9 @@ RulesDataOption = Annotated[
         show_default=False,
     ),
 ]
-MaxConnectionsOption = Annotated[int, typer.Option(min=1, help="Connections; beyond it, the slowest one makes room.")]
+MaxConnectionsOption = Annotated[
+    int, typer.Option(min=1, help="Most connections at once; beyond it, the slowest one is closed.")
+]
 HeadTimeoutOption = Annotated[float, typer.Option(min=0.1, help="Seconds until the head of a request must have come.")]
 BodyTimeoutOption = Annotated[
     float,
@@ -84,6 +87,7 @@ def serve(
     allow_host: AllowHostOption = None,
     port: Annotated[int, typer.Option(min=0, max=65535, help="Port to listen on; 0 takes a free one.")] = 8000,
     overrides: OverridesOption = None,
+    exceptions: FormerOverridesOption = None,
     rules_data: RulesDataOption = None,
     max_items: Annotated[int, typer.Option(min=1, help="Strings, or pairs, in a request.")] = Limits.items,
     max_length: Annotated[int, typer.Option(min=1, help="Characters of a string.")] = Limits.length,
@@ -100,7 +104,7 @@ def serve(
     """Serve models: a page to try them, a JSON API below /api, its description at /openapi.json.
 
     The page's Match view needs a matcher, and its Rules view pairs: --rules-data, or those that someone pastes.
-    /healthz and /readyz say how it is, /metrics has figures for Prometheus.
+    /healthz and /readyz are probes of liveness and readiness, /metrics has figures for Prometheus.
     """
     check_installed()
     from nsed.web.server import run_server
@@ -120,7 +124,7 @@ def serve(
         _application,
         models=models,
         limits=limits,
-        overrides=overrides,
+        overrides=overrides or exceptions,
         rules_data=rules_data or [],
         hosts=[*own_name, *(allow_host or [])],
         keys=ApiKeys.given(api_key_file),
@@ -240,7 +244,7 @@ AssignOption = Annotated[
 ]
 Start = Annotated[
     Path | None,
-    typer.Option("--from", help="Model to choose the first questions by, say names; by default one of alphabets."),
+    typer.Option("--from", help="Model to choose the first questions by, say names; by default an untrained one."),
 ]
 Every = Annotated[int, typer.Option(min=2, help="Answers between two trainings.")]
 Web = Annotated[bool, typer.Option("--web", help="Ask on a page of this machine, 127.0.0.1; extra web.")]
@@ -342,9 +346,9 @@ def _asked(session: LabelSession, ask: Ask, budget: int | None) -> Iterator[None
             session.answer(given)
         else:
             session.skip() if given == "skip" else session.undo()
-        for one in session.growth[told:]:
+        for one in session.learning_curve[told:]:
             err.print(str(one), markup=False)
-        told = len(session.growth)
+        told = len(session.learning_curve)
         yield
 
 
@@ -385,7 +389,7 @@ def write_model(session: LabelSession, folder: Path) -> None:
         raise DataError(folder, message)
     err.print(f"learning from {len(session.answers):,} answers and all pairs ...", markup=False)
     session.write(folder)
-    err.print(str(session.growth[-1]), markup=False)
+    err.print(str(session.learning_curve[-1]), markup=False)
     out.print(f"{folder}: a Matcher; nsed match {shlex.quote(str(folder))} PAIRS", markup=False)
 
 

@@ -1,4 +1,4 @@
-"""ASGI application of `nsed label --web`: the question, the answers, F1 as it grows, and the Matcher in the end."""
+"""ASGI application of `nsed label --web`: the question, the answers, the learning curve, and the Matcher in the end."""
 
 import asyncio
 from pathlib import Path
@@ -30,8 +30,8 @@ class AskedQuestion(BaseModel):
     target: str
 
 
-class GrowthPoint(BaseModel):
-    """F1 after so many answers."""
+class CurvePoint(BaseModel):
+    """Point of the learning curve: F1 after so many answers."""
 
     answers: int
     f1: float
@@ -45,7 +45,7 @@ class LabelState(BaseModel):
     answers: int
     matches: int
     training: bool
-    growth: list[GrowthPoint]
+    learning_curve: list[CurvePoint]
     model: str | None
     """Folder of the Matcher, once it is written."""
 
@@ -58,7 +58,7 @@ class LabelApi:
         self._turn, self._written = asyncio.Lock(), False
 
     async def state(self) -> LabelState:
-        """The question, how many answers there are, and how F1 has grown."""
+        """The question, how many answers there are, and the learning curve."""
         async with self._turn:
             return await asyncio.to_thread(self._state)
 
@@ -80,7 +80,7 @@ class LabelApi:
             answers=len(answers),
             matches=sum(one.label for one in answers),
             training=self._session.is_training,
-            growth=[GrowthPoint(**one._asdict()) for one in self._session.growth],
+            learning_curve=[CurvePoint(**one._asdict()) for one in self._session.learning_curve],
             model=str(self._folder) if self._written else None,
         )
 

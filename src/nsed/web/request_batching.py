@@ -9,7 +9,7 @@ from functools import partial
 from typing import NamedTuple, TypeVar
 
 from nsed.web.limits import ApiError, Limits, busy
-from nsed.web.schemas import Answers
+from nsed.web.schemas import TransduceResult
 
 T = TypeVar("T")
 
@@ -68,18 +68,18 @@ class Ticket(NamedTuple):
     """Queued request: a source that waits for its answers."""
 
     source: str
-    answers: "asyncio.Future[Answers]"
+    answers: "asyncio.Future[TransduceResult]"
 
 
 class RequestBatcher:
     """Request batcher: the queue of all who ask the same of the same model; `work` answers many sources at once."""
 
-    def __init__(self, workers: Workers, work: Callable[[Sequence[str]], list[Answers]], *, beam: int) -> None:
+    def __init__(self, workers: Workers, work: Callable[[Sequence[str]], list[TransduceResult]], *, beam: int) -> None:
         self._workers, self._work, self._beam = workers, work, beam
         self._tickets: deque[Ticket] = deque()
         self._serving: asyncio.Task[None] | None = None
 
-    async def answers(self, sources: Sequence[str]) -> list[Answers]:
+    async def answers(self, sources: Sequence[str]) -> list[TransduceResult]:
         """Batched answers of each source. Raises `ApiError` if too much waits already, or if it takes too long."""
         loop = asyncio.get_running_loop()
         with self._workers.counted(len(sources)):

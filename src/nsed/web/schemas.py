@@ -2,20 +2,23 @@
 
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, computed_field
 
 Picture = Literal["alpha", "posteriors", "lattice", "waterfall"]
 
+FORMER = computed_field(json_schema_extra={"deprecated": True})
+"""Field that answers under an old name until 2.0; pydantic's own `deprecated` would warn in every response."""
 
-class Asked(BaseModel):
-    """Request; unknown fields are errors."""
+
+class ModelRequest(BaseModel):
+    """Request to a model; unknown fields are errors."""
 
     model_config = ConfigDict(extra="forbid")
 
     model: str = Field(description="Name of a model, see /api/models.", examples=["g2p-en"])
 
 
-class AskedPair(BaseModel):
+class RequestPair(BaseModel):
     """Pair of strings."""
 
     model_config = ConfigDict(extra="forbid")
@@ -24,7 +27,7 @@ class AskedPair(BaseModel):
     target: str
 
 
-class TransduceRequest(Asked):
+class TransduceRequest(ModelRequest):
     """Transduction request: sources to be turned into targets."""
 
     sources: list[str] = Field(examples=[["flagships", "thought"]])
@@ -33,13 +36,13 @@ class TransduceRequest(Asked):
     scripts: bool = Field(False, description="Whether to tell the edit script of every target.")
 
 
-class PairsRequest(Asked):
+class PairsRequest(ModelRequest):
     """Matching or alignment request: pairs to be decided on, or aligned."""
 
-    pairs: list[AskedPair]
+    pairs: list[RequestPair]
 
 
-class ExplainRequest(Asked):
+class ExplainRequest(ModelRequest):
     """Explanation request: one pair."""
 
     source: str = Field(examples=["flagships"])
@@ -49,10 +52,10 @@ class ExplainRequest(Asked):
     pictures: list[Picture] = Field(default_factory=list, description="Pictures to draw as SVG.", max_length=4)
 
 
-class RulesRequest(Asked):
+class RulesRequest(ModelRequest):
     """Rules request: in given pairs, in those the server was started with, or of the weights alone."""
 
-    pairs: list[AskedPair] | None = None
+    pairs: list[RequestPair] | None = None
     by: Literal["support", "surprise"] = "support"
     top: int = Field(50, ge=1, le=1000)
 
@@ -71,11 +74,16 @@ class Answer(BaseModel):
     symbols: list[str]
     log_prob: float | None
     probability: float
-    exception: bool = Field(description="Whether it comes from the file of exceptions, not from the model.")
+    override: bool = Field(description="Whether it comes from the file of overrides, not from the model.")
     script: Script | None = None
 
+    @FORMER
+    def exception(self) -> bool:
+        """The old name of `override`, until 2.0."""
+        return self.override
 
-class Answers(BaseModel):
+
+class TransduceResult(BaseModel):
     """N-best targets of one source, and symbols that the model has never seen."""
 
     source: str
@@ -87,10 +95,10 @@ class TransduceResponse(BaseModel):
     """Transduction response: an entry per source, in the order asked."""
 
     model: str
-    results: list[Answers]
+    results: list[TransduceResult]
 
 
-class Decided(BaseModel):
+class MatchResult(BaseModel):
     """Match decision: whether a pair matches, and how probably."""
 
     source: str
@@ -106,10 +114,10 @@ class MatchResponse(BaseModel):
     """Matching response: an entry per pair, in the order asked."""
 
     model: str
-    results: list[Decided]
+    results: list[MatchResult]
 
 
-class Aligned(BaseModel):
+class AlignResult(BaseModel):
     """Aligned pair and the edit operations that make one of the other."""
 
     source: str
@@ -121,7 +129,7 @@ class AlignResponse(BaseModel):
     """Alignment response: an entry per pair, in the order asked."""
 
     model: str
-    results: list[Aligned]
+    results: list[AlignResult]
 
 
 class ExplainResponse(BaseModel):
@@ -130,10 +138,15 @@ class ExplainResponse(BaseModel):
     model: str
     source: str
     target: str
-    exception: bool
+    override: bool
     explanation: dict[str, Any]
     html: str | None
     pictures: dict[str, str]
+
+    @FORMER
+    def exception(self) -> bool:
+        """The old name of `override`, until 2.0."""
+        return self.override
 
 
 class RulesResponse(BaseModel):
@@ -167,7 +180,12 @@ class ModelsResponse(BaseModel):
 
     models: list[ModelCard]
     limits: dict[str, int | float]
-    exceptions: int = Field(description="How many exceptions there are.")
+    overrides: int = Field(description="How many overrides there are.")
+
+    @FORMER
+    def exceptions(self) -> int:
+        """The old name of `overrides`, until 2.0."""
+        return self.overrides
 
 
 class Health(BaseModel):

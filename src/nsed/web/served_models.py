@@ -16,7 +16,16 @@ from nsed.progress import OnBatch, ignore
 from nsed.registry import Registry
 from nsed.text import EditScript, Pairs, Tokenizer
 from nsed.web.limits import Limits
-from nsed.web.schemas import Aligned, Answer, Answers, Decided, ExplainRequest, ExplainResponse, RulesResponse, Script
+from nsed.web.schemas import (
+    AlignResult,
+    Answer,
+    ExplainRequest,
+    ExplainResponse,
+    MatchResult,
+    RulesResponse,
+    Script,
+    TransduceResult,
+)
 
 NO_OVERRIDES = Overrides(Pairs((), ()))
 SHOWN_PAIRS = 5
@@ -36,7 +45,7 @@ EXAMPLE_PAIRS: Mapping[str, tuple[tuple[str, str], ...]] = {
     "names": (("london", "лондон"), ("madrid", "مدريد"), ("berlin", "ベルリン"), ("athens", "αθήνα")),
 }
 """Example pairs worth a look, of those that match."""
-Transducing = Callable[[Sequence[str]], list[Answers]]
+Transducing = Callable[[Sequence[str]], list[TransduceResult]]
 
 
 @dataclass(frozen=True)
@@ -146,12 +155,12 @@ class RequestOverrides:
     Raises `DataError`, with file and line, where a source has a target twice.
     """
 
-    def __init__(self, exceptions: Overrides, models: Iterable[ServedModel]) -> None:
-        self._exceptions = exceptions
-        self._settled = {one.name: exceptions.by_source(one.model.tokenizers) for one in models}
+    def __init__(self, overrides: Overrides, models: Iterable[ServedModel]) -> None:
+        self._overrides = overrides
+        self._settled = {one.name: overrides.by_source(one.model.tokenizers) for one in models}
 
     def __len__(self) -> int:
-        return len(self._exceptions)
+        return len(self._overrides)
 
     def of(self, served: ServedModel, sources: Sequence[str]) -> Overrides:
         """Overrides of some sources."""
@@ -165,29 +174,31 @@ class RequestOverrides:
 def transduce(
     served: ServedModel,
     sources: Sequence[str],
-    exceptions: Overrides,
+    overrides: Overrides,
     *,
     nbest: int = 1,
     beam: int | None = None,
     scripts: bool = False,
-) -> list[Answers]:
+) -> list[TransduceResult]:
     """N-best targets of each source, overrides first."""
-    found = served.model.transduce(sources, nbest=nbest, beam=beam, overrides=exceptions)
+    found = served.model.transduce(sources, nbest=nbest, beam=beam, overrides=overrides)
     told = _scripts(served, sources, found) if scripts and "align" in served.abilities else _no_scripts(found)
     tokenizer = served.model.tokenizers.source
     return [
-        Answers(source=source, answers=list(map(_answer, best, row)), unknown=unknown_symbols(tokenizer, source))
+        TransduceResult(
+            source=source, answers=list(map(_answer, best, row)), unknown=unknown_symbols(tokenizer, source)
+        )
         for source, best, row in zip(sources, found, told, strict=True)
     ]
 
 
-def match(served: ServedModel, pairs: Sequence[tuple[str, str]]) -> list[Decided]:
+def match(served: ServedModel, pairs: Sequence[tuple[str, str]]) -> list[MatchResult]:
     """Match decision of each pair."""
     model = served.model
     scores = model.score(Pairs.of(pairs))
     sure = model.calibration.probability(scores)
     return [
-        Decided(
+        MatchResult(
             source=source,
             target=target,
             match=bool(score >= model.threshold),
@@ -200,24 +211,24 @@ def match(served: ServedModel, pairs: Sequence[tuple[str, str]]) -> list[Decided
     ]
 
 
-def align(served: ServedModel, pairs: Sequence[tuple[str, str]]) -> list[Aligned]:
+def align(served: ServedModel, pairs: Sequence[tuple[str, str]]) -> list[AlignResult]:
     """Alignment: the edit script of each pair."""
     scripts = served.model.align_all(Pairs.of(pairs))
-    return [Aligned(source=s, target=t, script=_script(one)) for (s, t), one in zip(pairs, scripts, strict=True)]
+    return [AlignResult(source=s, target=t, script=_script(one)) for (s, t), one in zip(pairs, scripts, strict=True)]
 
 
-def explain(served: ServedModel, asked: ExplainRequest, exceptions: Overrides, limits: Limits) -> ExplainResponse:
+def explain(served: ServedModel, asked: ExplainRequest, overrides: Overrides, limits: Limits) -> ExplainResponse:
     """Explanation of a pair's score. Raises `NotExplainableError` where the model cannot make the target at all."""
     tokenizers = served.model.tokenizers
     limits.check_drawn("source", tokenizers.source.split(asked.source))
-    target, exception = _target(served, asked, exceptions)
+    target, override = _target(served, asked, overrides)
     limits.check_drawn("target", tokenizers.target.split(target))
     made = served.model.explain(asked.source, target, scripts=asked.scripts)
     return ExplainResponse(
         model=served.name,
         source=asked.source,
         target=target,
-        exception=exception,
+        override=override,
         explanation=finite(made.to_dict()),
         html=made.to_html(style=False) if asked.html else None,
         pictures={name: made.to_svg(name) for name in asked.pictures},
@@ -254,10 +265,10 @@ def finite(value: Any) -> Any:
     return None if isinstance(value, float) and not isfinite(value) else value
 
 
-def _target(served: ServedModel, asked: ExplainRequest, exceptions: Overrides) -> tuple[str, bool]:
+def _target(served: ServedModel, asked: ExplainRequest, overrides: Overrides) -> tuple[str, bool]:
     """Target to be explained, and whether the overrides have it."""
     tokenizers = served.model.tokenizers
-    settled = exceptions.by_source(tokenizers).get(tokenizers.source.split(asked.source), [])
+    settled = overrides.by_source(tokenizers).get(tokenizers.source.split(asked.source), [])
     if asked.target is not None:
         return asked.target, tokenizers.target.split(asked.target) in map(tokenizers.target.split, settled)
     served.check("transduce")
@@ -283,7 +294,7 @@ def _answer(one: Transduction, script: Script | None) -> Answer:
         symbols=list(one.symbols),
         log_prob=finite(one.log_prob),
         probability=exp(min(0.0, one.log_prob)),
-        exception=one.override,
+        override=one.override,
         script=script,
     )
 

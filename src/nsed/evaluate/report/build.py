@@ -1,5 +1,6 @@
 """Report building, from a model and pairs; with a significance test against another model."""
 
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Generic, NamedTuple, TypeVar
@@ -85,7 +86,7 @@ class Groups(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Wishes:
+class ReportOptions:
     """Report options, beyond what all have."""
 
     nbest: int = 1
@@ -106,82 +107,96 @@ class Wishes:
     """Number of worst errors shown."""
 
 
-NOTHING_MORE = Wishes()
+DEFAULT_OPTIONS = ReportOptions()
 
 
 def evaluate(
-    model: NamedModel, pairs: Pairs, *, name: str = "", wishes: Wishes = NOTHING_MORE, progress: Progress = silent
+    model: NamedModel,
+    pairs: Pairs,
+    *,
+    name: str = "",
+    options: ReportOptions = DEFAULT_OPTIONS,
+    progress: Progress = silent,
+    wishes: ReportOptions | None = None,
 ) -> Report:
     """Evaluate a model: error rates where it transduces unlabelled pairs, F1 of its decisions on labelled pairs.
 
-    A model that can do neither with the pairs may still align them, if there are alignments to compare with.
+    A model that can do neither with the pairs may still align them, if there are alignments to compare with. `wishes`
+    is the old name of `options`.
     """
+    options = options if wishes is None else _under_old_name(wishes)
     if not len(pairs):
         raise ArgumentError("pairs", got="none", expected="at least one")
-    if pairs.labels is None and wishes.groups is not None:
-        raise ArgumentError("groups", got=wishes.groups.name, expected="nothing: these pairs have no labels")
+    if pairs.labels is None and options.groups is not None:
+        raise ArgumentError("groups", got=options.groups.name, expected="nothing: these pairs have no labels")
     if pairs.labels is None and can(model.model, Capability.TRANSDUCE):
-        return _report(TRANSDUCTION, model, pairs, name=name, wishes=wishes, progress=progress)
-    if pairs.labels is None and wishes.alignments is not None:
-        return _report(ALIGNMENT, model, pairs, name=name, wishes=wishes, progress=progress)
-    return _report(MATCHING, model, pairs, name=name, wishes=wishes, progress=progress)
+        return _report(TRANSDUCTION, model, pairs, name=name, options=options, progress=progress)
+    if pairs.labels is None and options.alignments is not None:
+        return _report(ALIGNMENT, model, pairs, name=name, options=options, progress=progress)
+    return _report(MATCHING, model, pairs, name=name, options=options, progress=progress)
+
+
+def _under_old_name(options: ReportOptions) -> ReportOptions:
+    message = "evaluate(wishes=...) is now evaluate(options=...); the old name goes with 2.0"
+    warnings.warn(message, DeprecationWarning, stacklevel=3)
+    return options
 
 
 def _report(
-    task: "ReportTask[Done]", model: NamedModel, pairs: Pairs, *, name: str, wishes: Wishes, progress: Progress
+    task: "ReportTask[Done]", model: NamedModel, pairs: Pairs, *, name: str, options: ReportOptions, progress: Progress
 ) -> Report:
-    done = task.run(model, pairs, wishes, progress)
+    done = task.run(model, pairs, options, progress)
     return Report(
         model.name,
         name,
         task.kind,
-        task.figures(done) + _alignment(model, pairs, wishes, progress),
-        settings=_settings(task.kind, model.model, pairs, wishes),
+        task.figures(done) + _alignment(model, pairs, options, progress),
+        settings=_settings(task.kind, model.model, pairs, options),
         curves=task.curves(done),
-        breakdowns=task.breakdowns(done, wishes.by),
-        mistakes=task.mistakes(model.model, done, wishes.mistakes),
-        comparison=_comparison(task, done, pairs, wishes, progress),
+        breakdowns=task.breakdowns(done, options.by),
+        mistakes=task.mistakes(model.model, done, options.mistakes),
+        comparison=_comparison(task, done, pairs, options, progress),
     )
 
 
-def _settings(kind: TaskKind, model: Any, pairs: Pairs, wishes: Wishes) -> dict[str, int | str]:
+def _settings(kind: TaskKind, model: Any, pairs: Pairs, options: ReportOptions) -> dict[str, int | str]:
     """Search settings, no fewer prefixes than answers are followed; for labelled pairs what intervals resample."""
     if kind == "matching":
-        return {"resampled": str(wishes.groups or f"{len(pairs):,} pairs")}
+        return {"resampled": str(options.groups or f"{len(pairs):,} pairs")}
     if kind == "alignment":
         return {}
-    beam = wishes.beam or getattr(model, "beam", 0)
-    return {"nbest": wishes.nbest, **({"beam": max(beam, wishes.nbest)} if beam else {})}
+    beam = options.beam or getattr(model, "beam", 0)
+    return {"nbest": options.nbest, **({"beam": max(beam, options.nbest)} if beam else {})}
 
 
 def _comparison(
-    task: "ReportTask[Done]", ours: Done, pairs: Pairs, wishes: Wishes, progress: Progress
+    task: "ReportTask[Done]", ours: Done, pairs: Pairs, options: ReportOptions, progress: Progress
 ) -> Comparison | None:
-    if wishes.against is None:
+    if options.against is None:
         return None
-    theirs = task.run(wishes.against, pairs, wishes, progress)
-    figures = task.figures(theirs) + _alignment(wishes.against, pairs, wishes, progress)
-    return Comparison(wishes.against.name, figures, task.compare(ours, theirs))
+    theirs = task.run(options.against, pairs, options, progress)
+    figures = task.figures(theirs) + _alignment(options.against, pairs, options, progress)
+    return Comparison(options.against.name, figures, task.compare(ours, theirs))
 
 
-def _alignment(model: NamedModel, pairs: Pairs, wishes: Wishes, progress: Progress) -> tuple[Figure, ...]:
-    if wishes.alignments is None:
+def _alignment(model: NamedModel, pairs: Pairs, options: ReportOptions, progress: Progress) -> tuple[Figure, ...]:
+    if options.alignments is None:
         return ()
-    groups = wishes.groups and wishes.groups.of_pairs
-    return alignment_figures(model.model, pairs, wishes.alignments, groups=groups, progress=progress)
+    groups = options.groups and options.groups.of_pairs
+    return alignment_figures(model.model, pairs, options.alignments, groups=groups, progress=progress)
 
 
-def _answers(model: NamedModel, pairs: Pairs, wishes: Wishes, progress: Progress) -> AnsweredWords:
+def _answers(model: NamedModel, pairs: Pairs, options: ReportOptions, progress: Progress) -> AnsweredWords:
     if not can(model.model, Capability.TRANSDUCE):
         raise ArgumentError("model", got=model.name, expected="one that turns sources into targets, as the other does")
-    return answer(model.model, pairs, nbest=wishes.nbest, beam=wishes.beam, progress=progress)
+    return answer(model.model, pairs, nbest=options.nbest, beam=options.beam, progress=progress)
 
 
-def _decisions(model: NamedModel, pairs: Pairs, wishes: Wishes, progress: Progress) -> Decisions:
+def _decisions(model: NamedModel, pairs: Pairs, options: ReportOptions, progress: Progress) -> Decisions:
     if not can(model.model, Capability.SCORE):
         raise ArgumentError("model", got=model.name, expected="one that gives pairs scores")
-    groups = wishes.groups and wishes.groups.of_pairs
-    return decide(model.model, pairs, name=model.name, validation=wishes.validation, groups=groups, progress=progress)
+    groups = options.groups and options.groups.of_pairs
+    return decide(model.model, pairs, name=model.name, validation=options.validation, groups=groups, progress=progress)
 
 
 @dataclass(frozen=True)
@@ -189,7 +204,7 @@ class ReportTask(Generic[Done]):
     """Report task, what is measured of a kind of work: how it is done, and what is made of it."""
 
     kind: TaskKind
-    run: Callable[[NamedModel, Pairs, Wishes, Progress], Done]
+    run: Callable[[NamedModel, Pairs, ReportOptions, Progress], Done]
     figures: Callable[[Done], tuple[Figure, ...]]
     curves: Callable[[Done], tuple[Curve, ...]]
     breakdowns: Callable[[Done, Categories], tuple[Breakdown, ...]]
@@ -217,7 +232,7 @@ MATCHING = ReportTask(
 )
 ALIGNMENT = ReportTask(
     "alignment",
-    lambda model, pairs, wishes, progress: pairs,
+    lambda model, pairs, options, progress: pairs,
     lambda pairs: (Figure("pairs_aligned", len(pairs), "count"),),
     lambda pairs: (),
     lambda pairs, by: (),

@@ -65,8 +65,8 @@ def operations_of(summaries: Sequence[ExplanationSummary]) -> Operations:
     return Counter((edit.tag, edit.source, edit.target) for one in summaries for edit in one.script)
 
 
-def summary(summaries: Sequence[ExplanationSummary], operations: Operations) -> str:
-    """Summary: figures, distributions and the most frequent operations."""
+def overview(summaries: Sequence[ExplanationSummary], operations: Operations) -> str:
+    """Overview: figures, distributions and the most frequent operations."""
     pictures = [
         histogram((one.probability for one in summaries), title="probability of the pairs"),
         histogram((one.script.share for one in summaries), title="share of the best script"),
@@ -155,14 +155,14 @@ class ReportColumn(NamedTuple):
     value: Callable[[ExplanationSummary], float] | None = None
 
 
-def _decided(outline: ExplanationSummary) -> str:
-    assert outline.decision is not None
-    return words(f"{'✓' if outline.decision.match else '✗'} {outline.decision.word}")
+def _decided(summary: ExplanationSummary) -> str:
+    assert summary.decision is not None
+    return words(f"{'✓' if summary.decision.match else '✗'} {summary.decision.word}")
 
 
-def _doubt(outline: ExplanationSummary) -> str:
-    number = f"≈ {outline.alternatives:.3g}" if outline.alternatives < 999.5 else "> 1,000"
-    return words(nats(outline.entropy)) + tag("small", {}, words(f" {number}"))
+def _doubt(summary: ExplanationSummary) -> str:
+    number = f"≈ {summary.alternatives:.3g}" if summary.alternatives < 999.5 else "> 1,000"
+    return words(nats(summary.entropy)) + tag("small", {}, words(f" {number}"))
 
 
 _TEXTS = (
@@ -211,15 +211,15 @@ def table(summaries: Sequence[ExplanationSummary]) -> Iterator[str]:
     yield "</tbody></table>\n"
 
 
-def row(number: int, outline: ExplanationSummary, columns: Sequence[ReportColumn]) -> str:
+def row(number: int, summary: ExplanationSummary, columns: Sequence[ReportColumn]) -> str:
     """HTML table row of a pair."""
     first = tag("td", {"class": "n", "data-v": number}, f"{number:,}")
-    return tag("tr", {}, first, *(_cell(column, outline) for column in columns)) + "\n"
+    return tag("tr", {}, first, *(_cell(column, summary) for column in columns)) + "\n"
 
 
-def _cell(column: ReportColumn, outline: ExplanationSummary) -> str:
-    value = {} if column.value is None else {"data-v": f"{column.value(outline):.6g}"}
-    return tag("td", {"class": column.mark, **value}, column.shown(outline))
+def _cell(column: ReportColumn, summary: ExplanationSummary) -> str:
+    value = {} if column.value is None else {"data-v": f"{column.value(summary):.6g}"}
+    return tag("td", {"class": column.mark, **value}, column.shown(summary))
 
 
 def _head(mark: str, name: str, meaning: str) -> str:
@@ -239,7 +239,7 @@ def report_page(summaries: Sequence[ExplanationSummary], *, title: str) -> Itera
     yield '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
     yield f"<title>{text(title)}</title>\n<style>{BOX_STYLE}{_resource('page.css')}</style>\n"
     yield '<script>document.documentElement.className = "js"</script></head><body>\n<header>'
-    yield f"<h1><bdi>{text(title)}</bdi></h1>\n{summary(summaries, operations)}</header>\n<main>\n"
+    yield f"<h1><bdi>{text(title)}</bdi></h1>\n{overview(summaries, operations)}</header>\n<main>\n"
     yield _controls(choices(operations))
     yield f'<p class="legend">{legend()} <span>{_PALE}</span><b></b></p>\n'
     yield from table(summaries)

@@ -1,4 +1,4 @@
-// The page of nsed label: shows the question, sends the answer, shows how F1 grows.
+// The page of nsed label: shows the question, sends the answer, shows the learning curve.
 const id = (name) => document.getElementById(name);
 const NOTES = {
   true: "On held-out pairs.",
@@ -22,8 +22,8 @@ function show(state) {
   id("question").hidden = !question;
   id("over").hidden = Boolean(question);
   for (const name of ["yes", "no", "skip"]) id("answers").elements[name].disabled = !question;
-  id("growth").replaceChildren(...state.growth.map(row));
-  id("growth-note").textContent = state.growth.length ? NOTES[state.growth[0].held_out] : "The first training has not ended yet.";
+  id("learning-curve").replaceChildren(...state.learning_curve.map(row));
+  id("learning-curve-note").textContent = state.learning_curve.length ? NOTES[state.learning_curve[0].held_out] : "The first training has not ended yet.";
   const written = state.model ? `The Matcher is in ${state.model}.` : "";
   tell(`${state.answers} answers, ${state.matches} of them matches. ${state.training ? "Training goes on. " : ""}${written}`);
 }

@@ -134,7 +134,7 @@ function candidate(one) {
   const filled = element("div");
   filled.style.width = `${100 * one.probability}%`;
   const name = element("span", { class: "target" }, isolated(one.target));
-  if (one.exception) name.append(element("span", { class: "mark" }, "exception"));
+  if (one.override) name.append(element("span", { class: "mark" }, "override"));
   const button = element("button", { type: "button", "aria-pressed": "false", "data-target": one.target }, name,
     element("span", { class: "amount", "aria-hidden": "true" }, filled),
     element("span", { class: "percent" }, one.log_prob === null ? "–" : percent(one.probability)));
@@ -167,13 +167,13 @@ async function explain(target, current) {
   showExplanation(answer);
 }
 
-function showExplanation({ html, source, target, exception }) {
+function showExplanation({ html, source, target, override }) {
   $("#explanation").innerHTML = html; // escaped by the server
   const part = $("#explanation .nsed-explanation");
   for (const [name, value] of [["tabindex", "0"], ["role", "region"], ["aria-label", "Explanation"]]) part.setAttribute(name, value);
   for (const details of part.querySelectorAll("details")) details.open = true;
   const title = ["Why ", isolated(source), " becomes ", isolated(target)];
-  $("#why-title").replaceChildren(...title, ...(exception ? [element("span", { class: "mark" }, "exception")] : []));
+  $("#why-title").replaceChildren(...title, ...(override ? [element("span", { class: "mark" }, "override")] : []));
   $("#why").hidden = false;
 }
 
@@ -278,7 +278,7 @@ async function begin() {
   try {
     known = await ask("/api/models");
     $("#limits").textContent = `At most ${known.limits.items} strings of ${known.limits.length} characters at once.` +
-      (known.exceptions ? ` Exceptions, which come before what models say: ${known.exceptions}.` : "");
+      (known.overrides ? ` Overrides, which come before what models say: ${known.overrides}.` : "");
     await show();
   } catch (error) {
     $(".model").hidden = !known.models.length;
