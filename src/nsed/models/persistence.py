@@ -111,7 +111,7 @@ def shipped_models() -> dict[str, ShippedModel]:
     """Shipped models by name.
 
     >>> sorted(shipped_models())
-    ['cognates', 'g2p-en', 'g2p-en-best', 'g2p-en-stress', 'names', 'translit-ar-en', 'translit-ar-en-best']
+    ['cognates', 'cognates-austronesian', 'g2p-en', 'g2p-en-best', 'g2p-en-stress', 'names', 'translit-ar-en', ...]
     """
     return {path.parent.name: ShippedModel(path.parent.name, path.parent) for path in sorted(FOLDER.glob(f"*/{CARD}"))}
 

@@ -42,6 +42,7 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
 """Example sources worth a look, of the models that come with the package."""
 EXAMPLE_PAIRS: Mapping[str, tuple[tuple[str, str], ...]] = {
     "cognates": (("h a n t", "h æ n d"), ("f a t ə r", "p a t e r"), ("m a t a", "m a k a")),
+    "cognates-austronesian": (("m a t a", "m a k a"), ("l i m a", "r i m a"), ("t e l u", "t o r u")),
     "names": (("london", "лондон"), ("madrid", "مدريد"), ("berlin", "ベルリン"), ("athens", "αθήνα")),
 }
 """Example pairs worth a look, of those that match."""
