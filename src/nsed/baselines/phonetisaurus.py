@@ -130,6 +130,7 @@ class Phonetisaurus(TransducingModel):
 
     Log-probabilities are joint, of source and target along their best path, as the programs give them.
 
+    >>> from nsed.baselines import Phonetisaurus, PhonetisaurusConfig
     >>> words = [("cab", "K AE B"), ("back", "B AE K"), ("bat", "B AE T"), ("tack", "T AE K"), ("act", "AE K T")]
     >>> model = Phonetisaurus.fit(words * 5, config=PhonetisaurusConfig(target_symbols="tokens", order=3))
     >>> model.transduce(["cat"])[0][0].text

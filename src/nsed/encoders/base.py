@@ -149,7 +149,7 @@ class UnigramEncoder(Encoder):
 class AttendingEncoder(Encoder):
     """Encoder with cross-attention: if causal and made with `attends=True`, it also looks at another, fixed string.
 
-    >>> from nsed.encoders import ENCODERS
+    >>> from nsed.encoders import ENCODERS, Attended, AttendingEncoder, EncoderConfig
     >>> encoder = ENCODERS["rnn"](EncoderConfig(dim=8), causal=True, attends=True).eval()
     >>> symbols, other = torch.rand(1, 2, 8), Attended(torch.rand(1, 3, 8), torch.zeros(1, 3, dtype=torch.bool))
     >>> isinstance(encoder, AttendingEncoder), encoder.attention(symbols, torch.tensor([2]), other).shape

@@ -167,6 +167,7 @@ class Explanation(Evidence):
     All renderings tell the same: the best script with the probability of each operation, what each contributes to the
     score, and what else might have been.
 
+    >>> from nsed.explain import RENDERINGS
     >>> sorted(RENDERINGS)
     ['html', 'latex', 'svg', 'text']
     """
