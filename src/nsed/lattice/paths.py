@@ -51,6 +51,7 @@ class Paths(NamedTuple):
 
     A pair that has no derivation at all gets an empty path with score NEG.
 
+    >>> from nsed.lattice import Paths
     >>> paths = Paths(torch.tensor([[3, 1, 0], [0, 0, 0]]), torch.tensor([-0.5, NEG]))
     >>> paths.steps(0)
     [Step(operation=<Operation.SUBSTITUTE: 3>, i=1, j=1), Step(operation=<Operation.DELETE: 1>, i=2, j=1)]
