@@ -7,8 +7,10 @@ import inspect
 import json
 import re
 from collections import Counter
+from functools import cached_property
 from importlib.util import find_spec
 from pathlib import Path
+from types import FunctionType
 
 import pytest
 from tools.notebooks import TUTORIALS, notebooks
@@ -23,6 +25,10 @@ ROOT = Path(__file__).parents[1]
 DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", flags=re.MULTILINE | re.DOTALL)
 HERE_DOCUMENT = re.compile(r"^[^\n]*<< 'END'\n.*?\nEND$", flags=re.MULTILINE | re.DOTALL)
+SESSION = re.compile(r"^\s*(?:>>>|\.\.\.) (.*)$", flags=re.MULTILINE)
+SOURCES = sorted((ROOT / "src").rglob("*.py"))
+MEMBERS = (FunctionType, classmethod, staticmethod, property, cached_property)
+"""Parts of a class that have docstrings of their own."""
 OTHER_TESTS = {
     ROOT / "README.md": "pip install ",  # .ci/run
     ROOT / "docs/serve.md": "",  # tests/web/test_command.py runs the whole block
@@ -49,15 +55,40 @@ def test_every_block_of_code_is_of_a_kind_that_a_test_runs(path):
 
 
 def test_every_public_name_has_an_example():
-    """In its own docstring, or in a session of README or pages; both are run."""
-    lines = (line for path in DOCUMENTS for line in path.read_text(encoding="utf-8").splitlines())
-    shown = "\n".join(line for line in lines if re.match(r"\s*(>>>|\.\.\.) ", line))
+    """In its own docstring, a method's, or the code of a page; a constant, which has none, in any session."""
+    pages = "\n".join(_lines_of_code(path.read_text(encoding="utf-8")) for path in DOCUMENTS)
+    modules = "\n".join(_lines_of_code(path.read_text(encoding="utf-8")) for path in SOURCES)
     without = [
-        name
-        for name in nsed.__all__
-        if ">>> " not in (inspect.getdoc(getattr(nsed, name)) or "") and not re.search(rf"\bnsed\.{name}\b", shown)
+        f"{room.__name__}.{name}"
+        for room in map(importlib.import_module, ("nsed", *ROOMS))
+        for name in room.__all__
+        if not name.startswith("__") and not _has_example(room, name, pages=pages, modules=modules)
     ]
     assert without == []
+
+
+def _lines_of_code(text):
+    """Lines that somebody types: of sessions, and of whole scripts, which other tests run."""
+    scripts = (script for language, script in BLOCK.findall(text) if language == "python" and script.startswith("# "))
+    return "\n".join([*SESSION.findall(text), *scripts])
+
+
+def _has_example(room, name, *, pages, modules):
+    """Whether a session of its own names it, or a page takes it from its room, or from `nsed`, and so shows whence."""
+    one = getattr(room, name)
+    places = "|".join(re.escape(place) for place in {room.__name__, room.__name__.rpartition(".")[2], "nsed"})
+    if re.search(rf"\b(?:{places})\.{name}\b|\bfrom nsed[\w.]* import [^\n]*\b{name}\b", pages):
+        return True
+    if not inspect.isclass(one) and not inspect.isroutine(one):
+        return re.search(rf"\b{name}\b", modules) is not None
+    methods = vars(one).items() if inspect.isclass(one) else ()
+    described = [(name, one), *((method, member) for method, member in methods if isinstance(member, MEMBERS))]
+    return any(re.search(rf"\b(?:{name}|{shown})\b", _session(member.__doc__)) for shown, member in described)
+
+
+def _session(docstring):
+    """What the doctests of a docstring say, and what they are answered."""
+    return "\n".join(f"{one.source}\n{one.want}" for one in doctest.DocTestParser().get_examples(docstring or ""))
 
 
 def test_page_of_a_command_says_what_its_help_says():

@@ -41,6 +41,9 @@ def splink_level(column: str, function: str, threshold: float) -> Any:
     """Splink comparison level: records whose column has at least this score by a registered function.
 
     Raises `MissingExtraError` without Splink.
+
+    >>> splink_level("name", "name_sim", 0.9).get_comparison_level("duckdb").sql_condition
+    'name_sim("name_l", "name_r") >= 0.9'
     """
     condition = f'{function}("{column}_l", "{column}_r") >= {float(threshold)!r}'
     return _splink("comparison_level_library").CustomLevel(condition, f"{function} of {column} >= {threshold}")

@@ -60,7 +60,12 @@ Sounds = tuple[str, ...]
 
 @dataclass(frozen=True)
 class ScaConfig(StringConfig):
-    """SCA hyperparameters: how LingPy aligns; symbols are sounds, mostly `tokens`."""
+    """SCA hyperparameters: how LingPy aligns; symbols are sounds, mostly `tokens`.
+
+    >>> ScaConfig(mode="local")
+    Traceback (most recent call last):
+    nsed.errors.ConfigError: ScaConfig: 1 fault - mode: got 'local', expected one of global, overlap
+    """
 
     model: Literal["sca"] = "sca"
     """The kind of model that these settings are for."""
@@ -71,7 +76,13 @@ class ScaConfig(StringConfig):
 
 
 class Sca(Similarity):
-    """SCA similarity: 1 - LingPy's distance of sound-class alignments; only the threshold is learned."""
+    """SCA similarity: 1 - LingPy's distance of sound-class alignments; only the threshold is learned.
+
+    >>> pairs = [("h a n d", "h o n t"), ("h a n d", "f u s")]
+    >>> model = Sca.fit(pairs, [1, 0], source_symbols="tokens", target_symbols="tokens")
+    >>> model.score([("h a n t", "h a n d"), ("h a n t", "f u t")]).round(2)
+    array([1.  , 0.41])
+    """
 
     configs: ClassVar[Mapping[str, type[StringConfig]]] = {"sca": ScaConfig}
 
@@ -117,7 +128,12 @@ class Entry(NamedTuple):
 
 @dataclass(frozen=True)
 class LexStatConfig(StringConfig):
-    """LexStat hyperparameters: how it learns; symbols are always tokens."""
+    """LexStat hyperparameters: how it learns; symbols are always tokens.
+
+    >>> LexStatConfig(runs=0)
+    Traceback (most recent call last):
+    nsed.errors.ConfigError: LexStatConfig: 1 fault - runs: got 0, expected at least 1 and at most 1,000,000
+    """
 
     model: Literal["lexstat"] = "lexstat"
     """The kind of model that these settings are for."""
@@ -134,7 +150,18 @@ Key = tuple[str, str, str, str]
 
 
 class LexStat(PairScorer):
-    """LexStat similarity: 1 - LexStat's distance of each pair of words that have one concept in its list."""
+    """LexStat similarity: 1 - LexStat's distance of each pair of words that have one concept in its list.
+
+    >>> words = [Entry("English", "hand", "h a n d"), Entry("German", "hand", "h a n t"),
+    ...          Entry("English", "new", "n u"), Entry("German", "new", "n o i")]
+    >>> pairs = Pairs(["h a n d", "n u"], ["h a n t", "n o i"], [True, False], ["English"] * 2, ["German"] * 2)
+    >>> model = LexStat.fit(pairs, words=words, runs=10)
+    >>> model.score(pairs).shape
+    (2,)
+    >>> model.score([("k a t", "k a t͡s ə")])
+    Traceback (most recent call last):
+    nsed.errors.ArgumentError: pairs: got 'k a t' (no language) and 'k a t͡s ə' (no language), expected two words ...
+    """
 
     configs: ClassVar[Mapping[str, type[LexStatConfig]]] = {"lexstat": LexStatConfig}
     config: LexStatConfig

@@ -79,7 +79,12 @@ FOUND = 0.5
 
 @dataclass(frozen=True)
 class LookupConfig(StringConfig):
-    """Lookup settings: what a table does with pairs and sources."""
+    """Lookup settings: what a table does with pairs and sources.
+
+    >>> table = Lookup.fit([("hand", "HAND"), ("foot", "FOOT")], config=LookupConfig(nearest=True))
+    >>> table.transduce(["hands"])[0][0].text
+    'HAND'
+    """
 
     model: Literal["lookup"] = "lookup"
     """The kind of model that these settings are for."""

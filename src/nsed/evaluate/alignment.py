@@ -24,7 +24,13 @@ _LINK = re.compile(r"(\d{1,9})-(\d{1,9})", flags=re.ASCII)
 
 
 def read_pharaoh(path: str | Path) -> list[Links]:
-    """Pharaoh-format links of each line of a file, `0-0 1-2`; an empty line has none. Raises `DataError`."""
+    r"""Pharaoh-format links of each line of a file, `0-0 1-2`; an empty line has none. Raises `DataError`.
+
+    >>> with TemporaryDirectory() as folder:
+    ...     _ = Path(folder, "links").write_text("0-0 1-2\n\n", encoding="utf-8")
+    ...     [sorted(links) for links in read_pharaoh(Path(folder, "links"))]
+    [[(0, 0), (1, 2)], []]
+    """
     with open_text(Path(path)) as stream:
         return [_parse(line, path, number) for number, line in enumerate(stream, start=1)]
 

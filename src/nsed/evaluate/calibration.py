@@ -96,6 +96,10 @@ def fit_calibration(scores: np.ndarray, labels: np.ndarray, *, form: Form = "sco
     The slope is never negative: a higher score is never less probable. Of few scores, beta calibration is nearly
     straight, which is Platt scaling. Infinite scores count as just beyond the finite ones. Raises `ArgumentError` for
     NaN.
+
+    >>> calibration = fit_calibration(np.array([-3.0, -2.0, -1.0, 0.0]), np.array([False, False, True, True]))
+    >>> calibration.probability(np.array([-3.0, 0.0])).round(2)
+    array([0.2, 0.8])
     """
     labels, scores = np.asarray(labels, dtype=bool), Calibration(1.0, 0.0, form).evidence(_numbers(scores))
     positives, negatives = both_kinds(labels)
@@ -149,6 +153,10 @@ class ReliabilityBins(NamedTuple):
     """Reliability diagram points, by rising probability; bins without pairs are left out.
 
     `probability` is the mean of a bin's probabilities, `share` the share of its pairs that match, `pairs` their number.
+
+    >>> bins: ReliabilityBins = reliability_bins(np.array([0.1, 0.2, 0.9]), np.array([False, False, True]), bins=2)
+    >>> (bins.probability - bins.share).round(2).tolist(), bins.pairs.tolist()
+    ([0.15, -0.1], [2, 1])
     """
 
     probability: np.ndarray

@@ -83,7 +83,12 @@ def _between(lower: float, upper: float) -> float:
 
 
 class MatchingScore(NamedTuple):
-    """Precision, recall and F1 of pairs called a match at a threshold."""
+    """Precision, recall and F1 of pairs called a match at a threshold.
+
+    >>> score: MatchingScore = matching_score(np.array([0.9, 0.8, 0.1]), np.array([True, False, True]), 0.5)
+    >>> f"F1 {score.f1:.1%} with the threshold {score.threshold}"
+    'F1 50.0% with the threshold 0.5'
+    """
 
     precision: float
     recall: float
@@ -127,7 +132,11 @@ def f1_interval(scores: np.ndarray, labels: np.ndarray, threshold: float, *, lev
 
 
 def best_threshold(scores: np.ndarray, labels: np.ndarray) -> MatchingScore:
-    """Maximum F1: the decisions at the threshold with the highest."""
+    """Maximum F1: the decisions at the threshold with the highest.
+
+    >>> best_threshold(np.array([0.9, 0.5, 0.1]), np.array([True, True, False]))
+    MatchingScore(precision=1.0, recall=1.0, f1=1.0, threshold=0.3)
+    """
     return matching_score(scores, labels, tuned_threshold(scores, labels))
 
 
@@ -136,6 +145,10 @@ class RankingCurve(NamedTuple):
 
     `recall` is the share of the matches that are called one (in a ROC curve: the true positive rate), `precision` the
     share of those called one that are, `false_alarms` the share of the other pairs that are called a match.
+
+    >>> curve: RankingCurve = ranking_curve(np.array([0.9, 0.8, 0.1]), np.array([True, False, True]))
+    >>> [*zip(curve.recall.tolist(), curve.precision.round(2).tolist())]
+    [(0.5, 1.0), (0.5, 0.5), (1.0, 0.67)]
     """
 
     recall: np.ndarray

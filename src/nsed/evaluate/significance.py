@@ -13,7 +13,12 @@ Statistic = Callable[[np.ndarray], float]
 
 
 class Interval(NamedTuple):
-    """Confidence interval: where a figure lies with the confidence that was asked for."""
+    """Confidence interval: where a figure lies with the confidence that was asked for.
+
+    >>> interval: Interval = wilson_interval(0.9, 1000)
+    >>> f"{interval.low:.1%} to {interval.high:.1%}"
+    '88.0% to 91.7%'
+    """
 
     low: float
     high: float
@@ -212,7 +217,11 @@ _AT_ONCE = 4_000_000
 
 
 class PairedTest(NamedTuple):
-    """Paired test result: what the first system's figure is above the second's, and the p-value."""
+    """Paired test result: what the first system's figure is above the second's, and the p-value.
+
+    >>> paired_test(np.ones(12), np.zeros(12))
+    PairedTest(difference=1.0, p_value=0.0005...)
+    """
 
     difference: float
     p_value: float

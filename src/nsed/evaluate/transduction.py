@@ -16,6 +16,10 @@ class TransductionScore(NamedTuple):
 
     `cer` is the mean over words of edits / reference length, as in the paper; `corpus_cer` all edits over all reference
     symbols; `wer` the share of words that are not exactly right.
+
+    >>> score: TransductionScore = transduction_score(["dog", "cat"], [["dig"], ["cat"]])
+    >>> f"{score.wer:.0%} of {score.words} words are wrong"
+    '50% of 2 words are wrong'
     """
 
     cer: float
@@ -25,7 +29,12 @@ class TransductionScore(NamedTuple):
 
 
 class WordErrors(NamedTuple):
-    """Edit counts of each word, between its output and its nearest reference, and the length of that reference."""
+    """Edit counts of each word, between its output and its nearest reference, and the length of that reference.
+
+    >>> errors: WordErrors = word_errors(["dog", "cat"], [["dig", "hound"], ["cat"]])
+    >>> errors.edits.tolist(), errors.lengths.tolist(), errors.wrong.tolist()
+    ([1, 0], [3, 3], [True, False])
+    """
 
     edits: np.ndarray
     lengths: np.ndarray

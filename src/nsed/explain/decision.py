@@ -53,7 +53,12 @@ class Decision(NamedTuple):
 
 
 class Output(NamedTuple):
-    """N-best entry: one target that a Transducer might write."""
+    """N-best entry: one target that a Transducer might write.
+
+    >>> one = Output(("HH", "AE", "N", "D"), log_prob=-0.105)
+    >>> " ".join(one.symbols), round(one.probability, 2)
+    ('HH AE N D', 0.9)
+    """
 
     symbols: tuple[str, ...]
     log_prob: float
@@ -97,7 +102,12 @@ REMAINDERS = {
 
 
 class Contribution(NamedTuple):
-    """Additive contribution to a score: of an operation, or (`edit` is None) a remainder with a name."""
+    """Additive contribution to a score: of an operation, or (`edit` is None) a remainder with a name.
+
+    >>> parts = Contribution("k→c", 1.2, Edit("substitute", "k", "c", 0, 0)), Contribution("threshold", -0.4)
+    >>> [(one.title, one.value, one.meaning) for one in parts]
+    [('k→c', 1.2, 'substitute k by c'), ('offset', -0.4, 'the constant of the calibration, and of the model')]
+    """
 
     name: str
     value: float

@@ -28,7 +28,12 @@ from nsed.types import REACHABLE
 
 
 class Origin(NamedTuple):
-    """Posterior origins of a target symbol: that it was inserted, that it stands for each source symbol; sum is 1."""
+    """Posterior origins of a target symbol: that it was inserted, that it stands for each source symbol; sum is 1.
+
+    >>> origin = Origin("c", inserted=0.1, sources=(0.8, 0.1))
+    >>> origin.best, origin.sources[origin.best]
+    (0, 0.8)
+    """
 
     symbol: str
     inserted: float
@@ -161,6 +166,10 @@ class Explanation(Evidence):
 
     All renderings tell the same: the best script with the probability of each operation, what each contributes to the
     score, and what else might have been.
+
+    >>> from nsed.explain import RENDERINGS
+    >>> sorted(RENDERINGS)
+    ['html', 'latex', 'svg', 'text']
     """
 
     def to_text(self) -> str:

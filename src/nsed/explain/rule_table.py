@@ -30,6 +30,10 @@ class RuleContext:
     Of `opportunities` places with this neighbour, the operation was used at `count`; that is `ratio` times its
     probability anywhere. `g2` is the log-likelihood ratio of the places with this neighbour against those without,
     below zero where the operation is rarer here.
+
+    >>> at_the_end = RuleContext("before", "$", True, 9.0, opportunities=10.0, probability=0.9, ratio=1.8, g2=14.2)
+    >>> at_the_end.tells
+    True
     """
 
     side: ContextSide
@@ -51,6 +55,10 @@ class RuleExample(NamedTuple):
     """Rule example: a pair in which the operation is used, with its posterior probability there.
 
     `i` and `j` are the symbols of source and target before the operation, as in `Edit`.
+
+    >>> example = RuleExample(("c", "a", "t"), ("k", "a", "t"), 0, 0, probability=0.98)
+    >>> example.source[example.i], example.target[example.j]
+    ('c', 'k')
     """
 
     source: tuple[str, ...]
@@ -68,6 +76,10 @@ class Rule:
     been: occurrences of its source symbol, or for an insertion places between symbols, both ends included.
     `probability` is one divided by the other, `share` the part of all operations that are this one. Rules that come
     from weights alone have no counts, contexts or examples.
+
+    >>> rule = Rule("substitute", "c", "k", count=3.0, opportunities=4.0, probability=0.75, share=0.2)
+    >>> str(rule), f"{rule.probability:.0%}"
+    ('c→k', '75%')
     """
 
     kind: RuleKind
@@ -113,7 +125,13 @@ class Rule:
 
 @dataclass(frozen=True)
 class RuleTable:
-    """Rule table of a model on some pairs, or of its weights alone (`pairs` is 0)."""
+    """Rule table of a model on some pairs, or of its weights alone (`pairs` is 0).
+
+    >>> rules = Rule("keep", "a", "a", 5.0, 5.0, 1.0, 0.6), Rule("delete", "e", "", 3.0, 4.0, 0.75, 0.4)
+    >>> table = RuleTable(rules, pairs=4)
+    >>> [str(rule) for rule in table.ranked(top=1)], table.find("delete", "e").probability
+    (['a'], 0.75)
+    """
 
     rules: tuple[Rule, ...]
     pairs: int = 0
@@ -177,6 +195,11 @@ class RuleDifference:
     `g2` is the log-likelihood ratio of two probabilities against a single one, `p_value` how probable so large a G² is
     by chance if all opportunities were independent. Two models on the same data are not: there, G² is an order of
     importance rather than a test. Rules from weights alone have neither; their `p_value` is 1.
+
+    >>> rule = Rule("delete", "e", "", 30.0, 40.0, 0.75, 0.4)
+    >>> one = RuleDifference(rule, (10.0, 30.0), (40.0, 40.0), probabilities=(0.25, 0.75), g2=20.9, p_value=5e-6)
+    >>> one.difference
+    0.5
     """
 
     rule: Rule
@@ -203,6 +226,11 @@ def compare(first: RuleTable, second: RuleTable, *, min_count: float = 0.0) -> l
     """Compare two tables: all rules of both, those first that differ most (G², then the difference of probabilities).
 
     `min_count` leaves out rules that neither side uses so often.
+
+    >>> british = RuleTable((Rule("keep", "u", "u", 9.0, 10.0, 0.9, 1.0),), pairs=10)
+    >>> rules = Rule("keep", "u", "u", 1.0, 10.0, 0.1, 0.1), Rule("delete", "u", "", 9.0, 10.0, 0.9, 0.9)
+    >>> [(str(one.rule), one.counts, round(one.difference, 1)) for one in compare(british, RuleTable(rules, pairs=10))]
+    [('-u', (0.0, 9.0), 0.9), ('u', (9.0, 1.0), -0.8)]
     """
     both = (first, second)
     names = sorted({*first.by_name, *second.by_name})

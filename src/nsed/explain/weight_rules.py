@@ -41,7 +41,13 @@ class Weights(NamedTuple):
 
 
 def table_rules(table: OperationTable, tokenizers: Tokenizers) -> RuleTable:
-    """Rules of an operation table: their shares are its probabilities, without that of the end."""
+    """Rules of an operation table: their shares are its probabilities, without that of the end.
+
+    >>> import nsed
+    >>> model = nsed.LearnableEditDistance.fit([("gray", "grey"), ("gala", "gele"), ("say", "sey")])
+    >>> [(str(rule), round(rule.probability, 2)) for rule in table_rules(model.table, model.tokenizers).ranked(top=2)]
+    [('a→e', 1.0), ('g', 1.0)]
+    """
     symbols = slice(len(SPECIALS), None)
     delete, insert, substitute = table.delete[symbols], table.insert[symbols], table.substitute[symbols, symbols]
     of_source = (delete + substitute.sum(1)).clamp(min=torch.finfo(delete.dtype).tiny)
@@ -58,6 +64,15 @@ def weight_rules(network: Network, tokenizers: Tokenizers) -> RuleTable:
     averaged over the target symbols, an insertion over the source symbols, and what becomes of a source symbol does not
     sum to one. With positions, the first ten are averaged; without, the scores are exactly those of every string.
     Shares are those of equally frequent source symbols. Raises `NotExplainableError` for a network that sees context.
+
+    >>> from nsed.encoders import EncoderConfig
+    >>> from nsed.text import Pairs, StringConfig
+    >>> tokenizers = Tokenizers.learned(StringConfig(), Pairs.of([("ab", "xy")]))
+    >>> sizes = [len(vocabulary) for vocabulary in tokenizers.vocabularies.values()]
+    >>> encoder = EncoderConfig("unigram", dim=4, positions=False)
+    >>> network = MatcherNetwork(encoder, source_symbols=sizes[0], target_symbols=sizes[1]).eval()
+    >>> sorted(str(rule) for rule in weight_rules(network, tokenizers).rules)
+    ['+x', '+y', '-a', '-b', 'a→x', 'a→y', 'b→x', 'b→y']
     """
     check_no_context(network)
     sizes = len(tokenizers.source.vocabulary), len(tokenizers.target.vocabulary)

@@ -33,6 +33,11 @@ def export_model(model: Model, folder: str | Path, *, format: Format = "onnx") -
     whose `similarity` rapidfuzz takes as scorer, and as SQL.
 
     Raises `ArgumentError` for a model that has no such form, `MissingExtraError` where the package onnx is missing.
+
+    >>> import tempfile, nsed
+    >>> model = nsed.LearnableEditDistance.fit([("gray", "grey"), ("gala", "gele"), ("say", "sey")])
+    >>> [path.name for path in export_model(model, tempfile.mkdtemp(), format="json")], FORMATS
+    (['weighted_levenshtein.json'], ('onnx', 'json', 'rapidfuzz', 'duckdb'))
     """
     if format not in FORMATS:
         raise ArgumentError("format", got=repr(format), expected=f"one of {', '.join(FORMATS)}")

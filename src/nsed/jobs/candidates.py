@@ -34,7 +34,12 @@ SAME_SCRIPT = 0.5
 
 
 class Recall(NamedTuple):
-    """Recall of candidates: how many labelled matches are among them, and at which ranks."""
+    """Recall of candidates: how many labelled matches are among them, and at which ranks.
+
+    >>> candidates = Candidates(k=2).fit(["Vienna", "Venice", "Verona"])
+    >>> candidates.recall(Pairs.of([("wien", "Vienna"), ("rome", "Rome")]))
+    Recall(matches=1, missing=1, at={1: 1.0, 2: 1.0}, interval=Interval(low=0.20..., high=1.0), lost=[])
+    """
 
     matches: int
     """Labelled matches whose reference is known."""

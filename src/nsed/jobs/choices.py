@@ -115,7 +115,13 @@ Choices: TypeAlias = Column | Keyed
 
 
 class ScoredChoice(NamedTuple):
-    """Choice with its score, and its key: its place in a list, its key in a dict, its index in a Series."""
+    """Choice with its score, and its key: its place in a list, its key in a dict, its index in a Series.
+
+    >>> from nsed.baselines import Levenshtein
+    >>> model = Levenshtein.fit([("gray", "grey"), ("gray", "blue")], [1, 0])
+    >>> extract_one("gala", {"a": "sey", "b": "gale"}, model)
+    ScoredChoice(choice='gale', score=0.75, key='b')
+    """
 
     choice: str
     score: float

@@ -183,6 +183,8 @@ def cluster(similarities: np.ndarray, *, threshold: float, method: str = "averag
     `similarities` is a symmetric matrix; NaN stands for pairs that were not compared, and the diagonal for nothing.
     What the threshold means is the method's business; the higher, the more clusters.
 
+    >>> sorted(CLUSTERERS)
+    ['average', 'components', 'infomap', 'labels']
     >>> similarities = np.array([[1, 0.9, 0.2], [0.9, 1, 0.6], [0.2, 0.6, 1]])
     >>> cluster(similarities, threshold=0.5), cluster(similarities, threshold=0.5, method="components")
     (array([0, 0, 1]), array([0, 0, 0]))

@@ -29,7 +29,12 @@ NEGLIGIBLE = 0.01
 
 
 class Correspondence(NamedTuple):
-    """Sounds of two languages that correspond, `-` where one has none."""
+    """Sounds of two languages that correspond, `-` where one has none.
+
+    >>> one = Correspondence("Dutch", "German", "t", "s", expected=3.8, share=0.95, words=4, concepts=("foot", "water"))
+    >>> f"{one.language_a} {one.sound_a} : {one.language_b} {one.sound_b}", one.concepts
+    ('Dutch t : German s', ('foot', 'water'))
+    """
 
     language_a: str
     language_b: str
@@ -86,6 +91,15 @@ def sound_correspondences(
 
     Sounds are the symbols of the model; white space, a symbol of some, is none. Raises `ArgumentError` for sets
     without two words of two languages, and for a model that has no lattices.
+
+    >>> import nsed
+    >>> words = [Word("Dutch", "foot", "v u t", "1"), Word("German", "foot", "f u s", "1"),
+    ...          Word("Dutch", "water", "w a t e r", "2"), Word("German", "water", "v a s e r", "2")]
+    >>> pairs = [(words[0].tokens, words[1].tokens), (words[2].tokens, words[3].tokens)]
+    >>> model = nsed.LearnableEditDistance.fit(pairs, source_symbols="tokens", target_symbols="tokens")
+    >>> found = sound_correspondences(model, words, [CognateSet(1, [0, 1]), CognateSet(2, [2, 3])], least=1.5)
+    >>> [(one.sound_a, one.sound_b, round(one.expected), one.concepts) for one in found]
+    [('t', 's', 2, ('foot', 'water'))]
     """
     if not (isinstance(model, HasLattices) and can(model, Capability.RULES)):
         got = f"a {type(model).__name__}, which aligns nothing"

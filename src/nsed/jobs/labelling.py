@@ -62,7 +62,12 @@ class LabelAnswer(NamedTuple):
 
 
 class LabelQuestion(NamedTuple):
-    """Pair that is asked for: its row in the pool, its strings, and what the model thinks."""
+    """Labelling question: a pair that is asked for, its row in the pool, its strings, and what the model thinks.
+
+    >>> asked = LabelQuestion(3, "gray", "grey", predicted=0.7, chance=0.01)
+    >>> print(f"{asked.source} = {asked.target}? (p = {asked.predicted})")
+    gray = grey? (p = 0.7)
+    """
 
     row: int
     source: str
@@ -72,7 +77,11 @@ class LabelQuestion(NamedTuple):
 
 
 class LearningCurvePoint(NamedTuple):
-    """Point of a learning curve: F1 after so many answers, `held_out` (on held-out pairs) or estimated from answers."""
+    """Point of a learning curve: F1 after so many answers, `held_out` (on held-out pairs) or estimated from answers.
+
+    >>> print(LearningCurvePoint(20, 0.9312, held_out=True))
+    20 answers: F1 93.1% (on held-out pairs)
+    """
 
     answers: int
     f1: float

@@ -17,7 +17,11 @@ from nsed.text.readers.dictionaries import COMMENT, VARIANT
 
 
 class LexiconFormat(StrEnum):
-    """File format of a pronouncing dictionary."""
+    """File format of a pronouncing dictionary.
+
+    >>> [form.value for form in LexiconFormat], LexiconFormat("kaldi") is LexiconFormat.KALDI
+    (['cmudict', 'kaldi', 'mfa'], True)
+    """
 
     CMUDICT = "cmudict"
     """`word  PH ON ES`, further pronunciations as `word(2)`; no probabilities."""
@@ -28,7 +32,12 @@ class LexiconFormat(StrEnum):
 
 
 class Pronunciation(NamedTuple):
-    """Pronunciation of a word, and how probable it is."""
+    """Pronunciation of a word, and how probable it is.
+
+    >>> one = Pronunciation("read", ("R", "EH", "D"), 0.25)
+    >>> " ".join(one.phones), one.override
+    ('R EH D', False)
+    """
 
     word: str
     phones: tuple[str, ...]

@@ -60,7 +60,12 @@ FLOOR = 1e-3
 
 
 class LinkSummary(NamedTuple):
-    """What a linkage has done."""
+    """Linkage result: how many pairs were compared and linked, and precision and recall of the links on labelled ones.
+
+    >>> done = LinkSummary((9, 8), 40, 7, 2, 0.5, at_threshold=None, candidate_recall=None, weights={}, folds=0)
+    >>> f"{done.links} links of {done.candidates} pairs compared, {done.review} to be looked at"
+    '7 links of 40 pairs compared, 2 to be looked at'
+    """
 
     records: tuple[int, int]
     candidates: int

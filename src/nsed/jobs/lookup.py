@@ -35,7 +35,12 @@ MOST_SEGMENTS = 8
 
 
 class Hit(NamedTuple):
-    """String of the index that is near a query, its id, and how near, see `Candidates.query`."""
+    """Search result: a string of the index that is near a query, its id, and how near, see `Candidates.query`.
+
+    >>> hits = [Hit("3", "Verona", 0.4), Hit("1", "Vienna", 0.3)]
+    >>> {hit.id: hit.text for hit in hits if hit.score > 0.35}
+    {'3': 'Verona'}
+    """
 
     id: str
     text: str

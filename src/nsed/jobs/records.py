@@ -151,7 +151,13 @@ class EqualStrings(NamedTuple):
 
 
 class TextColumn(NamedTuple):
-    """Text column to compare: its name in both tables, the model that compares it, and the weight of its log-odds."""
+    """Text column to compare: its name in both tables, the model that compares it, and the weight of its log-odds.
+
+    >>> from nsed.baselines import Levenshtein
+    >>> names = Levenshtein.fit([("gray", "grey"), ("gray", "blue")], [1, 0])
+    >>> TextColumn("name", names, weight=2.0).weight
+    2.0
+    """
 
     name: str
     model: Any
@@ -159,7 +165,11 @@ class TextColumn(NamedTuple):
 
 
 class NumericColumn(NamedTuple):
-    """Numeric column: its name in both tables, and the usual difference of two records of the same."""
+    """Numeric column: its name in both tables, and the usual difference of two records of the same.
+
+    >>> evidence_names([], ["city"], [NumericColumn("year_of_birth", scale=1.0)])
+    ['agreement_city', 'nearness_year_of_birth']
+    """
 
     name: str
     scale: float

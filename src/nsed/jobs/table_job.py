@@ -28,7 +28,12 @@ SHOWN = 10
 
 
 class JobSummary(NamedTuple):
-    """What a job has done, with what was done of it before it was resumed."""
+    """Job result: how many rows were read, written and rejected, with those from before it was resumed.
+
+    >>> done = JobSummary(rows=1000, written=999, rejected=1, shown=[], rejects=Path("scores.rejects.tsv"))
+    >>> f"{done.written} of {done.rows} rows; the others: {done.rejects}"
+    '999 of 1000 rows; the others: scores.rejects.tsv'
+    """
 
     rows: int
     """Rows of the input, with those that were rejected."""

@@ -57,6 +57,11 @@ def learn_without_gold(
 
     Its probabilities are those of the mixture; `cluster_words(model, words, threshold=0.5)` makes cognate sets of them.
     Raises `ArgumentError` where the list has too few concepts or languages to tell cognates from chance.
+
+    >>> words = [Word("Dutch", "hand", "h ɑ n t", ""), Word("German", "hand", "h a n t", "")]
+    >>> learn_without_gold(words)
+    Traceback (most recent call last):
+    nsed.errors.ArgumentError: words: got 0 pairs of words of two concepts and two languages, expected at least 50, ...
     """
     random = np.random.default_rng(seed)
     within, across = compared_pairs(words), across_concepts(words, most=5 * MOST_PAIRS, random=random)

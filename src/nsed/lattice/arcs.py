@@ -19,7 +19,12 @@ from nsed.types import NEG, Cells, Lengths, PerPair, Stack, Table
 
 
 class Arcs(NamedTuple):
-    """One table per operation: log-weights, probabilities, gradients, whatever belongs to arcs."""
+    """One table per operation: log-weights, probabilities, gradients, whatever belongs to arcs.
+
+    >>> arcs = Arcs(*torch.full((3, 1, 2, 2), 0.25))
+    >>> arcs.total().tolist(), arcs.map(torch.log).insert[0, 0, 1].exp().item()
+    ([[[0.75, 0.75], [0.75, 0.75]]], 0.25)
+    """
 
     delete: Table
     insert: Table

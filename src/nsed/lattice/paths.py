@@ -21,7 +21,11 @@ from nsed.types import NEG, REACHABLE, Lengths, Stack
 
 
 class Operation(IntEnum):
-    """What an arc does. NONE fills the places after the end of a path."""
+    """What an arc does. NONE fills the places after the end of a path.
+
+    >>> Operation(3).name, [int(operation) for operation in Operation]
+    ('SUBSTITUTE', [0, 1, 2, 3])
+    """
 
     NONE = 0
     DELETE = 1
@@ -30,7 +34,12 @@ class Operation(IntEnum):
 
 
 class Step(NamedTuple):
-    """One operation on a path, with the cell (i, j) that its arc enters."""
+    """One operation on a path, with the cell (i, j) that its arc enters.
+
+    >>> step = Step(Operation.SUBSTITUTE, i=1, j=1)
+    >>> step.operation.name, (step.i, step.j)
+    ('SUBSTITUTE', (1, 1))
+    """
 
     operation: Operation
     i: int
@@ -41,6 +50,13 @@ class Paths(NamedTuple):
     """Derivations in reading order: `operations` holds `Operation` codes, `score` the log-weight of each path.
 
     A pair that has no derivation at all gets an empty path with score NEG.
+
+    >>> from nsed.lattice import Paths
+    >>> paths = Paths(torch.tensor([[3, 1, 0], [0, 0, 0]]), torch.tensor([-0.5, NEG]))
+    >>> paths.steps(0)
+    [Step(operation=<Operation.SUBSTITUTE: 3>, i=1, j=1), Step(operation=<Operation.DELETE: 1>, i=2, j=1)]
+    >>> paths.steps(1), (paths.score > REACHABLE).tolist()
+    ([], [True, False])
     """
 
     operations: Int[Tensor, "*which steps"]

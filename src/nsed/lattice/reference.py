@@ -131,7 +131,12 @@ _PLUS: dict[str, Plus] = {"log": logaddexp, "max": max}
 
 
 class ReferenceBackend(Backend):
-    """Readable, slow, for any shape: what the other backends are compared with."""
+    """Readable, slow, for any shape: what the other backends are compared with.
+
+    >>> from nsed.kernels.semiring import LOG
+    >>> ReferenceBackend().forward(torch.zeros(3, 3, 3, 1), LOG)[:, :, 0].exp().round().tolist()
+    [[1.0, 1.0, 1.0], [1.0, 3.0, 5.0], [1.0, 5.0, 13.0]]
+    """
 
     def forward(self, weights: Stack, semiring: Semiring) -> Cells:
         """See `Backend.forward`."""

@@ -34,7 +34,12 @@ MOST_SUBSTITUTIONS = 2**27
 
 
 class LearnedOperation(NamedTuple):
-    """Operation with its probability. `cost`, its negative log, is what a weighted Levenshtein distance adds up."""
+    """Operation with its probability. `cost`, its negative log, is what a weighted Levenshtein distance adds up.
+
+    >>> operation = LearnedOperation("substitute", "k", "c", probability=0.25)
+    >>> str(operation), round(operation.cost, 2)
+    ('k→c', 1.39)
+    """
 
     kind: EditKind
     source: str

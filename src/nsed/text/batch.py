@@ -24,7 +24,12 @@ def at_place(pair: int) -> str:
 
 
 class EncodedStrings:
-    """Ragged array of many strings: symbol numbers and the places where each starts; a few bytes per symbol."""
+    """Ragged array of many strings: symbol numbers and the places where each starts; a few bytes per symbol.
+
+    >>> strings = EncodedStrings([[4, 5], [6]])
+    >>> strings[0], strings.lengths.tolist(), strings.padded(np.array([1, 0])).tolist()
+    ([4, 5], [2, 1], [[6, 0], [4, 5]])
+    """
 
     def __init__(self, numbers: Iterable[Sequence[int]]) -> None:
         flat, starts = array("i"), array("q", [0])
@@ -116,7 +121,11 @@ class EncodedStrings:
 
 
 class PaddedStrings(NamedTuple):
-    """Padded strings of one side of a batch: symbols, lengths, and perhaps categories (a language, a source)."""
+    """Padded strings of one side of a batch: symbols, lengths, and perhaps categories (a language, a source).
+
+    >>> PaddedStrings(torch.tensor([[4, 5], [6, PAD]]), lengths=torch.tensor([2, 1])).symbols.tolist()
+    [[4, 5], [6, 0]]
+    """
 
     symbols: Int[Tensor, "batch length"]
     lengths: Lengths
@@ -124,7 +133,11 @@ class PaddedStrings(NamedTuple):
 
 
 class PairBatch(NamedTuple):
-    """Padded batch of pairs as tensors, and which pairs they are."""
+    """Padded batch of pairs as tensors, and which pairs they are.
+
+    >>> EncodedPairs(EncodedStrings([[4, 5], [6]]), EncodedStrings([[7], [8]])).batch(np.array([1, 0]))
+    PairBatch(rows=tensor([1, 0]), source=tensor([[6, 0], [4, 5]]), target=tensor([[8], [7]]), ...)
+    """
 
     rows: Int[Tensor, " batch"]
     """Row indices: places of the pairs in the data, to put results back in order."""
@@ -162,7 +175,12 @@ class PairBatch(NamedTuple):
 
 
 class EncodedPairs:
-    """Encoded pairs, with what is known of them; without labels all count as matches, without languages none."""
+    """Encoded pairs, with what is known of them; without labels all count as matches, without languages none.
+
+    >>> pairs = EncodedPairs(EncodedStrings([[4, 5], [6]]), EncodedStrings([[7], [8, 9, 4]]))
+    >>> len(pairs), pairs.sizes.tolist(), pairs.labels.tolist()
+    (2, [3, 4], [True, True])
+    """
 
     def __init__(
         self,
@@ -278,7 +296,13 @@ class DistinctPairs:
 
 
 class PairBatches:
-    """Batch iterable over encoded pairs, cut when they are asked for."""
+    """Batch iterable over encoded pairs, cut when they are asked for.
+
+    >>> pairs = EncodedPairs(EncodedStrings([[4, 5], [6], [7]]), EncodedStrings([[7], [8], [9]]))
+    >>> batches: PairBatches = pairs.batches(batch_cells=8)
+    >>> len(batches), [batch.rows.tolist() for batch in batches]
+    (2, [[1, 2], [0]])
+    """
 
     def __init__(self, pairs: EncodedPairs, rows: list[np.ndarray]) -> None:
         self._pairs, self._rows = pairs, rows

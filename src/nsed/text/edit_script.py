@@ -56,7 +56,8 @@ class Edit:
 def pharaoh(links: Links) -> str:
     """Pharaoh format: links as text, in order.
 
-    >>> pharaoh(frozenset({(1, 2), (0, 0)}))
+    >>> links: Links = frozenset({(1, 2), (0, 0)})
+    >>> pharaoh(links)
     '0-0 1-2'
     """
     return " ".join(f"{i}-{j}" for i, j in sorted(links))

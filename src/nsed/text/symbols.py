@@ -104,6 +104,9 @@ class SymbolSplitter:
     ('n', 'e', '\u0301')
     >>> SymbolSplitter(case="lower").split("DéJÀ")
     ('d', 'é', 'j', 'à')
+    >>> from typing import get_args
+    >>> "phones" in get_args(SymbolKind), get_args(UnicodeForm), get_args(Case)
+    (True, ('NFC', 'NFD', 'none'), ('keep', 'lower'))
     """
 
     kind: SymbolKind = "graphemes"
@@ -239,7 +242,12 @@ TOKEN_SPLITTERS: dict[str, Callable[[str], Iterable[str]]] = {
 
 @dataclass(frozen=True)
 class StringConfig(Config):
-    """Tokenization settings: how sources and targets become symbols. Abstract: the models' settings add to it."""
+    """Tokenization settings: how sources and targets become symbols. Abstract: the models' settings add to it.
+
+    >>> source, target = StringConfig(target_symbols="tokens", source_case="lower").splitters
+    >>> source.split("Hand"), target.split("HH AE N D")
+    (('h', 'a', 'n', 'd'), ('HH', 'AE', 'N', 'D'))
+    """
 
     source_symbols: SymbolChoice = "auto"
     """Source segmentation: graphemes, codepoints, tokens between spaces, letters, the graphemes of tokens, or phones,
@@ -284,7 +292,12 @@ def _form(choice: str) -> UnicodeForm:
 
 @dataclass(frozen=True)
 class AlphabetConfig(StringConfig):
-    """Vocabulary settings: how an alphabet is learned. Abstract: the models' settings add to it."""
+    """Vocabulary settings: how an alphabet is learned. Abstract: the models' settings add to it.
+
+    >>> AlphabetConfig(min_count=0)
+    Traceback (most recent call last):
+    nsed.errors.ConfigError: AlphabetConfig: 1 fault - min_count: got 0, expected at least 1 and at most 1,000,000,000
+    """
 
     min_count: int = bounded(1, low=1, most=10**9)
     """Symbols that are rarer than this in the training pairs are read as <unk>. Above 1 the model is smaller, and it
@@ -404,6 +417,10 @@ def choose_symbols(config: SomeConfig, pairs: Pairs, *, phones: bool = False) ->
 
     Where one side takes code points, or phones of segments, and both are written with mostly the same ones, the other
     side takes them too: the same sound or letter then is the same symbol on both sides.
+
+    >>> chosen = choose_symbols(StringConfig(), Pairs.of([("hand", "HH AE N D"), ("fish", "F IH SH")]))
+    >>> chosen.source_symbols, chosen.target_symbols, chosen.unicode_form
+    ('graphemes', 'tokens', 'NFC')
     """
     if "auto" not in (config.source_symbols, config.target_symbols, config.unicode_form):
         return config

@@ -111,7 +111,12 @@ def _frequent(symbols: Iterable[str], min_count: int) -> set[str]:
 
 @dataclass(frozen=True)
 class Tokenizer:
-    """Tokenizer: cuts strings into symbols and looks them up; `side` is its name in warnings."""
+    """Tokenizer: cuts strings into symbols and looks them up; `side` is its name in warnings.
+
+    >>> tokenizer = Tokenizer.learned("source", SymbolSplitter(), ["gray", "grey"])
+    >>> tokenizer.split("grey"), tokenizer.encode(["grey"])[0]
+    (('g', 'r', 'e', 'y'), [6, 7, 5, 8])
+    """
 
     side: str
     splitter: SymbolSplitter
@@ -192,7 +197,12 @@ class Tokenizer:
 
 @dataclass(frozen=True)
 class Tokenizers:
-    """Tokenizers of both sides of the pairs."""
+    """Tokenizers of both sides of the pairs.
+
+    >>> tokenizers = Tokenizers.learned(StringConfig(target_symbols="tokens"), Pairs.of([("hand", "HH AE N D")]))
+    >>> tokenizers.source.vocabulary.symbols, tokenizers.target.vocabulary.symbols
+    (('a', 'd', 'h', 'n'), ('AE', 'D', 'HH', 'N'))
+    """
 
     source: Tokenizer
     target: Tokenizer

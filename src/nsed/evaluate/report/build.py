@@ -75,7 +75,11 @@ class NamedModel(NamedTuple):
 
 
 class Groups(NamedTuple):
-    """Resampling groups: what they are called, and the group of each pair."""
+    """Resampling groups: what they are called, and the group of each pair.
+
+    >>> print(Groups("concept", ["hand", "hand", "foot"]))
+    2 concepts
+    """
 
     name: str
     of_pairs: Sequence[str]
@@ -87,7 +91,13 @@ class Groups(NamedTuple):
 
 @dataclass(frozen=True)
 class ReportOptions:
-    """Report options, beyond what all have."""
+    """Report options, beyond what all have.
+
+    >>> from nsed.baselines import Lookup
+    >>> model = NamedModel("lookup", Lookup.fit([("hand", "HAND"), ("foot", "FOOT")]))
+    >>> evaluate(model, Pairs.of([("hand", "HAND")]), options=ReportOptions(nbest=3)).settings
+    {'nbest': 3}
+    """
 
     nbest: int = 1
     """N-best size for Transducers: answers looked at for each word."""

@@ -274,7 +274,13 @@ HEADLINES = ("wer", "cer", "nbest_accuracy", "f1", "average_precision", "roc_auc
 
 
 def to_html(report: Report) -> str:
-    """HTML of the report, ready for a file in UTF-8."""
+    """HTML of the report, ready for a file in UTF-8.
+
+    >>> from nsed.evaluate.report.records import Figure
+    >>> page = to_html(Report("g2p", "test.tsv", "transduction", (Figure("wer", 0.2294),)))
+    >>> page[:15], "22.94%" in page
+    ('<!DOCTYPE html>', True)
+    """
     title = f"{report.model} on {report.pairs}" if report.pairs else report.model
     return page(title, _subtitle(report), [*map(_caution, report.cautions), _headlines(report), *_sections(report)])
 

@@ -16,7 +16,15 @@ from nsed.text import Links, Pairs, Tokenizers
 
 
 def read_reference(path: Path, pairs: Pairs) -> list[Links]:
-    """Reference links of each pair, from a Pharaoh file with a line for each. Raises `DataError`."""
+    r"""Reference links of each pair, from a Pharaoh file with a line for each. Raises `DataError`.
+
+    >>> import tempfile
+    >>> path = Path(tempfile.mkdtemp()) / "links"
+    >>> _ = path.write_text("0-0 1-2\n", encoding="utf-8")
+    >>> read_reference(path, Pairs.of([("ab", "acb"), ("a", "a")]))
+    Traceback (most recent call last):
+    nsed.errors.DataError: ...: has 1 lines, expected 2, one for each pair
+    """
     expected = read_pharaoh(path)
     if len(expected) != len(pairs):
         raise DataError(path, f"has {len(expected):,} lines, expected {len(pairs):,}, one for each pair")

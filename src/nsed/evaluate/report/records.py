@@ -150,7 +150,12 @@ class Comparison:
 
 @dataclass(frozen=True)
 class Caution:
-    """Data caution (leakage): why a score is worth less than it seems, with the figures that show it."""
+    """Data caution (leakage): why a score is worth less than it seems, with the figures that show it.
+
+    >>> caution = Caution("pairs of the test are in training", (Figure("shared_pairs", 0.25),))
+    >>> caution.message, *map(str, caution.figures)
+    ('pairs of the test are in training', '25.00%')
+    """
 
     message: str
     figures: tuple[Figure, ...] = ()
@@ -158,7 +163,12 @@ class Caution:
 
 @dataclass(frozen=True)
 class Report:
-    """Evaluation report: all that is known of a model on some pairs."""
+    """Evaluation report: all that is known of a model on some pairs.
+
+    >>> report = Report("g2p", "test.tsv", "transduction", (Figure("wer", 0.2294), Figure("words", 11994, "count")))
+    >>> report.to_dict()["wer"], *map(str, report.figures)
+    (0.2294, '22.94%', '11,994')
+    """
 
     model: str
     pairs: str

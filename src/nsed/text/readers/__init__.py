@@ -41,7 +41,14 @@ for _ending in (".arrow", ".feather"):
 
 
 def reader_for(path: str | Path) -> Reader:
-    """File reader for a file's ending; `-` is tab-separated standard input."""
+    """File reader for a file's ending; `-` is tab-separated standard input.
+
+    >>> reader_for("words.dict").target_symbols, reader_for("pairs.tsv").target_symbols
+    ('tokens', 'graphemes')
+    >>> reader_for("pairs.docx")
+    Traceback (most recent call last):
+    nsed.errors.DataError: pairs.docx: no reader for '.docx'; known: .arrow, .csv, .dict, .feather, .parquet, .tsv, .txt
+    """
     ending = Path(path).suffix.lower()
     if Path(path) == STDIN:
         return READERS[".tsv"]

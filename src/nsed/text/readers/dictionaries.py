@@ -43,10 +43,16 @@ def read_cmudict_sources(path: Path, options: ReadOptions) -> Sources:
 
 
 def read_pronunciations(path: str | Path) -> Pairs:
-    """Read pronunciations: words and their sounds, which are tokens, in the order of the file.
+    r"""Read pronunciations: words and their sounds, which are tokens, in the order of the file.
 
     There is no header. A word with several pronunciations has as many lines; lines that say the same twice are kept
     once. Tones and stress stay as they are. Raises `DataError`, with file and line.
+
+    >>> import tempfile
+    >>> path = Path(tempfile.mkdtemp()) / "nld.tsv"
+    >>> _ = path.write_text("hand\th ɑ n t\nvoet\tv u t\n", encoding="utf-8")
+    >>> list(read_pronunciations(path))
+    [('hand', 'h ɑ n t'), ('voet', 'v u t')]
     """
     path = Path(path)
     with open_text(path) as stream:
