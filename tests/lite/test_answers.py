@@ -12,7 +12,7 @@ import nsed_lite.symbols
 from golden import answers
 from nsed.models.matcher_mixture import MatcherMixture
 from nsed.models.persistence import shipped_models
-from nsed.text import SymbolSplitter
+from nsed.text import Edit, SymbolSplitter
 from nsed.text.symbols import kin_of
 
 TOLERANCE = 1e-4
@@ -96,7 +96,18 @@ def same_pairs(full, lite, pairs, **options):
         assert close([other.log_weight, other.share], [script.log_weight, script.share])
         if script.share > 0.5:  # else another script may be as good
             assert [edit[:5] for edit in other.edits] == [(e.kind, e.source, e.target, e.i, e.j) for e in script]
+            assert str(other) == str(script)
             assert close([e.probability for e in other.edits], [e.probability for e in script])
+
+
+@pytest.mark.parametrize(
+    "symbol", ["a", " ", "", "é", "\u0301", "ب", "بَ", "א", "\u200c", "\t", "\x1b[0m", "👩\u200d👧", "\ud800"]
+)
+def test_symbols_are_shown_as_in_the_package(symbol):
+    for kind, source, target in (("substitute", symbol, "x"), ("delete", symbol, ""), ("insert", "", symbol)):
+        assert str(nsed_lite.lattice.Edit(kind, source, target, 0, 0, 1.0, 0.0)) == str(
+            Edit(kind, source, target, 0, 0)
+        )
 
 
 def same_targets(full, lite, sources):

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from functools import cached_property
 from math import exp
 from typing import NamedTuple
+from unicodedata import bidirectional, category
 
 import numpy as np
 
@@ -39,9 +40,34 @@ class Edit(NamedTuple):
     log_weight: float
 
     def __str__(self) -> str:
+        source, target = visible(self.source), visible(self.target)
         if self.kind == "substitute":
-            return self.source if self.source == self.target else f"{self.source}→{self.target}"
-        return f"-{self.source}" if self.kind == "delete" else f"+{self.target}"
+            return source if self.source == self.target else f"{source}→{target}"
+        return f"-{source}" if self.kind == "delete" else f"+{target}"
+
+
+def visible(symbol: str) -> str:
+    r"""Symbol as a terminal shows it: spaces, lone marks and controls can be seen, right-to-left letters are isolated.
+
+    >>> visible(" "), visible("\u0301"), visible("\u200c"), visible("a")
+    ('␣', '◌́', '\\u200c', 'a')
+    """
+    is_emoji = symbol[:1] > "\u00ff" and category(symbol[0]) == "So"
+    shown = "".join(char if is_emoji and _is_of_emoji(char) else _shown(char) for char in symbol)
+    if symbol and category(symbol[0]).startswith("M"):
+        shown = "◌" + shown
+    return f"\u2068{shown}\u2069" if any(bidirectional(char) in ("R", "AL") for char in symbol) else shown
+
+
+def _is_of_emoji(char: str) -> bool:
+    """Emoji joiners: the joiner of families, and the tags of flags."""
+    return char == "\u200d" or "\U000e0020" <= char <= "\U000e007f"
+
+
+def _shown(char: str) -> str:
+    if char == " ":
+        return "␣"
+    return ascii(char)[1:-1] if category(char)[0] in "CZ" else char
 
 
 class EditScript(NamedTuple):
