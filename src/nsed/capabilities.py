@@ -24,6 +24,10 @@ class Capability(StrEnum):
     """Show the evidence for an answer."""
     RULES = "rules"
     """Have lattices, whose operations can be counted over a data set."""
+    OPERATIONS = "operations"
+    """Have a table of operations, each with a probability or with log-odds."""
+    COSTS = "costs"
+    """Have costs of operations, as a weighted Levenshtein distance adds them up."""
     FINE_TUNE = "fine-tune"
     """Learn more from where its training ended."""
 
@@ -37,6 +41,8 @@ _METHODS = {
     Capability.LINKS: "links",
     Capability.EXPLAIN: "explain",
     Capability.RULES: "lattices",
+    Capability.OPERATIONS: "operations",
+    Capability.COSTS: "costs",
 }
 
 

@@ -27,6 +27,8 @@ ASKED = {
     Capability.LINKS: lambda model: model.links(PAIRS),
     Capability.EXPLAIN: lambda model: model.explain("AB", "b"),
     Capability.RULES: lambda model: list(model.lattices(nsed.Pairs.of(PAIRS))),
+    Capability.OPERATIONS: lambda model: [one.numbers for one in model.operations()],
+    Capability.COSTS: lambda model: [one.cost for one in model.costs()],
     Capability.FINE_TUNE: lambda model: model.fine_tuning_settings,
 }
 

@@ -7,7 +7,7 @@ import shlex
 from collections.abc import Sequence
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 from rich.markup import escape
@@ -225,23 +225,16 @@ def _write_differences(chosen: Sequence[RuleDifference], names: tuple[str, str],
             write_tsv(stream, (DIFFERENCE_COLUMNS, *difference_rows(chosen)), otherwise="Use --format json.")
 
 
-if TYPE_CHECKING:
-    from nsed.models.odds import OddsOperation
-    from nsed.networks.operation_table import LearnedOperation
-
 _COLOURS = {"delete": "red", "insert": "green", "substitute": "yellow"}
 
 
-def operation_table(chosen: Sequence[LearnedOperation | OddsOperation]) -> Table:
-    """Operation table in the order given, with probability and cost, or with log-odds."""
-    from nsed.models.odds import OddsOperation
-
-    odds = any(isinstance(one, OddsOperation) for one in chosen)
-    names = ["log-odds"] if odds else ["probability", "cost (nats)"]
+def operation_table(chosen: Sequence[Any]) -> Table:
+    """Operation table in the order given, with what the model knows of each: probability and cost, or log-odds."""
+    names = list(chosen[0].numbers) if chosen else []
     table = Table("operation", *names, title="strongest operations")
     for one in chosen:
         numbers = (
-            [f"{one.log_odds:.2f}"] if isinstance(one, OddsOperation) else [f"{one.probability:.4f}", f"{one.cost:.2f}"]
+            f"{number:.4f}" if name == "probability" else f"{number:.2f}" for name, number in one.numbers.items()
         )
         table.add_row(f"[{_COLOURS[one.kind]}]{escape(str(one))}[/]", *numbers)
     return table
@@ -282,33 +275,25 @@ def operations(
         out.print(operation_table(chosen))
         return
     with open_output(output) as stream:
-        numbers = (_number(one, costs=costs) for one in chosen)
+        numbers = (f"{one.cost:.6f}" if costs else _first_number(one) for one in chosen)
         write_tsv(stream, ((one.kind, one.source, one.target, n) for one, n in zip(chosen, numbers, strict=True)))
 
 
-def _number(one: LearnedOperation | OddsOperation, *, costs: bool) -> str:
-    from nsed.models.odds import OddsOperation
-
-    if isinstance(one, OddsOperation):
-        return f"{one.log_odds:.6f}"
-    return f"{one.cost:.6f}" if costs else f"{one.probability:.8f}"
+def _first_number(one: Any) -> str:
+    name, number = next(iter(one.numbers.items()))
+    return f"{number:.8f}" if name == "probability" else f"{number:.6f}"
 
 
-def _learned(path: Path, *, costs: bool) -> Sequence[LearnedOperation | OddsOperation]:
+def _learned(path: Path, *, costs: bool) -> Sequence[Any]:
     """Operations that a model has learned. Raises `NotExplainableError` for one without a table of them."""
-    from nsed.models.edit_distance import LearnableEditDistance
-    from nsed.models.odds import OddsMatcher
-
-    learned = load_model(path)
-    if isinstance(learned, LearnableEditDistance):
-        return learned.costs() if costs else learned.operations()
-    if not isinstance(learned, OddsMatcher):
+    learned: Any = load_model(path)
+    if not can(learned, Capability.OPERATIONS):
         raise NotExplainableError(
             f"{path}: a model of kind {learned.kind} has no table of operations{_instead(path, learned)}"
         )
-    if costs:
+    if costs and not can(learned, Capability.COSTS):
         raise ArgumentError("--costs", got=f"{path}, whose operations have log-odds", expected="an edit distance")
-    return learned.operations()
+    return learned.costs() if costs else learned.operations()  # type: ignore[no-any-return]
 
 
 def _instead(path: Path, model: Model) -> str:

@@ -102,7 +102,7 @@ class LearnableEditDistance(LatticeModel, DecidingModel):
     def capabilities(self) -> frozenset[Capability]:  # type: ignore[override]  # with a threshold one more
         """See `Model.capabilities`: it decides where labelled pairs gave it a threshold."""
         decides = set() if self._criterion is None else {Capability.MATCH}
-        return LATTICE_VERBS | {Capability.FINE_TUNE, *decides}
+        return LATTICE_VERBS | {Capability.OPERATIONS, Capability.COSTS, Capability.FINE_TUNE, *decides}
 
     @property
     def criterion(self) -> Criterion:  # type: ignore[override]  # not every one has it

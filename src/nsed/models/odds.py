@@ -64,6 +64,11 @@ class OddsOperation(NamedTuple):
     target: str
     log_odds: float
 
+    @property
+    def numbers(self) -> dict[str, float]:
+        """What is known of the operation, by name."""
+        return {"log-odds": self.log_odds}
+
     def __str__(self) -> str:
         return str(Edit(self.kind, self.source, self.target, 0, 0))
 
@@ -84,7 +89,7 @@ class OddsMatcher(PairModel, LatticeModel):
     """
 
     configs: ClassVar[Mapping[str, type[OddsConfig]]] = {"odds": OddsConfig}
-    capabilities = LATTICE_VERBS | {Capability.MATCH, Capability.FINE_TUNE}
+    capabilities = LATTICE_VERBS | {Capability.MATCH, Capability.OPERATIONS, Capability.FINE_TUNE}
     validation_metric = OddsTask.metric
     holds_out_always = usable_early = True
     started: OddsNetwork | None = None

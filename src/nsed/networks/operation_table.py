@@ -51,6 +51,11 @@ class LearnedOperation(NamedTuple):
         """Negative log-probability, in nats."""
         return -log(self.probability)
 
+    @property
+    def numbers(self) -> dict[str, float]:
+        """What is known of the operation, by name."""
+        return {"probability": self.probability, "cost (nats)": self.cost}
+
     def __str__(self) -> str:
         return str(Edit(self.kind, self.source, self.target, 0, 0))
 
