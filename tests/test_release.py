@@ -10,6 +10,7 @@ from types import SimpleNamespace
 
 import pytest
 import yaml
+from tools.clean_installs import EXTRAS, SMOKE
 from tools.dependencies import dependencies, sbom
 from typer.testing import CliRunner
 
@@ -35,6 +36,11 @@ def test_metadata_says_what_the_citation_and_the_licence_say(folder):
     assert set(project["urls"].values()) <= {one.get("url") for one in [CITATION, *CITATION["references"]]}
     (name,) = project["license-files"]
     assert (ROOT / folder / name).read_bytes() == (ROOT / "LICENSE").read_bytes()
+
+
+def test_every_extra_is_installed_and_tried():
+    assert set(SMOKE) == {"", *EXTRAS}
+    assert {*EXTRAS, "test"} == set(PROJECTS["."]["optional-dependencies"])
 
 
 def test_release_has_one_date():
