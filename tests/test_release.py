@@ -134,3 +134,16 @@ def test_workflow_tests_the_oldest_torch():
     assert any(
         "constraints.txt" in step.get("run", "") and "matrix.torch" in step["run"] for step in WORKFLOW["test"]["steps"]
     )
+
+
+def test_versions_that_the_page_shows_are_those_that_ran():
+    runs = json.loads((ROOT / "results/versions.json").read_text(encoding="utf-8"))
+    page = (ROOT / "docs/project/versions.md").read_text(encoding="utf-8")
+    cells = r"([\d.]+) \| ([\d.]+) \| ([\d.]+) \| ([\d.]+) \| ([\d-]+)"
+    rows = re.findall(rf"^\| {cells} \| <!--results/versions\.json:([\d. ]+)/passed-->", page, flags=re.MULTILINE)
+    named = ("python", "torch", "numpy", "triton", "date")
+    assert {key: run for *run, key in rows} == {key: [run[name] for name in named] for key, run in runs.items()}
+    for key, run in runs.items():
+        assert key == f"{run['python']} {run['torch']}"
+        assert run["failed"] == 0
+        assert any(one.endswith(f" {run['python'].rpartition('.')[0]}") for one in PROJECTS["."]["classifiers"])
