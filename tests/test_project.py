@@ -14,7 +14,6 @@ from pathlib import Path
 import pytest
 import yaml
 from importlinter.cli import lint_imports
-from tools.notebooks import notebooks
 from tools.readme_figures import DOCUMENTS, END, MARKED, measured
 from tools.site_reference import ELSEWHERE as ELSEWHERE_STANDING
 from tools.site_reference import generated_pages
@@ -29,7 +28,6 @@ README = (ROOT / "README.md").read_text(encoding="utf-8")
 TOUR = (ROOT / "docs/quickstart.md").read_text(encoding="utf-8")
 PAGES = sorted(str(path.relative_to(ROOT)) for path in (ROOT / "docs").rglob("*.md"))
 MADE = {ROOT / "docs" / page for page in (*generated_pages(), *ELSEWHERE_STANDING.values())}
-MADE |= {ROOT / "docs" / "tutorials" / name for name in notebooks()}
 """Pages that there are on the site only."""
 EXTRAS = (
     "numba triton lightning matplotlib fastapi uvicorn sklearn pandas pycldf recordlinkage lingpy phonetisaurus "

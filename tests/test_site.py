@@ -13,7 +13,7 @@ from pathlib import Path
 from types import FunctionType
 
 import pytest
-from tools.notebooks import TUTORIALS, notebooks
+from tools.notebooks import TUTORIALS, pages
 from tools.site_pictures import FOLDER, PICTURES
 from tools.site_reference import ROOMS, command_page, generated_pages
 
@@ -155,7 +155,7 @@ def test_site_builds_without_a_warning_and_loads_nothing_from_elsewhere(tmp_path
     reference = (site / "reference" / "nsed.html").read_text(encoding="utf-8")
     documented = [name for name in nsed.__all__ if not name.endswith("Config") and not name.startswith("__")]
     assert [name for name in documented if f'id="nsed.{name}"' not in reference] == []
-    assert all((site / "tutorials" / name).exists() for name in notebooks())
+    assert all((site / "tutorials" / f"{name}.ipynb").exists() for name in pages())
     scale = re.sub(r"<[^>]*>", "", (site / "tutorials" / "scale.html").read_text(encoding="utf-8"))
     assert "colour\tcolor" in scale  # whoever copies a table from the page copies its tabs
 

@@ -1,58 +1,26 @@
 """Tutorials run as their pages and notebooks have them: one cell after the other, in one folder."""
 
-import contextlib
 import doctest
-import io
 import json
 import re
-import shlex
-import subprocess
 
 import pytest
-from tools.notebooks import TUTORIALS, Cell, cells, notebooks
+from tools.notebooks import TUTORIALS, Cell, answer, cells, execute, notebook, pages
 
 from nsed.jobs import unsupervised
-from support.commands import run
 
-PAGES = sorted(path.stem for path in TUTORIALS.glob("*.md") if f"{path.stem}.ipynb" in notebooks())
+PAGES = pages()
+NOTEBOOKS = {name: json.loads((TUTORIALS / f"{name}.ipynb").read_text(encoding="utf-8")) for name in PAGES}
 SAME = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
-STATEMENT = re.compile(r"^[^\n]*<< 'END'\n.*?\nEND$|^[^\n]+$", flags=re.MULTILINE | re.DOTALL)
-"""A statement of the shell: a line, or what stands between a line and its END."""
 
 
-def shell(source):
-    """What the last statement of a cell writes; commands of ours run in this process."""
-    shown = ""
-    for statement in STATEMENT.findall(source.replace("\\\n", "")):
-        if statement.startswith("nsed "):
-            shown = run(*shlex.split(statement, comments=True)[1:])
-        else:
-            shown = subprocess.run(["sh", "-c", statement], check=True, capture_output=True, text=True).stdout
-    return shown
+def code_of(page):
+    return [cell for cell in cells(page) if cell.kind != "markdown"]
 
 
-def python(source, space):
-    """What a session shows: what is printed, and the value of the last line."""
-    written = io.StringIO()
-    *before, last = doctest.DocTestParser().get_examples(as_session(source))
-    with contextlib.redirect_stdout(written):
-        for example in before:
-            exec(example.source, space)
-        exec(compile(last.source, "cell", "single"), space)
-    return written.getvalue()
-
-
-def as_session(source):
-    return "".join(f"{'...' if line.startswith((' ', ')', ']')) else '>>>'} {line}\n" for line in source.splitlines())
-
-
-def answer_of(cell, space):
-    if cell.kind == "sh":
-        return shell(cell.source)
-    if cell.answer or not cell.source.startswith("# "):
-        return python(cell.source, space)
-    exec(cell.source, {})  # a program, which is saved and run
-    return ""
+def assert_shown(cell, outputs):
+    wanted, found = f"{cell.answer}\n", answer(cell.kind, outputs)
+    assert not cell.answer or doctest.OutputChecker().check_output(wanted, found, SAME), (cell.source, wanted, found)
 
 
 @pytest.mark.slow
@@ -61,23 +29,35 @@ def answer_of(cell, space):
 def test_tutorial_runs_and_answers_as_its_page_says(name, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setitem(unsupervised.SETTINGS, "train__steps", 20)  # of `nsed cluster auto`: a fraction of the time
-    space = {}
-    for cell in cells((TUTORIALS / f"{name}.md").read_text(encoding="utf-8")):
-        if cell.kind != "markdown":
-            shown = answer_of(cell, space)
-            if cell.answer:
-                wanted, found = f"{cell.answer}\n", shown
-                assert doctest.OutputChecker().check_output(wanted, found, SAME), (cell.source, wanted, found)
+    space = {"__name__": "__main__"}
+    for cell in code_of(PAGES[name]):
+        assert_shown(cell, execute(cell, space))
 
 
-def test_notebooks_have_the_code_of_their_pages():
-    made = {name: json.loads(text) for name, text in notebooks().items()}
-    assert set(made) == {f"{name}.ipynb" for name in PAGES}
-    for name in PAGES:
-        page = [one for one in cells((TUTORIALS / f"{name}.md").read_text(encoding="utf-8")) if one.kind != "markdown"]
-        code = [one for one in made[f"{name}.ipynb"]["cells"] if one["cell_type"] == "code"]
-        assert [one["source"].removeprefix("%%sh\n") for one in code] == [one.source for one in page]
-        assert len(code) >= 5
+@pytest.mark.parametrize("name", PAGES)
+def test_notebook_has_the_cells_of_its_page(name):
+    kept, made = NOTEBOOKS[name], notebook(PAGES[name])
+    bare = [cell | {"execution_count": None, "outputs": []} if "outputs" in cell else cell for cell in kept["cells"]]
+    assert kept | {"cells": bare} == made, f"python -m tools.notebooks {name}"
+    assert len(code_of(PAGES[name])) >= 5
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_notebook_was_executed_and_answers_as_its_page_says(name):
+    ran = [cell for cell in NOTEBOOKS[name]["cells"] if cell["cell_type"] == "code"]
+    assert [cell["execution_count"] for cell in ran] == list(range(1, len(ran) + 1))
+    for cell, kept in zip(code_of(PAGES[name]), ran, strict=True):
+        assert_shown(cell, kept["outputs"])
+        values = [one for one in kept["outputs"] if one["output_type"] == "execute_result"]
+        assert all(one["execution_count"] == kept["execution_count"] for one in values)
+
+
+def test_notebooks_have_pictures_and_name_no_machine():
+    text = "".join((TUTORIALS / f"{name}.ipynb").read_text(encoding="utf-8") for name in PAGES)
+    assert text.count('"image/svg+xml": "<?xml') >= 5  # learning curves
+    assert text.count('"text/html": "<section') >= 2  # explanations
+    assert not re.search(r"(?<![\w.<])/(?:home|root|tmp|usr|var|work)/", text)
+    assert len(text.encode()) < 1_000_000
 
 
 def test_what_a_command_writes_stands_right_below_it():
@@ -87,3 +67,16 @@ def test_what_a_command_writes_stands_right_below_it():
         Cell("sh", "nsed --version", "0..."),
         Cell("markdown", "Done."),
     ]
+
+
+def test_outputs_are_those_of_a_notebook(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    space = {}
+    assert execute(Cell("python", "one = 1"), space) == []
+    assert execute(Cell("python", "print(one)\none + 1"), space) == [
+        {"output_type": "stream", "name": "stdout", "text": "1\n"},
+        {"output_type": "execute_result", "metadata": {}, "data": {"text/plain": "2"}},
+    ]
+    written, picture = execute(Cell("sh", "echo '<svg/>' > a.svg\necho done >&2"), space)
+    assert written == {"output_type": "stream", "name": "stderr", "text": "done\n"}
+    assert picture["data"] == {"text/plain": "a.svg", "image/svg+xml": "<svg/>\n"}

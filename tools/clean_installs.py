@@ -70,6 +70,11 @@ from nsed.evaluate.alignment import statistical_links
 split = nsed.LearnableEditDistance.fit([("colour", "color")]).tokenizers
 print(len(statistical_links(nsed.read_pairs("pairs.tsv"), source=split.source, target=split.target).forward))
 """
+FUZZ = """
+import atheris
+with atheris.instrument_imports(include=["nsed.text"]):
+    import nsed.text
+"""
 CURVES = """
 from pathlib import Path
 assert list(Path("net").rglob("events*")), "TensorBoard has no curves"
@@ -101,8 +106,11 @@ SMOKE: dict[str, tuple[list[str], ...]] = {
     "spark": (["python", "-c", SPARK],),
     "onnx": (["nsed", "export", "g2p-en", "graphs"], ["python", "-c", "import onnxruntime"]),
     "docs": (["mkdocs", "--version"], ["python", "-c", "import material, mkdocstrings"]),
+    "fuzz": (["python", "-c", FUZZ],),
 }
-"""Commands that show that an installation with an extra does what the extra is for."""
+"""Commands that show that an installation with an extra does what the extra is for; "" is none."""
+EXTRAS = [extra for extra in PROJECT["optional-dependencies"] if extra != "test"]
+"""Extras that users install; the tests themselves run with that of the tests."""
 
 
 class Step(NamedTuple):
@@ -155,9 +163,8 @@ def steps(wheel: Path, sdist: Path) -> Iterator[Step]:
     """All environments: the wheel alone, the sdist alone, and the wheel with each extra that users install."""
     yield Step("wheel", wheel, "")
     yield Step("sdist", sdist, "")
-    for extra in PROJECT["optional-dependencies"]:
-        if extra != "test":
-            yield Step(f"wheel[{extra}]", wheel, extra)
+    for extra in EXTRAS:
+        yield Step(f"wheel[{extra}]", wheel, extra)
 
 
 def install(step: Step, python: str) -> dict[str, Any]:

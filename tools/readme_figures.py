@@ -17,6 +17,7 @@ DOCUMENTS = (
     "docs/concepts/calibration.md",
     "docs/corrections.md",
     "docs/jobs.md",
+    "docs/project/versions.md",
     "docs/results.md",
     "docs/serve.md",
     "docs/speed.md",

@@ -15,7 +15,6 @@ from mkdocs.structure.files import File, Files
 ROOT = Path(__file__).parents[1]
 sys.path[:0] = [str(ROOT), str(ROOT / "src")]  # a hook is loaded by its path: its neighbours and the package come after
 
-from tools.notebooks import notebooks  # noqa: E402
 from tools.site_reference import ELSEWHERE, Page, generated_pages  # noqa: E402
 
 TITLES = {
@@ -60,8 +59,6 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
         files.append(File.generated(config, path, content=f"{FOUND_LAST}{page.text}"))
     for source, path in ELSEWHERE.items():
         files.append(File.generated(config, path, content=(ROOT / source).read_text(encoding="utf-8")))
-    for name, text in notebooks().items():
-        files.append(File.generated(config, f"tutorials/{name}", content=text))
     return files
 
 
