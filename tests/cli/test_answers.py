@@ -417,10 +417,10 @@ def test_sources_that_a_table_of_words_does_not_know_are_told_and_not_dropped_wi
 
 def test_a_model_of_another_script_is_not_called_sure_of_itself_without_a_word(tmp_path):
     """Cairo matches Nairobi with 0.99: a warning of each side, and what it means where most symbols are unknown."""
-    (tmp_path / "pairs.tsv").write_text("Cairo\tNairobi\n")
+    (tmp_path / "pairs.tsv").write_text("Cairo 7\tNairobi\n")
     with pytest.warns(UnknownSymbolWarning) as heard:
         run("match", "names", tmp_path / "pairs.tsv")
     source, target = (str(one.message) for one in heard)
-    assert source == "1 source symbol is unknown to the model, which reads <unk>: C"
+    assert source == "1 source symbol is unknown to the model, which reads <unk>: 7"
     assert target.startswith("6 of 6 target symbols are unknown to the model, which knows α")
     assert target.endswith("...: its answers about these strings say little")
