@@ -7,17 +7,49 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from nsed.capabilities import Capability, can
 from nsed.evaluate.matching import ThresholdPoint
 from nsed.evaluate.report.html import figures_table, page, plot, section
 from nsed.evaluate.report.records import Curve, Figure, Line, Point
 from nsed.explain.render.html import boxes, legend
 from nsed.explain.render.markup import foreign, lines, text
 from nsed.explain.render.pictures import WaterfallBar, bars_svg
-from nsed.jobs.records import EvidenceWeights
+from nsed.jobs.assignment import ROUNDING, DecidedPairs, ScoredPairs
+from nsed.jobs.records import EvidenceWeights, Records
 from nsed.text import EditScript
 
+EXAMPLES, REASONS = 20, 5
+"""Pairs on either side of the threshold that the page shows, and pairs of a record that it gives reasons for."""
 BINS, MOST_POINTS = 20, 200
 """Bars of the histogram, and points of a curve that are drawn."""
+
+
+class LinkSummary(NamedTuple):
+    """What a linkage has done."""
+
+    records: tuple[int, int]
+    candidates: int
+    """Pairs that were compared."""
+    links: int
+    review: int
+    """Pairs in the review band."""
+    threshold: float
+    """Probability from which on pairs are links."""
+    at_threshold: ThresholdPoint | None
+    """Precision and recall at the threshold, on labelled links; None without labels, or where these are too few.
+
+    Where weights or threshold were chosen on the labels, each fold of the labelled records is judged by what the others
+    have chosen (cross-fitting): it is what records without labels may expect, not how well the labels were fitted.
+    """
+    candidate_recall: float | None
+    """Share of the labelled links among the candidates."""
+    weights: Mapping[str, float]
+    """Weights of the evidence, given or learned."""
+    folds: int
+    """Folds of cross-fitting; 0 where nothing was chosen on the labels."""
+    clusters: Mapping[str, int] | None = None
+    """Of one table: how many clusters there are (`found`), links between two of them (`apart`), and, where there was an
+    earlier run, how many clusters are `kept`, `split`, `merged` and `new`."""
 
 
 class LinkExample(NamedTuple):
@@ -29,6 +61,43 @@ class LinkExample(NamedTuple):
     link: bool
     script: EditScript | None
     evidence: np.ndarray
+
+
+def near_pairs(decided: DecidedPairs) -> ScoredPairs:
+    """Pairs just above and just below the threshold."""
+    probability = decided.pairs.probabilities
+    order = np.argsort(-probability, kind="stable")
+    cut = int((probability + ROUNDING >= decided.threshold).sum())
+    return decided.pairs.chosen(order[max(cut - EXAMPLES, 0) : cut + EXAMPLES])
+
+
+def asked_pairs(scored: ScoredPairs, left: Records, right: Records, ids: Sequence[str]) -> ScoredPairs:
+    """Best pairs of the records that reasons are asked for."""
+    rows: list[int] = []
+    for name in ids:
+        there = [side.ids.index(name) if name in side.ids else -1 for side in (left, right)]
+        own = np.flatnonzero((scored.left == there[0]) | (scored.right == there[1]))
+        rows += own[np.argsort(-scored.log_odds[own], kind="stable")][:REASONS].tolist()
+    return scored.chosen(np.array(rows, dtype=np.int64))
+
+
+def link_examples(
+    texts: Sequence[tuple[str, str]],
+    pairs: ScoredPairs,
+    values: np.ndarray,
+    threshold: float,
+    model: Any,
+    *,
+    reversed_: bool,
+) -> list[LinkExample]:
+    """Pairs with their evidence, and the operations of a model, if one is given; it may read them the other way."""
+    scripts: Sequence[EditScript | None] = [None] * len(texts)
+    if texts and model is not None and can(model, Capability.ALIGN):
+        scripts = model.align_all([(b, a) for a, b in texts] if reversed_ else texts)
+    return [
+        LinkExample(*pair, float(probability), bool(probability + ROUNDING >= threshold), script, own)
+        for pair, probability, script, own in zip(texts, pairs.probabilities, scripts, values, strict=True)
+    ]
 
 
 class LinkFigures(NamedTuple):
@@ -68,6 +137,7 @@ def _figures(figures: LinkFigures) -> list[Figure]:
     counts = [("records_a", summary["records"][0]), ("records_b", summary["records"][1])]
     counts += [("candidate_pairs", summary["candidates"]), ("links", summary["links"])]
     counts += [("to_review", summary["review"])] if summary["review"] else []
+    counts += [(f"clusters_{name}", count) for name, count in (summary["clusters"] or {}).items()]
     found = [Figure(name, count, "count") for name, count in counts]
     found.append(Figure("threshold", summary["threshold"], "number", note="probability from which on a pair is a link"))
     if summary["candidate_recall"] is not None:
