@@ -1,9 +1,9 @@
 """Scores of many pairs: all queries with all choices, the best choices of a query, and in batches of fixed shapes."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import Any, Literal, NamedTuple, Protocol, TypeAlias, runtime_checkable
+from typing import Any, Literal, NamedTuple, Protocol, TypeAlias, get_args, runtime_checkable
 
 import numpy as np
 import torch
@@ -197,6 +197,36 @@ def scoring(model: Any, scorer: Scorer) -> Any:
         expected = "one that scores pairs" if scorer == "score" else "one that has learned from labelled pairs"
         raise ArgumentError("model", got=f"a {type(model).__name__} without `{scorer}`", expected=expected)
     return getattr(model, scorer)
+
+
+SqlScorer: TypeAlias = Literal["score", "probability", "match", "transduce"]
+"""What a function of SQL gives: a number of two strings, whether they match, or the best target of one."""
+CAPABLE = {"match": Capability.MATCH, "transduce": Capability.TRANSDUCE}
+
+
+def answering(model: Any, scorer: SqlScorer) -> Callable[..., Sequence[Any] | np.ndarray]:
+    """Function of columns of strings, sources and targets, or of sources alone for `transduce`, to an answer for each.
+
+    Raises `ArgumentError` for a model that cannot do it.
+
+    >>> import nsed
+    >>> model = nsed.LearnableEditDistance.fit([("gray", "grey"), ("gala", "gele"), ("say", "sey")])
+    >>> answering(model, "score")(["lay"], ["ley"]) == model.score([("lay", "ley")])
+    array([ True])
+    """
+    if scorer in ("score", "probability"):
+        score = scoring(model, scorer)
+        return lambda sources, targets: np.asarray(score(Pairs.of_columns(sources, targets)))
+    if scorer not in CAPABLE:
+        raise ArgumentError("scorer", got=repr(scorer), expected=f"one of {', '.join(get_args(SqlScorer))}")
+    if not can(model, CAPABLE[scorer]):
+        expected = "one that has learned from labelled pairs" if scorer == "match" else "a transducer"
+        raise ArgumentError("model", got=f"a {type(model).__name__} without `{scorer}`", expected=expected)
+    if scorer == "match":
+        return lambda sources, targets: np.asarray(model.match(Pairs.of_columns(sources, targets)))
+    return lambda sources: [
+        found[0].text if found else None for found in model.transduce(Texts.of_column(sources, name="source"))
+    ]
 
 
 def _blocks(queries: list[str], choices: list[str]) -> Iterator[tuple[int, Pairs]]:
