@@ -16,7 +16,7 @@ from nsed.errors import ArgumentError
 from nsed.progress import reuse_freed_memory
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from nsed.evaluate.matching import ThresholdPoint
     from nsed.jobs.link_report import LinkSummary
@@ -342,8 +342,17 @@ TargetPrecision = Annotated[
 ]
 CurvePath = Annotated[
     Path | None,
-    typer.Option("--output", "-o", help="Write the whole curve here: .tsv, .csv, .parquet.", show_default=False),
+    typer.Option(
+        "--output",
+        "-o",
+        help="Write the curve here: a table, .tsv, .csv, .parquet, or drawn, .svg, .html, with the extra viz .png, .pdf.",
+        show_default=False,
+    ),
 ]
+
+
+OTHER_PICTURES = (".jpg", ".jpeg", ".gif", ".webp", ".eps", ".ps", ".tif", ".tiff")
+"""Endings of pictures that no curve is drawn in."""
 
 
 def threshold(
@@ -369,7 +378,7 @@ def threshold(
     pairs = read_pairs(labelled, columns=split_columns(columns))
     if pairs.labels is None:
         raise ArgumentError("LABELLED", got=f"{labelled}, without labels", expected="a third column with 1 or 0")
-    target = None if output is None else TableOutput.of(output, None, True)
+    write = None if output is None else _curve_output(output)
     curve = threshold_curve(matcher.probability(pairs), np.array(pairs.labels))
     chosen = {"own": _point_at(curve, matcher.threshold_probability), "best F1": best_f1(curve)}
     if precision is not None:
@@ -380,9 +389,23 @@ def threshold(
     for name, point in chosen.items():
         none = f"no pair reaches {matcher.threshold_probability:.6f}"
         out.print(f"{name}: {none if point is None else _point(point)}", markup=False)
-    if target is not None:
-        target.write(_curve_table(curve))
+    if write is not None:
+        write(curve)
         err.print(f"{len(curve):,} thresholds in {output}", markup=False)
+
+
+def _curve_output(path: Path) -> Callable[[list[ThresholdPoint]], None]:
+    """What writes a curve, as a table or a picture, by the name's ending, which is checked before any work is done."""
+    from nsed.jobs.link_report import PICTURES, check_picture, threshold_plot, write_picture
+
+    if path.suffix.lower() in PICTURES:
+        check_picture(path)
+        return lambda curve: write_picture(threshold_plot(curve), path)
+    if path.suffix.lower() in OTHER_PICTURES:
+        expected = f"{', '.join(PICTURES)}, which draw the curve, or .tsv, .csv, .parquet, .arrow, its table"
+        raise ArgumentError("--output", got=str(path), expected=expected)
+    table = TableOutput.of(path, None, True)
+    return lambda curve: table.write(_curve_table(curve))
 
 
 def _point_at(curve: list[ThresholdPoint], threshold: float) -> ThresholdPoint | None:

@@ -2,14 +2,19 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from importlib import import_module
+from importlib.util import find_spec
+from io import BytesIO
 from itertools import accumulate
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from nsed.capabilities import Capability, can
+from nsed.errors import MissingExtraError
 from nsed.evaluate.matching import ThresholdPoint
-from nsed.evaluate.report.html import figures_table, page, plot, section
+from nsed.evaluate.report.html import figures_table, page, picture, plot, section
 from nsed.evaluate.report.records import Curve, Figure, Line, Point
 from nsed.explain.render.html import boxes, legend
 from nsed.explain.render.markup import foreign, lines, text
@@ -17,6 +22,7 @@ from nsed.explain.render.pictures import WaterfallBar, bars_svg
 from nsed.jobs.assignment import ROUNDING, DecidedPairs, ScoredPairs
 from nsed.jobs.records import EvidenceWeights, Records
 from nsed.text import EditScript
+from nsed.train.saved_model import replace_file
 
 EXAMPLES, REASONS = 20, 5
 """Pairs on either side of the threshold that the page shows, and pairs of a record that it gives reasons for."""
@@ -123,7 +129,7 @@ def link_page(
     settings = ", ".join(f"{name} {job[name]}" for name in ("k", "assign") if name in job)
     content = [section("Figures", figures_table(_figures(figures))), section("Probabilities", _histogram(figures))]
     if figures.curve:
-        content.append(section("Thresholds", f'<div class="plots">{plot(_threshold_curve(figures.curve))}</div>'))
+        content.append(section("Thresholds", f'<div class="plots">{plot(threshold_plot(figures.curve))}</div>'))
     content.append(section("Links per record", _links_per_record(figures)))
     content.append(section("Weights", _weights(figures.weights)))
     for name, shown in (("Why", reasons), ("Around the threshold", examples)):
@@ -166,12 +172,43 @@ def _histogram(figures: LinkFigures) -> str:
     return f'<div class="plots">{plot(drawn)}</div>'
 
 
-def _threshold_curve(curve: Sequence[ThresholdPoint]) -> Curve:
+def threshold_plot(curve: Sequence[ThresholdPoint]) -> Curve:
+    """Precision, recall and F1 by threshold, to be drawn."""
     some = curve[:: max(1, len(curve) // MOST_POINTS)]
-    chosen = [("precision", [point.precision for point in some]), ("recall", [point.recall for point in some])]
-    at = [point.threshold for point in some]
-    drawn = tuple(Line(name, tuple(Point(x, y) for x, y in zip(at, values, strict=True))) for name, values in chosen)
-    return Curve("Precision and recall by threshold", "probability", "share", drawn)
+    drawn = tuple(
+        Line(title, tuple(Point(point.threshold, getattr(point, name)) for point in some))
+        for name, title in (("precision", "precision"), ("recall", "recall"), ("f1", "F1"))
+    )
+    return Curve("Precision, recall and F1 by threshold", "probability", "share", drawn)
+
+
+PICTURES = (".svg", ".html", ".png", ".pdf")
+"""Endings of files that a curve is drawn in; the last two by matplotlib."""
+
+
+def check_picture(path: Path) -> None:
+    """Check that a curve can be drawn in a file: raises `MissingExtraError` where that needs matplotlib."""
+    if path.suffix.lower() in PICTURES[2:] and find_spec("matplotlib") is None:
+        raise MissingExtraError("matplotlib", extra="viz")
+
+
+def write_picture(curve: Curve, path: Path) -> None:
+    """Draw a curve: SVG, a page, or with the extra viz PNG and PDF, as the file's name ends."""
+    ending = path.suffix.lower()
+    if ending == ".svg":
+        replace_file(path, picture(curve).encode())
+    elif ending == ".html":
+        replace_file(path, page(curve.title, "", [f'<div class="plots">{plot(curve)}</div>']).encode())
+    else:
+        figure = import_module("matplotlib.figure").Figure(figsize=(5, 4), layout="constrained")
+        axes = figure.subplots()
+        for line in curve.lines:
+            axes.plot([point.x for point in line.points], [point.y for point in line.points], label=line.name)
+        axes.set(title=curve.title, xlabel=curve.x, ylabel=curve.y, xlim=(0, 1), ylim=(0, 1.02))
+        axes.legend()
+        content = BytesIO()
+        figure.savefig(content, dpi=150, format=ending[1:])
+        replace_file(path, content.getvalue())
 
 
 def _links_per_record(figures: LinkFigures) -> str:
