@@ -345,7 +345,7 @@ CurvePath = Annotated[
     typer.Option(
         "--output",
         "-o",
-        help="Write the curve here: a table, .tsv, .csv, .parquet, or drawn, .svg, .html, with the extra viz .png, .pdf.",
+        help="Write the curve here: a table, .tsv, .csv, .parquet; or a picture, .svg, .html, .png, .pdf (extra viz).",
         show_default=False,
     ),
 ]
