@@ -38,6 +38,21 @@ def test_function_gives_the_numbers_of_the_model(connection, model, scorer):
     assert np.array_equal(found, getattr(model, scorer)(sources, targets))
 
 
+def test_function_says_what_matches_and_what_strings_become(connection, model):
+    register(connection, "same_name", model, scorer="match")
+    pairs = [("grey", "gray"), ("grey", "blue"), ("lay", "lay")]
+    values = ", ".join(map(str, pairs))
+    rows = connection.sql(f"SELECT same_name(a, b) FROM (VALUES {values}) t(a, b)")
+    assert [one for (one,) in rows.fetchall()] == model.match(pairs).tolist()
+    assert connection.sql("SELECT same_name('a', NULL)").fetchall() == [(None,)]
+    transducer = nsed.load(GOLDEN / "transducer-exact")
+    register(connection, "respell", transducer, scorer="transduce")
+    words = ["AB", "BA", "AB", None]
+    connection.register("words", pa.table({"row": range(4), "word": words}))
+    found = [one for (one,) in connection.sql("SELECT respell(word) FROM words ORDER BY row").fetchall()]
+    assert found == [*transducer.transduce_best(words[:3]), None]
+
+
 def test_null_has_no_score_and_empty_strings_have(connection, model):
     register(connection, "name_sim", model)
     rows = connection.sql(
@@ -65,6 +80,12 @@ def test_a_name_that_is_taken_is_said_and_can_be_freed(connection, model):
 def test_what_cannot_be_scored_so_is_refused(connection):
     with pytest.raises(nsed.NsedError, match="model: got a Transducer without `probability`"):
         register(connection, "name_sim", nsed.load(GOLDEN / "transducer-exact"), scorer="probability")
+    with pytest.raises(nsed.NsedError, match="model: got a Transducer without `match`, expected one that has learned"):
+        register(connection, "same", nsed.load(GOLDEN / "transducer-exact"), scorer="match")
+    with pytest.raises(nsed.NsedError, match="without `transduce`, expected a transducer"):
+        register(connection, "respell", nsed.load(GOLDEN / "levenshtein"), scorer="transduce")
+    with pytest.raises(nsed.NsedError, match="scorer: got 'align', expected one of score, probability, match"):
+        register(connection, "aligned", nsed.load(GOLDEN / "levenshtein"), scorer="align")
 
 
 def test_errors_of_the_model_reach_the_query(connection):

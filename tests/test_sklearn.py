@@ -15,7 +15,7 @@ from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils.estimator_checks import check_estimator
 
 import nsed
-from nsed.sklearn import StringPairClassifier, StringTransducer
+from nsed.sklearn import Candidates, StringPairClassifier, StringTransducer
 
 pytestmark = pytest.mark.filterwarnings("ignore::nsed.errors.UnknownSymbolWarning")  # the data are small
 WORDS = {"colour": "color", "honour": "honor", "odour": "odor", "centre": "center", "fibre": "fiber", "metre": "meter"}
@@ -58,6 +58,7 @@ def classifier():
         (StringPairClassifier(), APPLICABLE | OF_CLASSIFIERS),
         (StringPairClassifier("levenshtein", smoothing=1, nothing=2), {"check_estimator_cloneable"}),
         (StringTransducer(), APPLICABLE),
+        (Candidates(), APPLICABLE - {"check_requires_y_none"} | {"check_transformers_unfitted"}),
     ],
 )
 def test_checks_of_scikit_learn_pass(estimator, expected):
@@ -203,3 +204,40 @@ def test_impossible_pairs_at_a_threshold_of_minus_infinity_are_at_zero_and_not_n
     classifier = StringPairClassifier("edit-distance", smoothing=0, relative=False).fit(pairs, [1] * 4 + [0] * 4)
     assert classifier.model_.threshold == -np.inf
     assert classifier.decision_function([("a", "q"), ("a", "b")]).tolist() == [0, np.inf]
+
+
+NAMES = ["Vienna", "Venice", "Verona", "Siena", "Wiener Neustadt"]
+
+
+def test_candidates_have_neighbours_and_a_sparse_matrix_of_scores():
+    index = Candidates(k=2).fit(NAMES)
+    found = nsed.Candidates(k=2).fit(NAMES).query(["wien", "qqq", "venezia"])
+    again = index.query(["wien", "qqq", "venezia"])
+    assert [one.tolist() for one in again] == [one.tolist() for one in found]
+    distances, rows = index.kneighbors(["wien", "qqq", "venezia"])
+    assert rows.tolist() == [[*found.references[:2]], [-1, -1], [*found.references[2:]]]
+    assert distances[1].tolist() == [np.inf, np.inf]
+    assert np.array_equal(-distances[[0, 0, 2, 2], [0, 1, 0, 1]], found.scores)
+    assert index.kneighbors(["wien"], n_neighbors=1, return_distance=False).tolist() == [[found.references[0]]]
+    matrix = index.transform(pd.Series(["wien", "qqq", "venezia"]))
+    assert (matrix.shape, matrix.nnz) == ((3, 5), 4)
+    assert np.array_equal(matrix.toarray()[found.queries, found.references], found.scores)
+    assert Candidates(k=1).fit_transform(np.array(NAMES)[:, None]).toarray().argmax(axis=1).tolist() == [*range(5)]
+    assert index.kneighbors([]).__len__() == 2
+
+
+def test_candidates_are_cloned_pickled_and_shown():
+    index = Candidates("ngrams", k=3, model=nsed.LearnableEditDistance.fit([("a", "b"), ("b", "b")]))
+    assert repr(clone(Candidates("exact", k=3))) == "Candidates(by='exact', k=3)"
+    copied = clone(index)
+    assert (copied.by, copied.k, copied.model is index.model) == ("ngrams", 3, False)
+    assert copied.set_params(k=1).get_params()["k"] == 1
+    index.fit(NAMES)
+    again = pickle.loads(pickle.dumps(index))  # our own
+    assert again.kneighbors(["wien"])[1].tolist() == index.kneighbors(["wien"])[1].tolist()
+    with pytest.raises(NotFittedError):
+        Candidates().kneighbors(["wien"])
+    with pytest.raises(nsed.NsedError, match="by: got letters, expected some of ngrams"):
+        Candidates("letters").fit(NAMES)
+    piped = make_pipeline(FunctionTransformer(lambda column: [one.lower() for one in column]), Candidates(k=1))
+    assert piped.fit(NAMES).transform(["VENICE"]).toarray().argmax() == 1

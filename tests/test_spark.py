@@ -16,7 +16,7 @@ import pytest
 
 import nsed
 from nsed.jobs import TableJob, fixed_scores
-from nsed.spark import SparkEngine, new_session, score
+from nsed.spark import SparkEngine, new_session, register, score
 
 WHERE = "pyspark, about 400 MB, is not part of the extra test: pip install -c constraints.txt 'pyspark>=4'"
 sql = pytest.importorskip("pyspark.sql", reason=WHERE)
@@ -68,6 +68,41 @@ def test_deterministic_scores_of_a_network_are_the_same_bit_for_bit(spark, parti
     assert np.allclose(collected(plain, "score"), model.score(PAIRS), atol=1e-5)
 
 
+@pytest.mark.parametrize("scorer", ["score", "probability", "match"])
+def test_function_of_sql_gives_the_answers_of_the_model(spark, scorer):
+    model = nsed.load(GOLDEN / "levenshtein")
+    made = register(spark, "name_sim", model, scorer=scorer)
+    spark.createDataFrame(ROWS, ["id", "source", "target"]).createOrReplaceTempView("pairs")
+    found = spark.sql("SELECT id, name_sim(source, target) AS answer FROM pairs")
+    assert np.array_equal(collected(found, "answer"), getattr(model, scorer)(PAIRS))
+    frame = spark.createDataFrame([(1, "ab", None), (2, None, None), (3, "ab", "ab")], "id int, a string, b string")
+    assert collected(frame.select("id", made("a", "b").alias("answer")), "answer").tolist()[:2] == [None, None]
+
+
+def test_function_of_sql_transduces_and_is_the_same_bit_for_bit(spark):
+    spark.createDataFrame(ROWS, ["id", "source", "target"]).repartition(3).createOrReplaceTempView("pairs")
+    network, transducer = nsed.load(GOLDEN / "matcher-rnn"), nsed.load(GOLDEN / "transducer-exact")
+    register(spark, "fixed_sim", network, deterministic=True, device="cpu")
+    found = spark.sql("SELECT id, fixed_sim(source, target) AS answer FROM pairs")
+    assert np.array_equal(collected(found, "answer"), fixed_scores(network, PAIRS))
+    register(spark, "respell", transducer, scorer="transduce")
+    found = spark.sql("SELECT id, respell(IF(id = 3, NULL, source)) AS answer FROM pairs WHERE id < 20")
+    words = [source for source, _ in PAIRS[:20]]
+    best = transducer.transduce_best(words)
+    assert collected(found, "answer").tolist() == [None if row == 3 else one for row, one in enumerate(best)]
+    with pytest.raises(nsed.NsedError, match="deterministic: got True, with 'transduce', expected False"):
+        register(spark, "respell", transducer, scorer="transduce", deterministic=True)
+    with pytest.raises(nsed.NsedError, match="model: got a Transducer without `probability`"):
+        register(spark, "name_sim", transducer, scorer="probability")
+
+
+def test_device_of_a_job_is_that_of_its_executors(spark, tmp_path):
+    model, inputs = nsed.load(GOLDEN / "matcher-rnn"), written(tmp_path / "in", 20, files=1)
+    with pytest.raises(Exception, match="meta"):  # a device that has no numbers
+        TableJob(inputs, tmp_path / "out.tsv", engine=SparkEngine(session=spark, device="meta"), **SIZES).score(model)
+    TableJob(inputs, tmp_path / "b.tsv", engine=SparkEngine(session=spark, device="cpu"), **SIZES).score(model)
+
+
 def test_program_of_the_page_runs(spark):
     page = (Path(__file__).parents[1] / "docs/libraries.md").read_text(encoding="utf-8")
     space = {}
@@ -76,6 +111,13 @@ def test_program_of_the_page_runs(spark):
     first, second = space["scored"].collect()
     assert first["score"] == fixed_scores(space["model"], [("colour", "color")])[0]
     assert second["score"] is None
+
+
+def test_function_of_the_page_runs(spark):
+    page = (Path(__file__).parents[1] / "docs/libraries.md").read_text(encoding="utf-8")
+    space = {}
+    exec(re.search(r"```python\n(# name_function\.py\n.*?)```", page, flags=re.DOTALL)[1], space)
+    assert [row["word"] for row in space["found"].collect()] == ["odor", "honor"]
 
 
 def test_null_has_no_score(spark):

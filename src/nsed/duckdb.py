@@ -7,29 +7,38 @@ from typing import Any
 import pyarrow as pa
 
 from nsed.errors import ArgumentError, MissingExtraError
-from nsed.jobs.choices import Scorer, scoring
-from nsed.text import Pairs
+from nsed.jobs.choices import SqlScorer, answering
 
 __all__ = ["register", "splink_comparison", "splink_level"]
 
 THRESHOLDS = (0.9, 0.5)
 
 
-def register(connection: Any, name: str, model: Any, *, scorer: Scorer = "score") -> None:
+TYPES = {"match": ("BOOLEAN", pa.bool_()), "transduce": ("VARCHAR", pa.string())}
+"""Types of answers that are no numbers, as DuckDB and Arrow call them."""
+
+
+def register(connection: Any, name: str, model: Any, *, scorer: SqlScorer = "score") -> None:
     """Register a model as a scalar function of two strings, source and target: its `score` or its `probability`.
 
-    The function takes whole vectors of strings (Arrow). What is NULL has no score: the answer is NULL. The model stays
-    in memory as long as the connection has the function; `connection.remove_function(name)` removes it.
+    With `scorer="match"` the function says whether they match, with `"transduce"` it is one of a single string, and
+    gives its best target. It takes whole vectors of strings (Arrow). What is NULL has no score: the answer is NULL. The
+    model stays in memory as long as the connection has the function; `connection.remove_function(name)` removes it.
 
-    Raises `ArgumentError` for a model that has no such scores, and for a name that is taken.
+    Raises `ArgumentError` for a model that has no such answers, and for a name that is taken.
     """
-    score = scoring(model, scorer)
+    answer, given = answering(model, scorer), ["VARCHAR"] * (1 if scorer == "transduce" else 2)
+    called, kind = TYPES.get(scorer, ("DOUBLE", pa.float64()))
 
-    def vectorised(sources: pa.ChunkedArray, targets: pa.ChunkedArray) -> pa.Array:
-        return pa.array(score(Pairs.of_columns(sources, targets)), pa.float64())
+    def of_one(sources: pa.ChunkedArray) -> pa.Array:
+        return pa.array(answer(sources), kind)
 
+    def of_two(sources: pa.ChunkedArray, targets: pa.ChunkedArray) -> pa.Array:
+        return pa.array(answer(sources, targets), kind)
+
+    function = of_one if scorer == "transduce" else of_two
     try:
-        connection.create_function(name, vectorised, ["VARCHAR", "VARCHAR"], "DOUBLE", type="arrow")
+        connection.create_function(name, function, given, called, type="arrow")
     except Exception as error:
         if "already created" not in str(error):
             raise

@@ -12,6 +12,9 @@ import numpy as np
 from nsed.capabilities import Capability
 from nsed.config import flat
 from nsed.errors import ArgumentError, MissingExtraError
+from nsed.jobs import candidates
+from nsed.jobs.candidates import Generator
+from nsed.jobs.vector_index import Ranked
 from nsed.models.persistence import MODEL_KINDS, model_class
 from nsed.registry import did_you_mean
 from nsed.text import Pairs
@@ -20,13 +23,14 @@ from nsed.text.pairs import PairsLike
 from nsed.text.texts import Texts
 
 try:
-    from sklearn.base import BaseEstimator, ClassifierMixin
+    from scipy.sparse import csr_array
+    from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin
     from sklearn.utils.multiclass import check_classification_targets
     from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 except ImportError:
     raise MissingExtraError("scikit-learn", extra="sklearn") from None
 
-__all__ = ["StringPairClassifier", "StringTransducer"]
+__all__ = ["Candidates", "StringPairClassifier", "StringTransducer"]
 
 
 class StringEstimator(BaseEstimator):
@@ -76,13 +80,6 @@ class StringEstimator(BaseEstimator):
         _check_names(self.model, self._settings)
         return kind.fit(pairs, config={"model": self.model}, **self._settings)
 
-    def _check_features(self, given: Any, count: int, *, reset: bool) -> None:
-        """Check names and number of columns as scikit-learn does, where there are any; lists have none."""
-        if isinstance(given, np.ndarray | PandasFrame) or hasattr(given, "__dataframe__"):
-            validate_data(self, given, reset=reset, skip_check_array=True, ensure_2d=np.ndim(given) == 2)
-        elif reset:
-            self.n_features_in_ = count
-
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.string, tags.target_tags.required = True, True
@@ -109,7 +106,7 @@ class StringPairClassifier(ClassifierMixin, StringEstimator):
     def fit(self, X: PairsLike, y: Column) -> Self:  # noqa: N803  # scikit-learn's name
         """Train a model of this kind with these settings on labelled pairs."""
         self.classes_, labels = _classes(y)
-        self._check_features(X, 2, reset=True)
+        _check_features(self, X, 2, reset=True)
         self.model_ = self._fit_model(Pairs.of(X, labels), Capability.MATCH)
         return self
 
@@ -132,7 +129,7 @@ class StringPairClassifier(ClassifierMixin, StringEstimator):
 
     def _scores(self, given: PairsLike) -> np.ndarray:
         check_is_fitted(self)
-        self._check_features(given, 2, reset=False)
+        _check_features(self, given, 2, reset=False)
         return np.asarray(self.model_.score(Pairs.of(given)))
 
     def __sklearn_tags__(self) -> Any:
@@ -159,7 +156,7 @@ class StringTransducer(StringEstimator):
         """Train a model of this kind with these settings; a source may come with several targets, a row each."""
         if y is None:
             raise _no_targets()
-        self._check_features(X, 1, reset=True)
+        _check_features(self, X, 1, reset=True)
         pairs = Pairs(_column(X, "X"), Texts.of_column(y, name="y"))
         self.model_ = self._fit_model(pairs, Capability.TRANSDUCE)
         return self
@@ -167,7 +164,7 @@ class StringTransducer(StringEstimator):
     def predict(self, X: Column) -> np.ndarray:  # noqa: N803  # scikit-learn's name
         """The most probable target of each source, an array of strings; empty where the model has none."""
         check_is_fitted(self)
-        self._check_features(X, 1, reset=False)
+        _check_features(self, X, 1, reset=False)
         found = self.model_.transduce(_column(X, "X"))
         return np.array([best[0].text if best else "" for best in found], dtype=object)
 
@@ -181,6 +178,75 @@ class StringTransducer(StringEstimator):
         tags = super().__sklearn_tags__()
         tags.input_tags.one_d_array = True
         return tags
+
+
+class Candidates(TransformerMixin, BaseEstimator):
+    """Nearest references of strings, as `nsed.Candidates` finds them: `X` is a column of references, then of queries.
+
+    A column is a list, an array of one or two dimensions, a Series, or a frame of one column. The index with all of its
+    verbs is `index_`: its recall, wrong candidates to train with, and a folder to keep it in.
+
+    >>> found = Candidates(k=2).fit(["Vienna", "Venice", "Verona", "Siena"])
+    >>> found.kneighbors(["wien", "venezia"], return_distance=False)
+    array([[3, 0],
+           [1, 2]])
+    """
+
+    def __init__(
+        self, by: Sequence[Generator] | Generator | None = None, *, k: int = 20, model: Any = None, ranker: Any = None
+    ) -> None:
+        self.by, self.k, self.model, self.ranker = by, k, model, ranker
+
+    def fit(self, X: Column, y: object = None) -> Self:  # noqa: N803  # scikit-learn's name
+        """Index the references."""
+        _check_features(self, X, 1, reset=True)
+        self.index_ = candidates.Candidates(self.by, k=self.k, model=self.model, ranker=self.ranker)
+        self.index_.fit(_column(X, "X"))
+        return self
+
+    def query(self, X: Column, k: int | None = None) -> Ranked:  # noqa: N803  # scikit-learn's name
+        """Candidates of each query, best first: rows of the query and of the reference, score."""
+        check_is_fitted(self)
+        _check_features(self, X, 1, reset=False)
+        return self.index_.query(_column(X, "X"), k)
+
+    def kneighbors(
+        self,
+        X: Column,  # noqa: N803  # scikit-learn's name
+        n_neighbors: int | None = None,
+        return_distance: bool = True,
+    ) -> Any:
+        """Rows of the best references of each query, after distances, which are scores with the other sign.
+
+        A query that has fewer, since nothing else is like it, has -1 and infinity in their places.
+        """
+        found, queries = self.query(X, n_neighbors), len(_column(X, "X"))
+        rank = candidates.rank_of(found.queries)
+        wanted = self.k if n_neighbors is None else n_neighbors
+        width = max(wanted, int(rank.max(initial=-1)) + 1)  # several generators have k each
+        rows, distances = np.full((queries, width), -1), np.full((queries, width), np.inf)
+        rows[found.queries, rank], distances[found.queries, rank] = found.references, -found.scores
+        return (distances, rows) if return_distance else rows
+
+    def transform(self, X: Column) -> csr_array:  # noqa: N803  # scikit-learn's name
+        """Sparse matrix of scores, a row for each query, a column for each reference."""
+        found = self.query(X)
+        shape = len(_column(X, "X")), len(self.index_.references)
+        return csr_array((found.scores, (found.queries, found.references)), shape=shape)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.string, tags.input_tags.one_d_array = True, True
+        tags.requires_fit = True
+        return tags
+
+
+def _check_features(estimator: BaseEstimator, given: Any, count: int, *, reset: bool) -> None:
+    """Check names and number of columns as scikit-learn does, where there are any; lists have none."""
+    if isinstance(given, np.ndarray | PandasFrame) or hasattr(given, "__dataframe__"):
+        validate_data(estimator, given, reset=reset, skip_check_array=True, ensure_2d=np.ndim(given) == 2)
+    elif reset:
+        estimator.n_features_in_ = count
 
 
 def _no_targets() -> ArgumentError:

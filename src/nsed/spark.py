@@ -1,8 +1,9 @@
-"""Spark: scores of a cluster's tables (`mapInArrow`), and jobs over files whose shards executors write.
+"""Spark: scores of a cluster's tables (`mapInArrow`), functions of SQL, and jobs whose shards executors write.
 
 The model is broadcast once. Executors need `nsed` installed, as well as the driver.
 """
 
+import inspect
 import os
 import shutil
 import sys
@@ -11,11 +12,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import reduce
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 import pyarrow as pa
@@ -23,7 +25,7 @@ import pyarrow.compute as pc
 import torch
 
 from nsed.errors import ArgumentError, MissingExtraError, NsedError
-from nsed.jobs.choices import Scorer, fixed_scores, scoring
+from nsed.jobs.choices import Scorer, SqlScorer, answering, fixed_scores, scoring
 from nsed.jobs.shards import InputFile, Position, Shard, model_hash
 from nsed.jobs.table_job import Ask
 from nsed.jobs.table_output import FileOutput, FolderOutput
@@ -32,7 +34,7 @@ from nsed.models.persistence import load
 from nsed.progress import OnBatch, silent
 from nsed.text import Pairs
 
-__all__ = ["SparkEngine", "score"]
+__all__ = ["SparkEngine", "register", "score"]
 
 
 def score(
@@ -68,6 +70,68 @@ def score(
     shipped = frame.sparkSession.sparkContext.broadcast(_packed(model))
     scored = BatchScorer(shipped, columns, name, scorer, deterministic, device)
     return frame.mapInArrow(scored, schema)
+
+
+TYPES = {"match": "boolean", "transduce": "string"}
+"""Types of answers of a function of SQL that are no numbers."""
+
+
+def register(
+    spark: Any,
+    name: str,
+    model: Any,
+    *,
+    scorer: SqlScorer = "score",
+    deterministic: bool = False,
+    device: str = "cpu",
+) -> Any:
+    """Register a model as a function of Spark SQL, of two strings, source and target.
+
+    It is a pandas UDF, which comes back, for data frames: the `score` or the `probability` of each pair; with
+    `scorer="match"` whether it matches, with `"transduce"` the best target of a single string. What is null has no
+    answer. The model is broadcast once; `deterministic` and `device` are those of `score`.
+
+    Raises `ArgumentError` for a model that has no such answers, and for an order of batches that scores alone have.
+    """
+    answering(model, scorer)
+    if deterministic and scorer in TYPES:
+        raise ArgumentError("deterministic", got=f"True, with {scorer!r}", expected="False: only scores are rounded")
+    pandas, functions = import_module("pandas"), import_module("pyspark.sql.functions")
+    vectors = VectorFunction(spark.sparkContext.broadcast(_packed(model)), scorer, deterministic, device)
+
+    def of_one(sources):  # type: ignore[no-untyped-def]  # hints are made below: pandas comes with the extra
+        return vectors(sources)
+
+    def of_two(sources, targets):  # type: ignore[no-untyped-def]
+        return vectors(sources, targets)
+
+    function = of_one if scorer == "transduce" else of_two
+    function.__annotations__ = dict.fromkeys([*inspect.signature(function).parameters, "return"], pandas.Series)
+    made = functions.pandas_udf(function, TYPES.get(scorer, "double"))
+    return spark.udf.register(name, made)
+
+
+class VectorFunction:
+    """Answers to batches of strings on an executor, which has the model from the driver."""
+
+    def __init__(self, shipped: Any, scorer: SqlScorer, deterministic: bool, device: str) -> None:
+        self.shipped, self.scorer, self.deterministic, self.device = shipped, scorer, deterministic, device
+
+    def __call__(self, *columns: Any) -> Any:
+        """Series of the answers, null where a string is."""
+        key, files = self.shipped.value
+        model, arrays = _unpacked(key, files, self.device), [pa.array(one, pa.string()) for one in columns]
+        there = reduce(pc.and_, map(pc.is_valid, arrays))
+        given, rows = [one.filter(there) for one in arrays], np.flatnonzero(there.to_numpy(zero_copy_only=False))
+        answers = np.full(len(arrays[0]), None, dtype=object)
+        if len(rows):
+            if self.deterministic:
+                found = fixed_scores(model, Pairs.of_columns(*given), scorer=cast("Scorer", self.scorer)).tolist()
+            else:
+                found = list(answering(model, self.scorer)(*given))
+            answers[rows] = found
+        kind = {"match": "boolean", "transduce": "object"}.get(self.scorer, "float64")
+        return import_module("pandas").Series(answers, dtype=kind)
 
 
 class BatchScorer:
@@ -152,7 +216,7 @@ class SparkEngine:
 
     Inputs and output are on a file system that all of them see. Rows are answered in the same batches as by one
     process, with as many threads, so that the output is the same, bit for bit, on the same kind of processor. The
-    shard of an executor that dies is written by another one.
+    shard of an executor that dies is written by another one. Models with a network move to the `device` there.
 
     >>> SparkEngine("yarn").master
     'yarn'
@@ -160,8 +224,8 @@ class SparkEngine:
 
     identity: Mapping[str, Any] = {"engine": "spark"}
 
-    def __init__(self, master: str = "local[*]", session: Any = None) -> None:
-        self.master, self.session = master, session
+    def __init__(self, master: str = "local[*]", session: Any = None, *, device: str = "cpu") -> None:
+        self.master, self.session, self.device = master, session, device
 
     def run(self, run: TableRun, model: Any, ask: Ask) -> None:
         """See `Engine.run`. Raises `ArgumentError` for a job without files, and what an executor complained of."""
@@ -175,7 +239,8 @@ class SparkEngine:
         done = {one.name for one in output.folder.shards}
         left = [one for one in plans if output.folder.file(one.number).name not in done]
         with self._session() as spark, run.options.progress(run.question.verb, sum(one.rows for one in left)) as told:
-            _run_shards(spark.sparkContext, ShardWriter.of(spark.sparkContext, run, model, ask), left, told)
+            writer = ShardWriter.of(spark.sparkContext, run, model, ask, device=self.device)
+            _run_shards(spark.sparkContext, writer, left, told)
 
     @contextmanager
     def _session(self) -> Iterator[Any]:
@@ -236,24 +301,26 @@ def shard_plans(files: Sequence[InputFile], batch_rows: int, shard_rows: int) ->
 class ShardWriter:
     """Writing of shards on an executor, which has the model from the driver."""
 
-    def __init__(self, shipped: Any, done: Any, run: Mapping[str, Any], ask: Ask, threads: int) -> None:
-        self.shipped, self.done, self.run, self.ask, self.threads = shipped, done, run, ask, threads
+    def __init__(self, shipped: Any, done: Any, run: Mapping[str, Any], ask: Ask, threads: int, device: str) -> None:
+        self.shipped, self.done, self.run, self.ask = shipped, done, run, ask
+        self.threads, self.device = threads, device
 
     @classmethod
-    def of(cls, context: Any, run: TableRun, model: Any, ask: Ask) -> "ShardWriter":
+    def of(cls, context: Any, run: TableRun, model: Any, ask: Ask, *, device: str) -> "ShardWriter":
         """Writer of a run, its model broadcast."""
         inputs, output = replace(run.inputs, files=[file.resolve() for file in run.inputs.files]), run.output
         assert isinstance(output, FileOutput | FolderOutput)
         output.folder.path = output.folder.path.resolve()  # executors are in folders of their own
         parts = {"inputs": inputs, "output": output, "options": run.options._replace(progress=silent)}
-        return cls(context.broadcast(_packed(model)), context.accumulator(0), parts, ask, torch.get_num_threads())
+        shipped, done = context.broadcast(_packed(model)), context.accumulator(0)
+        return cls(shipped, done, parts, ask, torch.get_num_threads(), device)
 
     def __call__(self, plan: ShardPlan) -> Shard | NsedError:
         """Write a shard; what is wrong with the rows is no fault of the executor, and comes back."""
         torch.set_num_threads(self.threads)
         (key, files), inputs, output = self.shipped.value, self.run["inputs"], self.run["output"]
         own = replace(inputs, files=inputs.files[: plan.start.file + 1])
-        table_run = TableRun(self.ask(_unpacked(key, files, "cpu")), own, output, self.run["options"])
+        table_run = TableRun(self.ask(_unpacked(key, files, self.device)), own, output, self.run["options"])
         try:
             with output.folder.part(plan.number) as current:
                 table_run.write_rows(plan.start, plan.rows, current)

@@ -103,3 +103,18 @@ def test_lookup_remove_of_a_file_that_cannot_be_read_is_no_traceback(files):
             run("lookup", "remove", index, files / name)
     (files / "gone.txt").write_bytes("\ufeff1\r\n\r\n2\r\n".encode())
     assert "1 strings" in run("lookup", "remove", index, files / "gone.txt")
+
+
+@pytest.mark.parametrize(
+    ("given", "advice"),
+    [
+        ("names.csv", r"Perhaps: nsed lookup build INDEX names\.csv --on COLUMN"),
+        ("cities.index", r"Perhaps: nsed lookup query cities\.index --text TEXT"),
+        ("biuld", "Did you mean 'build'"),
+    ],
+)
+def test_an_action_that_is_none_is_answered_with_the_command_that_was_meant(tmp_path, monkeypatch, given, advice):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "names.csv").write_text("name\nParis\n")
+    with pytest.raises(ArgumentError, match=f"ACTION: got {given}, expected one of build, .*{advice}"):
+        run("lookup", given, *([] if given.endswith(".csv") else ["more"]))

@@ -332,3 +332,57 @@ def test_words_of_class_0_are_not_one_set_of_their_own(tmp_path):
     rows = [f"{line}\t{number}" for line, number in zip(IPA.splitlines(), ("COGID", 1, 1, 0, 0), strict=True)]
     told = run("levenshtein", "-", "--threshold", 0.5, stdin="\n".join(rows)).stderr
     assert re.search(r"classes +1, of 2 words", told)
+
+
+def increment(tmp_path, *, ids):
+    """A list of ten sets, and the same in another order with the words of a new concept before all others."""
+    header = ["ID"] * ids + ["DOCULECT", "CONCEPT", "TOKENS"]
+    rows = [
+        [f"{concept}{place}"] * ids + [language, concept, ("m a n", "m a n t", "t i k", "t i k s")[place]]
+        for concept in ("1", "2", "3", "4", "5", "9")
+        for place, language in enumerate(LANGUAGES)
+    ]
+    for name, some in (("words.tsv", rows[:20]), ("more.tsv", [*rows[20:], *reversed(rows[:20])])):
+        (tmp_path / name).write_text("\n".join("\t".join(row) for row in [header, *some]) + "\n")
+    return tmp_path / "words.tsv", tmp_path / "more.tsv"
+
+
+@pytest.mark.parametrize(("form", "file"), [("table", "sets.tsv"), ("edictor", "edictor.tsv"), ("cldf", "cldf")])
+@pytest.mark.parametrize("ids", [True, False])
+def test_sets_keep_their_numbers_when_words_come(tmp_path, form, file, ids):
+    pytest.importorskip("lingpy")
+    words, more = increment(tmp_path, ids=ids)
+    run("levenshtein", words, "--threshold", 0.5, "--format", form, "-o", tmp_path / file)
+    run("levenshtein", words, "--threshold", 0.5, "-o", tmp_path / "before.tsv")
+    before = {tuple(row[-4:-1]): row[-1] for row in read(tmp_path / "before.tsv")[1:]}
+    assert set(before.values()) == set(map(str, range(1, 11)))
+    again = ["--previous", tmp_path / file, "-o", tmp_path / "again.tsv"]
+    shown = run("levenshtein", more, "--threshold", 0.5, *again).output
+    assert "since --previous: 10 ids kept, 2 new; 0 clusters split, 0 merged" in shown
+    found = {tuple(row[-4:-1]): row[-1] for row in read(tmp_path / "again.tsv")[1:]}
+    assert {key: found[key] for key in before} == before
+    assert {found[key] for key in found.keys() - before.keys()} == {"11", "12"}
+
+
+def test_partial_sets_keep_their_numbers(tmp_path):
+    rows = ["DOCULECT\tCONCEPT\tTOKENS", "A\tglove\th a n t + s u", "B\tglove\th a n d + s u", "C\tglove\tl o l"]
+    (tmp_path / "a.tsv").write_text("\n".join(rows) + "\n")
+    options = ["--partial", "--threshold", 0.5]
+    run("levenshtein", tmp_path / "a.tsv", *options, "-o", tmp_path / "sets.tsv")
+    assert [row[-1] for row in read(tmp_path / "sets.tsv")] == ["COGIDS", "1 2", "1 2", "3"]
+    (tmp_path / "b.tsv").write_text("\n".join([rows[0], "D\tglove\tx e x", *rows[:0:-1]]) + "\n")
+    run("levenshtein", tmp_path / "b.tsv", *options, "--previous", tmp_path / "sets.tsv", "-o", tmp_path / "again.tsv")
+    assert [row[-1] for row in read(tmp_path / "again.tsv")] == ["COGIDS", "4", "3", "1 2", "1 2"]
+
+
+def test_what_is_no_earlier_run_is_said(words, tmp_path):
+    head = "ID\tDOCULECT\tCONCEPT\tTOKENS"
+    for text, message in {
+        head + "\n1\tL1\tc\ta": "no column CLUSTER nor COGID: give a list that nsed cluster wrote",
+        head + "\tCLUSTER\n1\tL1\tc\ta\tx": "cluster 'x' is no number from 1",
+        head + "\tCLUSTER\n1\tL1\tc\ta\t1\n1\tL1\tc\ta\t1": r"before\.tsv:3: two words have the id '1'",
+        head + "\tCLUSTER\nx\tL1\tc\ta\t1": "no word of the list is in it, by id",
+    }.items():
+        (tmp_path / "before.tsv").write_text(text + "\n")
+        with pytest.raises(DataError, match=message):
+            run("levenshtein", words, "--previous", tmp_path / "before.tsv")

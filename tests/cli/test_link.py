@@ -3,11 +3,12 @@
 import random
 import subprocess
 import time
+from xml.etree import ElementTree
 
 import pytest
 
 import nsed
-from nsed.errors import ArgumentError, DataError
+from nsed.errors import ArgumentError, DataError, MissingExtraError
 from support.commands import nsed_process, run
 
 WORDS = ["gray", "gala", "lay", "ray", "yard", "drag"]
@@ -63,6 +64,31 @@ def test_threshold_shows_and_writes_the_curve(files):
     told = run("threshold", files / "model", files / "labelled.tsv", "--precision", 0.8, "-o", files / "curve.tsv")
     assert [line.split(":")[0] for line in told.splitlines()[:3]] == ["own", "best F1", "precision 0.8"]
     assert (files / "curve.tsv").read_text(encoding="utf-8").startswith("threshold\tmatches\tprecision\tprecision_low")
+
+
+@pytest.mark.parametrize("ending", ["svg", "html", "png", "pdf"])
+def test_threshold_draws_its_curve(files, ending):
+    if ending in ("png", "pdf"):
+        pytest.importorskip("matplotlib")
+    run("threshold", files / "model", files / "labelled.tsv", "-o", files / f"curve.{ending}")
+    drawn = (files / f"curve.{ending}").read_bytes()
+    if ending in ("svg", "html"):
+        text = drawn.decode()
+        assert text.count('class="series') == 3
+        assert all(
+            name in text for name in ("Precision, recall and F1 by threshold", ">precision<", ">recall<", ">F1<")
+        )
+    if ending == "svg":
+        assert ElementTree.fromstring(text).tag == "{http://www.w3.org/2000/svg}svg"
+    assert drawn.startswith({"svg": b"<svg", "html": b"<!DOCTYPE", "png": b"\x89PNG", "pdf": b"%PDF"}[ending])
+
+
+def test_pictures_that_cannot_be_drawn_are_said_before_any_work(files, monkeypatch):
+    with pytest.raises(ArgumentError, match=r"--output: got .*curve\.jpg, expected \.svg, \.html, \.png"):
+        run("threshold", files / "model", files / "labelled.tsv", "-o", files / "curve.jpg")
+    monkeypatch.setattr("nsed.jobs.link_report.find_spec", lambda name: None)
+    with pytest.raises(MissingExtraError, match="matplotlib is not installed"):
+        run("threshold", files / "model", files / "labelled.tsv", "-o", files / "curve.png")
 
 
 def test_the_own_threshold_that_is_shown_is_the_models_and_not_the_nearest_probability(files, monkeypatch):

@@ -71,7 +71,10 @@ BAD = {
         f"{HEADER}\n1\tDutch\thand\th a\t1\t2\n",
         r"words\.tsv:3: expected 5 columns separated by a tab, found 6: '1.tDutch",
     ),
-    "an empty cell": (f"{HEADER}1\tDutch\thand\t\t1\n", r"words\.tsv:2: no tokens: 'Dutch.thand.t.t1'"),
+    "an empty cell": (
+        f"{HEADER}1\tDutch\thand\t\t1\n",
+        r"words\.tsv:2: no tokens: 'Dutch.thand.t.t1'\. Fill the cell",
+    ),
     "no class": (f"{HEADER}1\tDutch\thand\th a\t\n", r"words\.tsv:2: no cognate class: 'Dutch.thand.th a.t'"),
     "mixed encodings": (
         HEADER.encode() + "1\tDutch\thand\th ɑ\t1\n".encode() + "2\tFrench\tété\tx\t1\n".encode("latin-1"),
@@ -259,3 +262,11 @@ def test_a_long_form_that_is_unknown_is_shortened(cldf):
     with pytest.raises(DataError, match=r"there is no form '9+\.\.\. \(\d+ characters\) in the FormTable") as caught:
         read_cldf(cldf)
     assert len(str(caught.value)) < 1000
+
+
+@pytest.mark.parametrize("ending", [".parquet", ".xlsx"])
+def test_a_table_that_is_no_text_is_said_to_be_no_word_list(tmp_path, ending):
+    path = tmp_path / f"words{ending}"
+    path.write_bytes(b"PAR1\xff")
+    with pytest.raises(DataError, match=rf"a {ending} file is no word list, which is TSV, .*, or CLDF: write"):
+        read_word_list(path)

@@ -1,5 +1,6 @@
 """All queries with all choices, and the best of them: as the model itself scores each pair, whatever the blocks."""
 
+import os
 from pathlib import Path
 
 import numpy as np
@@ -7,6 +8,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
+import torch
 
 import nsed
 from nsed.jobs import choices as module
@@ -93,3 +95,32 @@ def test_cutoff_leaves_out_what_is_below():
 def test_what_is_no_choice_is_said(query, choices, limit, message):
     with pytest.raises(nsed.NsedError, match=message):
         extract(query, choices, nsed.load(GOLDEN / "levenshtein"), limit=limit)
+
+
+def test_processor_changes_what_is_compared_and_not_what_comes_back():
+    model = nsed.load(GOLDEN / "levenshtein")
+    upper = [one.upper() for one in QUERIES]
+    assert np.array_equal(cdist(upper, CHOICES, model, processor=str.lower), cdist(QUERIES, CHOICES, model))
+    choices = {"x": "CAB", "y": None, "z": "ab "}
+    assert extract_one("ab", choices, model, processor=str.strip) == ("ab ", 1.0, "z")
+    assert [one.choice for one in extract("Cab", choices, model, processor=str.lower, limit=1)] == ["CAB"]
+    with pytest.raises(nsed.NsedError, match="processor: got 'lower', expected a function of a string to a string"):
+        extract("ab", CHOICES, model, processor="lower")
+    with pytest.raises(nsed.NsedError, match="processor: got 2 for 'ab', expected a function that gives a string"):
+        cdist(["ab"], ["ab"], model, processor=len)
+
+
+@pytest.mark.parametrize(("workers", "threads"), [(1, 1), (3, 3), (-1, os.cpu_count()), (None, None)])
+def test_workers_are_threads_of_torch_for_the_call(workers, threads, monkeypatch):
+    model, seen, before = nsed.load(GOLDEN / "levenshtein"), [], torch.get_num_threads()
+    monkeypatch.setattr(
+        type(model), "score", lambda self, pairs, **given: seen.append(torch.get_num_threads()) or [0.0]
+    )
+    assert cdist(["ab"], ["b"], model, workers=workers).tolist() == [[0.0]]
+    assert (seen, torch.get_num_threads()) == ([threads or before], before)
+
+
+@pytest.mark.parametrize("workers", [0, -2, 1.5])
+def test_workers_that_are_none_are_refused(workers):
+    with pytest.raises(nsed.NsedError, match=rf"workers: got {workers}, expected a number of threads"):
+        cdist(["ab"], ["b"], nsed.load(GOLDEN / "levenshtein"), workers=workers)

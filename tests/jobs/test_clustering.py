@@ -9,8 +9,10 @@ from sklearn.cluster import AgglomerativeClustering
 
 from nsed.errors import ArgumentError, ShapeError, UnknownNameError
 from nsed.evaluate import adjusted_rand
+from nsed.evaluate.clustering import numbered
 from nsed.jobs import CLUSTERERS, cluster, similarity_matrix
 from nsed.jobs import clustering as infomap
+from nsed.jobs.clustering import average_links, cluster_links, components, keep_ids
 
 METHODS = list(CLUSTERERS)
 seeds, counts, thresholds = st.integers(0, 10**6), st.integers(2, 25), st.floats(0.05, 0.95)
@@ -158,3 +160,85 @@ def test_what_is_no_similarity_is_refused(monkeypatch):
     monkeypatch.setattr(infomap, "find_spec", lambda name: None)
     with pytest.raises(ArgumentError, match=r"method: got infomap, .* pip install .*\[cognates\]"):
         cluster(np.zeros((2, 2)), threshold=0.5, method="infomap")
+
+
+def random_links(seed, count, threshold):
+    """Some pairs of records with probabilities, and the components of those above a threshold."""
+    random = np.random.default_rng(seed)
+    pairs = np.argwhere(np.triu(random.random((count, count)) < 0.4, 1))
+    similarities = random.random(len(pairs)).round(2)  # so that some are equal
+    return pairs, similarities, components(*pairs[similarities >= threshold].T, count)
+
+
+@given(seeds, counts, thresholds)
+def test_average_of_links_is_that_of_a_matrix_with_zeros(seed, count, threshold):
+    pairs, similarities, _ = random_links(seed, count, threshold)
+    matrix = np.zeros((count, count))
+    matrix[tuple(pairs.T)] = matrix[tuple(pairs.T[::-1])] = similarities
+    found = average_links(count, pairs, similarities, threshold)
+    assert same_groups(found, cluster(matrix, threshold=threshold))
+
+
+@given(seeds, counts, thresholds)
+@settings(max_examples=20, deadline=None)
+@pytest.mark.parametrize("method", ["components", "average", "infomap"])
+def test_clusters_of_links_stay_within_components_and_are_numbered_from_1(method, seed, count, threshold):
+    pairs, similarities, connected = random_links(seed, count, threshold)
+    found = cluster_links(connected, pairs, similarities, threshold=threshold, method=method)
+    assert list(dict.fromkeys(found.tolist())) == list(range(1, found.max() + 1))
+    assert all(len(set(connected[found == number])) == 1 for number in found)
+    alone = np.bincount(connected)[connected] < 3
+    assert same_groups(found[alone], connected[alone])
+
+
+@pytest.mark.parametrize("method", ["average", "infomap"])
+def test_one_wrong_link_joins_no_two_large_groups(method):
+    groups = [[*range(6)], [*range(6, 12)]]
+    pairs = np.array([*((a, b) for group in groups for a in group for b in group if a < b), (0, 6)])
+    similarities, connected = np.full(len(pairs), 0.9), components(*pairs.T, 12)
+    assert connected.tolist() == [1] * 12
+    found = cluster_links(connected, pairs, similarities, threshold=0.5, method=method)
+    assert found.tolist() == [1] * 6 + [2] * 6
+
+
+clusterings = st.lists(st.integers(0, 6), min_size=1, max_size=30)
+
+
+@given(clusterings, clusterings, st.integers(0, 50))
+def test_ids_are_unique_and_new_ones_are_above_all_old_ones(clusters, before, largest):
+    old = np.resize(before, len(clusters))
+    found = keep_ids(clusters, old, largest=largest)
+    assert same_groups(found.ids, np.array(clusters))
+    ids = set(found.ids.tolist())
+    new = sorted(ids - set(old.tolist()))
+    assert new == [max(largest, old.max()) + 1 + place for place in range(len(new))]
+    assert (found.kept, found.new) == (len(ids) - len(new), len(new))
+    for number in ids & set(old.tolist()):
+        assert number in old[found.ids == number], "an old id is that of some of the cluster's items"
+
+
+@given(clusterings)
+def test_a_run_again_gives_the_same_ids_whatever_they_are(clusters):
+    first = keep_ids(clusters, np.zeros(len(clusters), int))
+    assert (first.ids == numbered(clusters) + 1).all()
+    again = keep_ids(clusters, first.ids * 3)
+    assert (again.ids == first.ids * 3).all()
+    assert again.counts == {"kept": first.new, "split": 0, "merged": 0, "new": 0}
+
+
+@given(clusterings, clusterings)
+def test_records_that_come_change_no_id(clusters, more):
+    first = keep_ids(clusters, np.zeros(len(clusters), int)).ids
+    found = keep_ids([*more, *clusters], np.concatenate([np.zeros(len(more), int), first]))
+    assert (found.ids[len(more) :] == first).all()
+    assert found.new == len(set(more) - set(clusters))
+    assert (found.split, found.merged) == (0, 0)
+
+
+def test_most_items_decide_and_ties_go_to_the_smallest_id_and_the_first_cluster():
+    split = keep_ids("aabbb", np.array([2, 2, 2, 2, 2]))
+    assert (split.ids.tolist(), split.counts) == ([3, 3, 2, 2, 2], {"kept": 1, "split": 1, "merged": 0, "new": 1})
+    merged = keep_ids("aaaa", np.array([5, 3, 0, 0]))
+    assert (merged.ids.tolist(), merged.counts) == ([3] * 4, {"kept": 1, "split": 0, "merged": 1, "new": 0})
+    assert keep_ids("ab", np.array([7, 7])).ids.tolist() == [7, 8]
+    assert keep_ids("", np.zeros(0, int)).ids.tolist() == []

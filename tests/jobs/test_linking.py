@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import nsed
-from nsed.errors import ArgumentError, DataError, DoubtfulLinksWarning, UnknownIdWarning
+from nsed.errors import ArgumentError, DataError, DoubtfulLinksWarning, MissingExtraError, UnknownIdWarning
 from nsed.evaluate.calibration import Calibration
 from nsed.evaluate.matching import threshold_at_precision, threshold_curve
 from nsed.jobs import LinkJob, NumericColumn, TextColumn, table_files
@@ -630,3 +630,98 @@ def test_reviewed_pairs_may_be_labels_unless_others_take_their_place(tables, mod
     with pytest.raises(DataError, match=r"links\.review\.tsv: this output is an input too"):
         job(tables, model, labels=reviewed, review=0.0).run()
     assert job(tables, model, labels=reviewed).run().links
+
+
+def people(folder, names):
+    """A table of people, and the settings of a job that finds who is there twice."""
+    path = folder / "people.tsv"
+    path.write_text("id\tname\n" + "".join(f"{number}\t{name}\n" for number, name in names), encoding="utf-8")
+    return path
+
+
+class Listed:
+    """A matcher by a list of pairs that match."""
+
+    threshold_probability = 0.5
+
+    def __init__(self, model, pairs):
+        self.tokenizers, self.calibration, self.criterion = model.tokenizers, model.calibration, model.criterion
+        self.threshold, self.pairs = model.threshold, {frozenset(pair) for pair in pairs}
+
+    def score(self, pairs, **given):
+        return np.array([3.0 if frozenset(pair) in self.pairs else -3.0 for pair in nsed.Pairs.of(pairs)])
+
+    def probability(self, pairs, **given):
+        return self.calibration.probability(self.score(pairs))
+
+    def match(self, pairs, **given):
+        return self.score(pairs) >= self.threshold
+
+
+@pytest.mark.parametrize("file", ["all.tsv", "all.parquet", "same.tsv"])
+def test_clusters_keep_their_numbers_when_records_come(tmp_path, model, file):
+    known = [(1, "gray"), (2, "lay"), (3, "grey"), (4, "drag"), (5, "ley")]
+    listed = Listed(model, [("gray", "grey"), ("lay", "ley"), ("drag", "dreg")])
+    settings = dict(on=[TextColumn("name", listed)], id="id", assign="all", threshold=0.5, by=["ngrams"])
+    table, before = people(tmp_path, known), tmp_path / file
+    first = LinkJob(table, None, tmp_path / "same.tsv", clusters=tmp_path / f"all{before.suffix}", **settings).run()
+    assert first.clusters == {"found": 3, "apart": 0}
+    table = people(tmp_path, [(9, "yard"), (6, "dreg"), *reversed(known)])
+    again = dict(previous=before, clusters=tmp_path / "again.tsv", **settings)
+    found = LinkJob(table, None, tmp_path / "again-same.tsv", **again).run()
+    ids = {one["id"]: one["cluster"] for one in rows(tmp_path / "again.tsv")}
+    alone = {"4": "3", "6": "3", "9": "4"} if file != "same.tsv" else {"4": "4", "6": "4", "9": "3"}
+    assert ids == {"1": "1", "3": "1", "2": "2", "5": "2", **alone}
+    kept = 3 if file != "same.tsv" else 2
+    assert found.clusters == {"found": 4, "apart": 0, "kept": kept, "split": 0, "merged": 0, "new": 4 - kept}
+    manifest = json.loads((tmp_path / "again-same.tsv.manifest.json").read_text())
+    assert manifest["clusters"] == found.clusters
+    assert any(str(before) == one["path"] for one in manifest["job"]["inputs"])
+
+
+def test_what_are_no_clusters_of_an_earlier_run_is_said(tables, model):
+    settings = dict(on=[TextColumn("name", model)], previous=tables / "before.tsv")
+    for text, message in {
+        "id\tname\na1\tx\n": "no column cluster beside id, or id_a and id_b: give a file that nsed dedupe wrote",
+        "record\tcluster\na1\t1\n": "no column named 'id_a'",
+        "id\tcluster\na1\tx\n": "cluster 'x' is no number from 1",
+        "id\tcluster\na1\t1\na1\t2\n": "record 'a1' is in clusters 1 and 2",
+        "id\tcluster\nnobody\t1\n": "no record of the table is in it",
+    }.items():
+        (tables / "before.tsv").write_text(text, encoding="utf-8")
+        with pytest.raises(DataError, match=message):
+            LinkJob(tables / "a.tsv", None, tables / "same.tsv", id="id", **settings).run()
+    with pytest.raises(ArgumentError, match="--previous: got no --id"):
+        LinkJob(tables / "a.tsv", None, tables / "same.tsv", **settings).check()
+    with pytest.raises(ArgumentError, match="--previous: got two tables"):
+        job(tables, model, previous=tables / "before.tsv").check()
+    with pytest.raises(ArgumentError, match="--method: got two tables"):
+        job(tables, model, method="average").check()
+    with pytest.raises(ArgumentError, match="--method: got labels, expected one of components, average, infomap"):
+        LinkJob(tables / "a.tsv", None, tables / "same.tsv", on=[TextColumn("name", model)], method="labels").check()
+
+
+@pytest.mark.parametrize("method", ["components", "average", "infomap"])
+def test_a_wrong_link_between_two_groups_has_no_cluster_by_average_and_infomap(tmp_path, model, method):
+    groups = [[f"gray{one}" for one in "aelr"], [f"lady{one}" for one in "aelr"]]
+    matches = [(a, b) for group in groups for a in group for b in group if a != b]
+    wrong = (groups[0][0], groups[1][0])
+    table = people(tmp_path, enumerate(groups[0] + groups[1], start=1))
+    listed = TextColumn("name", Listed(model, [*matches, wrong]))
+    settings = dict(on=[listed], id="id", assign="all", rules=["true"], threshold=0.5, method=method)
+    made = LinkJob(table, None, tmp_path / "same.tsv", clusters=tmp_path / "all.tsv", **settings).run()
+    assert made.links == 13
+    links, records = rows(tmp_path / "same.tsv"), rows(tmp_path / "all.tsv")
+    apart = [(one["id_a"], one["id_b"]) for one in links if not one["cluster"]]
+    if method == "components":
+        assert (made.clusters, apart) == ({"found": 1, "apart": 0}, [])
+        return
+    assert (made.clusters, apart) == ({"found": 2, "apart": 1}, [("1", "5")])
+    assert [one["cluster"] for one in records] == ["1"] * 4 + ["2"] * 4
+
+
+def test_infomap_that_is_not_installed_is_said_before_anything_is_read(tables, model, monkeypatch):
+    monkeypatch.setattr("nsed.jobs.linking.has_infomap", lambda: False)
+    settings = dict(on=[TextColumn("name", model)], id="id", method="infomap")
+    with pytest.raises(MissingExtraError, match=r"the package infomap is not installed: .*\[cognates\]"):
+        LinkJob(tables / "nowhere.tsv", None, tables / "same.tsv", **settings).run()

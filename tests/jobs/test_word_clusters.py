@@ -178,3 +178,12 @@ def test_a_model_of_words_without_blanks_is_not_asked_about_blanks():
     assert similarity(model, cut) == pytest.approx(np.exp(np.minimum(per_token, 0)))
     spaced = nsed.LearnableEditDistance.fit(cut, **settings)
     assert similarity(spaced, cut) == pytest.approx(np.exp(spaced.score(cut) / np.array([10, 4])))
+
+
+def test_labels_of_an_earlier_run_are_kept():
+    words = [Word("A", "hand", "h a n t", ""), Word("B", "hand", "h a n d", ""), Word("C", "hand", "k e s i", "")]
+    first = cluster_words(LevenshteinControl(), words, threshold=0.5)
+    found = cluster_words(LevenshteinControl(), words[::-1], threshold=0.5, previous=first[::-1])
+    assert found.tolist() == first[::-1].tolist() == [1, 0, 0]
+    more = cluster_words(LevenshteinControl(), words[::-1], threshold=0.5, previous=np.array([-1, 0, 0]))
+    assert more.tolist() == [1, 0, 0]

@@ -566,3 +566,13 @@ def test_errors_repeat_neither_thousands_of_column_names_nor_what_a_terminal_wou
     with pytest.raises(DataError, match=r"wide\.csv:2: label 'zzz.* is none of 1, true") as raised:
         read_pairs(path, columns=["a", "b", "c"])
     assert len(str(raised.value)) < 1000
+
+
+def test_named_columns_of_a_table_with_semicolons_have_the_advice_of_unnamed_ones(tmp_path):
+    path = tmp_path / "pairs.csv"
+    path.write_text("a;b;label\nx;y;1\n", encoding="utf-8")
+    for columns in (["a", "b"], None):
+        with pytest.raises(DataError, match="There are semicolons in it: write the table with commas"):
+            read_pairs(path, columns=columns)
+    with pytest.raises(DataError, match=r"no column named 'b'.*There are semicolons in it"):
+        read_sources(path, column="b")

@@ -6,7 +6,7 @@ This file and those of the commands import what they work with when they work: h
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TextIO
@@ -160,3 +160,13 @@ def open_output(path: Path | None) -> Iterator[TextIO]:
 def write_tsv(stream: TextIO, rows: Iterable[Iterable[object]], *, otherwise: str = "") -> None:
     """Write TSV, tab-separated lines; `otherwise` is advice for text that cannot be written so."""
     stream.writelines(tsv_lines(rows, otherwise=otherwise))
+
+
+def since_before(counts: Mapping[str, int]) -> str:
+    """What has become of the clusters of an earlier run, in words.
+
+    >>> since_before({"kept": 7, "split": 1, "merged": 0, "new": 2})
+    'since --previous: 7 ids kept, 2 new; 1 cluster split, 0 merged'
+    """
+    split = f"{counts['split']:,} cluster{'' if counts['split'] == 1 else 's'} split"
+    return f"since --previous: {counts['kept']:,} ids kept, {counts['new']:,} new; {split}, {counts['merged']:,} merged"

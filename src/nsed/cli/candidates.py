@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -236,7 +236,33 @@ def _write(found: Ranked, texts: Sequence[str], references: Sequence[str], targe
         out.print(f"{len(found.queries):,} candidates of {len(texts):,} queries", markup=False)
 
 
-Action = Annotated[Literal["build", "add", "remove", "query"], typer.Argument(help="What to do with the index.")]
+ACTIONS = ("build", "add", "remove", "query")
+
+
+def _action(given: str) -> str:
+    """Action that is known. Raises `ArgumentError`, with the command that was probably meant, for a file of strings."""
+    from nsed.registry import did_you_mean
+
+    if given not in ACTIONS:
+        meant = f"build INDEX {given} --on COLUMN" if Path(given).is_file() else f"query {given} --text TEXT"
+        expected, known = (
+            f"one of {', '.join(ACTIONS)}",
+            did_you_mean(given, ACTIONS) or f"Perhaps: nsed lookup {meant}",
+        )
+        raise ArgumentError("ACTION", got=given, expected=expected, advice=known)
+    return given
+
+
+Action = Annotated[
+    str,
+    typer.Argument(
+        help="What to do with the index: build, add, remove or query.",
+        metavar="|".join(ACTIONS),
+        callback=_action,
+        autocompletion=lambda: list(ACTIONS),
+        show_default=False,
+    ),
+]
 IndexPath = Annotated[Path, typer.Argument(help="Folder of the index.", show_default=False)]
 RowsPath = Annotated[
     Path | None,

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple
 import typer
 from rich.table import Table
 
-from nsed.cli.arguments import Output, load_model, open_output
+from nsed.cli.arguments import Output, load_model, open_output, since_before
 from nsed.cli.cognate_sets import (
     CLASSES,
     COLUMN,
@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 
     from nsed.datasets.word_list import Word, WordTable
     from nsed.jobs import ClusterScore
+    from nsed.jobs.clustering import EarlierClusters
+    from nsed.jobs.cognate_sets import Morphemes
     from nsed.jobs.word_clusters import ConceptWords
 
 METHODS = ("average", "components", "infomap", "labels")
@@ -118,6 +120,14 @@ AcrossOption = Annotated[
 AcrossThresholdOption = Annotated[
     float, typer.Option(help="How similar sets of two concepts are at least: most pairs of them are alike by chance.")
 ]
+PreviousOption = Annotated[
+    Path | None,
+    typer.Option(
+        help="What an earlier run wrote, a word list with CLUSTER or COGID, or a CLDF folder: sets keep their numbers, "
+        "new ones follow. Words are matched by ID, or by language, concept and form.",
+        show_default=False,
+    ),
+]
 FiguresOption = Annotated[Path | None, typer.Option(help="Write the figures here too, as JSON.", show_default=False)]
 
 
@@ -134,6 +144,7 @@ def cluster(
     partial: PartialOption = False,
     across: AcrossOption = None,
     across_threshold: AcrossThresholdOption = 0.99,
+    previous: PreviousOption = None,
     figures: FiguresOption = None,
     save: SaveOption = None,
     format_: SetsFormatOption = SetsFormat.TABLE,
@@ -157,6 +168,7 @@ def cluster(
     same seed: the threshold is tuned on the validation concepts, and all figures are of test concepts.
     """
     from nsed.jobs import CLUSTERERS, cluster_score
+    from nsed.jobs.clustering import keep_ids
     from nsed.jobs.cognate_sets import split_morphemes, whole_words
     from nsed.jobs.word_clusters import cluster_compared, known_similarities
 
@@ -170,15 +182,20 @@ def cluster(
     known = not partial and any(word.cognate_class for word in words)
     _check_asked(model, everything, figures, known=known)
     cut = split_morphemes if partial else whole_words
+    rows = [table.rows[place] for place in places]
     parts, job = cut(words), Job(scorer_for(cut(everything).words), method, same_language)
+    before = _earlier(previous, table._replace(rows=rows), parts, partial=partial)
     given, compared = _given(threshold, tune, job.scorer), job.compared("scoring", parts.words)
     limit = given or job.tuner(scorer_for, tuning if tune else None).tuned(tuning) or _default(job, compared)
     found = cluster_compared(compared, threshold=limit.threshold, method=method)
     crossed = job.across(parts.words, found, across_threshold) if across else None
-    sets, rows = FoundSets(words, parts, found.tolist(), partial, crossed), [table.rows[place] for place in places]
+    kept = None if before is None else keep_ids(found.tolist(), before.numbers, largest=before.largest)
+    numbers = found if kept is None else kept.ids - 1
+    sets = FoundSets(words, parts, numbers.tolist(), partial, crossed)
     write_sets(output, format_, table._replace(rows=rows), sets, method=f"nsed cluster {model}, {method}")
     score, similarities = cluster_score(words, found) if known else None, known_similarities(compared)
     summary = _summary(words, found, limit, similarities, morphemes=len(parts.words) if partial else None)
+    summary |= {} if kept is None else {" ": since_before(kept.counts)}
     (err if output is None else out).print(_figures(method, summary, score))
     _save_figures(figures, {"model": str(model), "method": method, **limit._asdict()}, score)
 
@@ -283,6 +300,17 @@ def _table(path: Path, form: SetsFormat, *, partial: bool, across: bool) -> Word
         message = f"there is a column {name} already: remove it, or give it another name"
         raise DataError(path, message, line=table.header.line)
     return table
+
+
+def _earlier(path: Path | None, table: WordTable, parts: Morphemes, *, partial: bool) -> EarlierClusters | None:
+    """Numbers of an earlier run, if one is given."""
+    from nsed.datasets.cldf import is_cldf
+    from nsed.jobs.cognate_sets import EARLIER, EARLIER_CLDF, PARTIAL, earlier_sets
+
+    if path is None:
+        return None
+    names = EARLIER_CLDF if is_cldf(path) else (PARTIAL,) if partial else EARLIER
+    return earlier_sets(read_table(path), table, parts, names)
 
 
 def _class_column(table: WordTable, classes: str | None) -> str | None:

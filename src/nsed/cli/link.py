@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from nsed.capabilities import Capability, can
-from nsed.cli.arguments import Columns, ModelPath, load_model, makes_no_decisions, split_columns
+from nsed.cli.arguments import Columns, ModelPath, load_model, makes_no_decisions, since_before, split_columns
 from nsed.cli.candidates import Block, By, K, RankerOption, Rule
 from nsed.cli.console import err, out, warn
 from nsed.cli.tables import Overwrite, Resume, TableOutput, job_progress, telling_interruption
@@ -16,8 +16,10 @@ from nsed.errors import ArgumentError
 from nsed.progress import reuse_freed_memory
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
     from nsed.evaluate.matching import ThresholdPoint
-    from nsed.jobs.linking import LinkSummary
+    from nsed.jobs.link_report import LinkSummary
     from nsed.jobs.records import NumericColumn, TextColumn
 
 FirstTable = Annotated[Path, typer.Argument(help="Table of records: TSV or CSV with a header, Parquet or Arrow.")]
@@ -111,6 +113,22 @@ ClustersPath = Annotated[
     Path | None,
     typer.Option("--clusters", help="Write all records with their clusters here: .tsv, .csv, .parquet, .arrow."),
 ]
+MethodOption = Annotated[
+    Literal["components", "average", "infomap"],
+    typer.Option(
+        "--method",
+        help="How links become clusters: all that chains of them connect; or average linkage or Infomap (extra "
+        "cognates) within these, so that one wrong link joins no two large groups.",
+    ),
+]
+PreviousPath = Annotated[
+    Path | None,
+    typer.Option(
+        "--previous",
+        help="What --clusters (or --output) wrote in an earlier run: clusters keep their numbers, new ones follow.",
+        show_default=False,
+    ),
+]
 LinksPath = Annotated[Path, typer.Option("--output", "-o", help="File of the links: .parquet, .arrow, .tsv, .csv.")]
 ShardRows = Annotated[
     int, typer.Option("--shard-rows", min=1, help="Records after which what is done is safe from a kill.")
@@ -180,6 +198,8 @@ def dedupe(
     redact: Redact = False,
     assign: AssignOption = "all",
     clusters: ClustersPath = None,
+    method: MethodOption = "components",
+    previous: PreviousPath = None,
     resume: Resume = False,
     overwrite: Overwrite = False,
     shard_rows: ShardRows = 4096,
@@ -187,9 +207,10 @@ def dedupe(
     """Find the records of one table that are the same: pairs, and the cluster that each pair belongs to.
 
     As `nsed link` of a table with itself: `nsed dedupe people.tsv --on name --model MODEL --id id -o pairs.parquet`.
-    Clusters are all records that links connect, numbered from 1; `--clusters` writes that of every record.
+    Clusters are all records that links connect, numbered from 1; `--clusters` writes that of every record. When records
+    have come since, `--previous` is that file, and clusters keep their numbers.
     """
-    settings = _settings(locals()) | {"clusters": clusters}
+    settings = _settings(locals()) | {"clusters": clusters, "method": method, "previous": previous}
     _run(table, None, output, settings)
 
 
@@ -285,6 +306,8 @@ def _show(summary: LinkSummary, output: Path, *, chosen: bool) -> None:
         f"probability of at least {summary.threshold:.6f}; report: {output}.html",
         markup=False,
     )
+    if summary.clusters is not None:
+        out.print(_clusters(summary.clusters), markup=False)
     if summary.candidate_recall is not None:
         out.print(f"known links among the candidates: {summary.candidate_recall:.2%}", markup=False)
     if summary.review:
@@ -296,6 +319,13 @@ def _show(summary: LinkSummary, output: Path, *, chosen: bool) -> None:
         none = "no pair of labels that were held out is a link" if summary.folds else "no labelled pair is a link"
         reason = "labels are too few to hold some out" if chosen and not summary.folds else none
         out.print(f"precision is not known: {reason}", markup=False)
+
+
+def _clusters(counts: Mapping[str, int]) -> str:
+    """Counts of clusters, and what has become of those of an earlier run."""
+    apart = f"; {counts['apart']:,} links are between two of them" if counts["apart"] else ""
+    since = f"; {since_before(counts)}" if "kept" in counts else ""
+    return f"{counts['found']:,} clusters{apart}{since}"
 
 
 def _point(point: ThresholdPoint) -> str:
@@ -312,8 +342,17 @@ TargetPrecision = Annotated[
 ]
 CurvePath = Annotated[
     Path | None,
-    typer.Option("--output", "-o", help="Write the whole curve here: .tsv, .csv, .parquet.", show_default=False),
+    typer.Option(
+        "--output",
+        "-o",
+        help="Write the curve here: a table, .tsv, .csv, .parquet; or a picture, .svg, .html, .png, .pdf (extra viz).",
+        show_default=False,
+    ),
 ]
+
+
+OTHER_PICTURES = (".jpg", ".jpeg", ".gif", ".webp", ".eps", ".ps", ".tif", ".tiff")
+"""Endings of pictures that no curve is drawn in."""
 
 
 def threshold(
@@ -339,7 +378,7 @@ def threshold(
     pairs = read_pairs(labelled, columns=split_columns(columns))
     if pairs.labels is None:
         raise ArgumentError("LABELLED", got=f"{labelled}, without labels", expected="a third column with 1 or 0")
-    target = None if output is None else TableOutput.of(output, None, True)
+    write = None if output is None else _curve_output(output)
     curve = threshold_curve(matcher.probability(pairs), np.array(pairs.labels))
     chosen = {"own": _point_at(curve, matcher.threshold_probability), "best F1": best_f1(curve)}
     if precision is not None:
@@ -350,9 +389,23 @@ def threshold(
     for name, point in chosen.items():
         none = f"no pair reaches {matcher.threshold_probability:.6f}"
         out.print(f"{name}: {none if point is None else _point(point)}", markup=False)
-    if target is not None:
-        target.write(_curve_table(curve))
+    if write is not None:
+        write(curve)
         err.print(f"{len(curve):,} thresholds in {output}", markup=False)
+
+
+def _curve_output(path: Path) -> Callable[[list[ThresholdPoint]], None]:
+    """What writes a curve, as a table or a picture, by the name's ending, which is checked before any work is done."""
+    from nsed.jobs.link_report import PICTURES, check_picture, threshold_plot, write_picture
+
+    if path.suffix.lower() in PICTURES:
+        check_picture(path)
+        return lambda curve: write_picture(threshold_plot(curve), path)
+    if path.suffix.lower() in OTHER_PICTURES:
+        expected = f"{', '.join(PICTURES)}, which draw the curve, or .tsv, .csv, .parquet, .arrow, its table"
+        raise ArgumentError("--output", got=str(path), expected=expected)
+    table = TableOutput.of(path, None, True)
+    return lambda curve: table.write(_curve_table(curve))
 
 
 def _point_at(curve: list[ThresholdPoint], threshold: float) -> ThresholdPoint | None:

@@ -18,6 +18,8 @@ CLASSES = "COGID"
 NO_CLASS = "0"
 """Cognate class that is none: LingPy puts no words together for it."""
 OTHER_SEPARATORS = {",": "comma", ";": "semicolon"}
+OTHER_TABLES = (".parquet", ".arrow", ".feather", ".xlsx", ".ods")
+"""Endings of tables that are no text."""
 IDENTIFIERS = ("ID",)
 GLOSSES = ("GLOSS", "CONCEPT_NAME", "CONCEPTICON_GLOSS", "ENGLISH")
 _BLOCK = re.compile(r"<(\w+)[^>\t]*>$")
@@ -130,8 +132,11 @@ def read_word_list(path: str | Path, *, class_column: str = CLASSES) -> list[Wor
 
 
 def read_word_table(path: str | Path) -> WordTable:
-    """Read a word list with all columns, whatever they are."""
+    """Read a word list with all columns, whatever they are. Raises `DataError` for what is no text, or empty."""
     path = Path(path)
+    if path.suffix.lower() in OTHER_TABLES:
+        message = f"a {path.suffix} file is no word list, which is TSV, with tabs between columns, or CLDF"
+        raise DataError(path, f"{message}: write the table as .tsv")
     with open_text(path) as stream:
         rows = list(_rows(stream))
     if not rows:
@@ -144,9 +149,9 @@ def checked_word(path: Path, row: Row, *, segmented: bool, needed: int = 4) -> W
     for name, cell in zip(Word._fields, row.cells[:needed], strict=False):
         if not cell:
             what = f"no {name.replace('_', ' ')}: {TAB.character.join(row.cells)[:60]!r}"
-            cause = (
-                ". An empty cell and 0 are none: number the word, or leave it out" if name == "cognate_class" else ""
-            )
+            cause = ". Fill the cell, or leave the word out"
+            if name == "cognate_class":
+                cause = ". An empty cell and 0 are none: number the word, or leave it out"
             raise DataError(path, what + cause, line=row.line)
     language, concept, tokens, *classes = row.cells
     return Word(language, concept, tokens if segmented else segments(tokens), classes[0] if classes else "")

@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from nsed.jobs.candidates import Candidates, Recall
     from nsed.jobs.choices import ScoredChoice, cdist, extract, extract_one, fixed_scores
-    from nsed.jobs.clustering import CLUSTERERS, cluster, similarity_matrix
+    from nsed.jobs.clustering import CLUSTERERS, KeptIds, cluster, keep_ids, similarity_matrix
     from nsed.jobs.correspondences import Correspondence, sound_correspondences
     from nsed.jobs.labelling import LabelQuestion, LabelSession, LearningCurvePoint
     from nsed.jobs.lexicon import LexiconFormat, Pronunciation, lexicon_lines, pronounce
-    from nsed.jobs.linking import LinkJob, LinkSummary
+    from nsed.jobs.link_report import LinkSummary
+    from nsed.jobs.linking import LinkJob
     from nsed.jobs.lookup import Hit, LookupIndex
     from nsed.jobs.records import NumericColumn, TextColumn
     from nsed.jobs.table_job import JobSummary, TableJob
@@ -35,6 +36,7 @@ __all__ = [
     "Correspondence",
     "Hit",
     "JobSummary",
+    "KeptIds",
     "LabelQuestion",
     "LabelSession",
     "LearningCurvePoint",
@@ -58,6 +60,7 @@ __all__ = [
     "extract_one",
     "fixed_scores",
     "join_across",
+    "keep_ids",
     "learn_without_gold",
     "lexicon_lines",
     "pronounce",
@@ -69,11 +72,12 @@ __all__ = [
 _HOMES = {
     "candidates": ("Candidates", "Recall"),
     "choices": ("ScoredChoice", "cdist", "extract", "extract_one", "fixed_scores"),
-    "clustering": ("CLUSTERERS", "cluster", "similarity_matrix"),
+    "clustering": ("CLUSTERERS", "KeptIds", "cluster", "keep_ids", "similarity_matrix"),
     "correspondences": ("Correspondence", "sound_correspondences"),
     "labelling": ("LabelQuestion", "LabelSession", "LearningCurvePoint"),
     "lexicon": ("LexiconFormat", "Pronunciation", "lexicon_lines", "pronounce"),
-    "linking": ("LinkJob", "LinkSummary"),
+    "link_report": ("LinkSummary",),
+    "linking": ("LinkJob",),
     "lookup": ("Hit", "LookupIndex"),
     "records": ("NumericColumn", "TextColumn"),
     "table_job": ("JobSummary", "TableJob"),

@@ -10,14 +10,13 @@ import pyarrow as pa
 
 from nsed.errors import ArgumentError, DataError, DoubtfulLinksWarning, UnknownIdWarning
 from nsed.evaluate.matching import ThresholdPoint, threshold_curve, threshold_point
+from nsed.jobs.clustering import EarlierClusters, LinkMethod, cluster_links, cluster_number, components, keep_ids
 from nsed.jobs.records import EvidenceWeights, LinkEvidence, Records, read_table
 from nsed.text import Pairs, read_pairs
 
 Assignment = Literal["one-to-one", "best", "all"]
 FOLDS = 5
 """Parts of the labelled records, each of which is judged by what the others have taught."""
-MANY_RECORDS, LARGE_SHARE = 50, 0.05
-"""Records of one cluster, and their share of all, from which on it is warned of."""
 ROUNDING = 1e-9
 """What rounding may take of a probability: a pair whose score is the threshold of its model is a link."""
 
@@ -310,32 +309,61 @@ def _greedy(pairs: ScoredPairs, order: np.ndarray) -> list[int]:
     return kept
 
 
-def tell_of_one_cluster(clusters: np.ndarray) -> None:
-    """Warn where links connect a large part of all records: chains of them, mostly, and not one thing."""
-    most = int(np.bincount(clusters).max(initial=0))
-    if most > max(MANY_RECORDS, LARGE_SHARE * len(clusters)):
-        message = f"one cluster has {most:,} of {len(clusters):,} records, which links connect in chains"
-        advice = "A higher --threshold, --precision with --labels, or a model trained on mined pairs keeps them apart"
-        warnings.warn(f"{message}. {advice}", DoubtfulLinksWarning, stacklevel=3)
+def read_clusters(path: str | Path, ids: Sequence[str]) -> EarlierClusters:
+    """Clusters that an earlier run wrote, of all records or of links. Raises `DataError` for what is none of these."""
+    table, named = _earlier_table(path)
+    found: dict[str, int] = {}
+    for name in named:
+        for record, cell in zip(table.column(name).to_pylist(), table.column("cluster").to_pylist(), strict=True):
+            if cell in (None, ""):  # a link between two clusters
+                continue
+            if found.setdefault(record, number := cluster_number(path, str(cell))) != number:
+                raise DataError(path, f"record {record!r} is in clusters {found[record]} and {number}; expected one")
+    if found and not any(name in found for name in ids):
+        raise DataError(path, "no record of the table is in it: expected the same ids as --id has them")
+    return EarlierClusters(np.array([found.get(name, 0) for name in ids], np.int64), max(found.values(), default=0))
 
 
-def components(left: np.ndarray, right: np.ndarray, size: int) -> np.ndarray:
-    """Connected components of records (union-find), numbered from 1 in the order of their first records.
+def _earlier_table(path: str | Path) -> tuple[pa.Table, list[str]]:
+    """Table of records or of links, and its columns of ids."""
+    try:
+        table, named = read_table(path, "id"), ["id"]
+    except DataError:
+        table, named = read_table(path, "id_a"), ["id_a", "id_b"]
+    if not {*named, "cluster"} <= {*table.column_names}:
+        raise DataError(path, "no column cluster beside id, or id_a and id_b: give a file that nsed dedupe wrote")
+    return table, named
 
-    >>> components(np.array([0, 3]), np.array([2, 4]), 5).tolist()
-    [1, 2, 1, 3, 3]
-    """
-    parent = np.arange(size)
 
-    def root(record: int) -> int:
-        while parent[record] != record:
-            parent[record] = parent[parent[record]]
-            record = int(parent[record])
-        return record
+class LinkClusters(NamedTuple):
+    """Clusters of links of one table: that of each record, and how many there are of which."""
 
-    for one, other in zip(left.tolist(), right.tolist(), strict=True):
-        low, high = sorted((root(one), root(other)))
-        parent[high] = low
-    while not np.array_equal(above := parent[parent], parent):
-        parent = above
-    return np.asarray(np.unique(parent, return_inverse=True)[1] + 1)
+    ids: np.ndarray
+    counts: dict[str, int]
+
+    @classmethod
+    def of(
+        cls,
+        links: ScoredPairs,
+        scored: ScoredPairs,
+        size: int,
+        *,
+        threshold: float,
+        method: LinkMethod,
+        before: EarlierClusters | None,
+    ) -> "LinkClusters":
+        """Clusters of some links, by the probabilities of all pairs, with the numbers that they had before."""
+        pairs, cut = np.stack([scored.left, scored.right], axis=1), threshold - ROUNDING
+        connected = components(links.left, links.right, size)
+        found = cluster_links(connected, pairs, scored.probabilities, threshold=cut, method=method)
+        apart = int((found[links.left] != found[links.right]).sum())
+        counts = {"found": int(found.max(initial=0)), "apart": apart}
+        if before is None:
+            return cls(found, counts)
+        kept = keep_ids(found.tolist(), before.numbers, largest=before.largest)
+        return cls(kept.ids, counts | kept.counts)
+
+    def of_both(self, pairs: ScoredPairs) -> pa.Array:
+        """Cluster of both records of each pair; none where they are in two."""
+        own = self.ids[pairs.left]
+        return pa.array(own, mask=own != self.ids[pairs.right])

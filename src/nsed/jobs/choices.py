@@ -1,9 +1,10 @@
 """Scores of many pairs: all queries with all choices, the best choices of a query, and in batches of fixed shapes."""
 
-from collections.abc import Iterator
+import os
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import Any, Literal, NamedTuple, Protocol, TypeAlias, runtime_checkable
+from typing import Any, Literal, NamedTuple, Protocol, TypeAlias, get_args, runtime_checkable
 
 import numpy as np
 import torch
@@ -43,7 +44,7 @@ def fixed_scores(
     given = Pairs.given(pairs, targets)
     first, rows = _different(given)
     scores = np.empty(len(first))
-    with _one_thread():
+    with _threads(1):
         for some in _batches(model, given.chosen(first.tolist())):
             filled = given.chosen(first[np.resize(some, PAIRS_TOGETHER)].tolist())
             scores[some] = _scores(model, filled)[: len(some)]
@@ -89,9 +90,13 @@ def _batches(model: Any, pairs: Pairs) -> Iterator[np.ndarray]:
 
 
 @contextmanager
-def _one_thread() -> Iterator[None]:
+def _threads(workers: int | None) -> Iterator[None]:
+    """Threads of torch for a while: -1 is all cores, None what is set."""
+    if workers is not None and (not isinstance(workers, int) or (workers < 1 and workers != -1)):
+        expected = "a number of threads from 1, -1 for all cores, or None for those of torch"
+        raise ArgumentError("workers", got=repr(workers), expected=expected)
     before = torch.get_num_threads()
-    torch.set_num_threads(1)
+    torch.set_num_threads(before if workers is None else os.cpu_count() or 1 if workers == -1 else workers)
     try:
         yield
     finally:
@@ -114,6 +119,10 @@ Choices: TypeAlias = Column | Keyed
 """Strings to choose from: a column, or strings with keys."""
 
 
+Processor: TypeAlias = Callable[[str], str]
+"""Change of a string before it is compared, such as `str.lower`."""
+
+
 class ScoredChoice(NamedTuple):
     """Choice with its score, and its key: its place in a list, its key in a dict, its index in a Series.
 
@@ -129,24 +138,50 @@ class ScoredChoice(NamedTuple):
 
 
 def cdist(
-    queries: Column, choices: Column, model: Any, *, scorer: Scorer = "score", on_batch: OnBatch = ignore
+    queries: Column,
+    choices: Column,
+    model: Any,
+    *,
+    scorer: Scorer = "score",
+    processor: Processor | None = None,
+    workers: int | None = None,
+    on_batch: OnBatch = ignore,
 ) -> np.ndarray:
     """Matrix of scores, a row for each query, a column for each choice; queries are sources, choices are targets.
 
-    Higher is better, whatever the model. `on_batch` is told how many pairs have been scored.
+    Higher is better, whatever the model. A `processor` changes all strings before they are compared. `workers` are the
+    threads of torch for this call, -1 all cores; by default those that torch has. `on_batch` is told how many pairs
+    have been scored.
 
     >>> import nsed
     >>> model = nsed.LearnableEditDistance.fit([("gray", "grey"), ("gala", "gele"), ("say", "sey")])
-    >>> cdist(["lay", "gray"], ["grey", "ley", "sey"], model).argmax(axis=1)
+    >>> cdist(["lay", "GRAY"], ["grey", "ley", "sey"], model, processor=str.lower).argmax(axis=1)
     array([1, 0])
     """
-    score = scoring(model, scorer)
-    rows, columns = Texts.of_column(queries, name="queries"), Texts.of_column(choices, name="choices")
+    score, change = scoring(model, scorer), checked_processor(processor)
+    rows, columns = (
+        Texts.of_column(given, name=name).mapped(change) for given, name in ((queries, "queries"), (choices, "choices"))
+    )
     matrix = np.empty((len(rows.different), len(columns.different)))
-    for first, pairs in _blocks(rows.different, columns.different):
-        block = matrix[first : first + len(pairs) // len(columns.different)]
-        block[:] = np.asarray(score(pairs, on_batch=on_batch)).reshape(block.shape)
+    with _threads(workers):
+        for first, pairs in _blocks(rows.different, columns.different):
+            block = matrix[first : first + len(pairs) // len(columns.different)]
+            block[:] = np.asarray(score(pairs, on_batch=on_batch)).reshape(block.shape)
     return np.asarray(matrix[np.ix_(rows.rows, columns.rows)])
+
+
+def checked_processor(processor: Processor | None) -> Processor:
+    """Function of a string to a string, which changes nothing where none is given. Raises `ArgumentError`."""
+    if processor is not None and not callable(processor):
+        raise ArgumentError("processor", got=repr(processor), expected="a function of a string to a string, or None")
+
+    def change(text: str) -> str:
+        changed = text if processor is None else processor(text)
+        if not isinstance(changed, str):
+            raise ArgumentError("processor", got=f"{changed!r} for {text!r}", expected="a function that gives a string")
+        return changed
+
+    return change
 
 
 def extract(
@@ -157,10 +192,12 @@ def extract(
     limit: int | None = 5,
     score_cutoff: float | None = None,
     scorer: Scorer = "score",
+    processor: Processor | None = None,
 ) -> list[ScoredChoice]:
     """Best choices of a query, best first, of equal ones the first; those below `score_cutoff` are left out.
 
-    Choices that are None are left out too; `limit=None` is for all.
+    Choices that are None are left out too; `limit=None` is for all. A `processor` changes query and choices before they
+    are compared; choices come back as they were.
 
     >>> import nsed
     >>> model = nsed.LearnableEditDistance.fit([("gray", "grey"), ("gala", "gele"), ("say", "sey")])
@@ -174,14 +211,20 @@ def extract(
     keys, texts = _keyed(choices)
     if not texts:
         return []
-    scores = cdist([query], texts, model, scorer=scorer)[0]
+    scores = cdist([query], texts, model, scorer=scorer, processor=processor)[0]
     best = np.argsort(-scores, kind="stable")
     kept = best if score_cutoff is None else best[scores[best] >= score_cutoff]
     return [ScoredChoice(texts[at], float(scores[at]), keys[at]) for at in kept[:limit].tolist()]
 
 
 def extract_one(
-    query: str, choices: Choices, model: Any, *, score_cutoff: float | None = None, scorer: Scorer = "score"
+    query: str,
+    choices: Choices,
+    model: Any,
+    *,
+    score_cutoff: float | None = None,
+    scorer: Scorer = "score",
+    processor: Processor | None = None,
 ) -> ScoredChoice | None:
     """Best choice of a query; None where there is none, or none of at least `score_cutoff`.
 
@@ -190,7 +233,7 @@ def extract_one(
     >>> extract_one("lay", {"a": "sey", "b": "ley"}, model).key
     'b'
     """
-    found = extract(query, choices, model, limit=1, score_cutoff=score_cutoff, scorer=scorer)
+    found = extract(query, choices, model, limit=1, score_cutoff=score_cutoff, scorer=scorer, processor=processor)
     return found[0] if found else None
 
 
@@ -203,6 +246,36 @@ def scoring(model: Any, scorer: Scorer) -> Any:
         expected = "one that scores pairs" if scorer == "score" else "one that has learned from labelled pairs"
         raise ArgumentError("model", got=f"a {type(model).__name__} without `{scorer}`", expected=expected)
     return getattr(model, scorer)
+
+
+SqlScorer: TypeAlias = Literal["score", "probability", "match", "transduce"]
+"""What a function of SQL gives: a number of two strings, whether they match, or the best target of one."""
+CAPABLE = {"match": Capability.MATCH, "transduce": Capability.TRANSDUCE}
+
+
+def answering(model: Any, scorer: SqlScorer) -> Callable[..., Sequence[Any] | np.ndarray]:
+    """Function of columns of strings, sources and targets, or of sources alone for `transduce`, to an answer for each.
+
+    Raises `ArgumentError` for a model that cannot do it.
+
+    >>> import nsed
+    >>> model = nsed.LearnableEditDistance.fit([("gray", "grey"), ("gala", "gele"), ("say", "sey")])
+    >>> answering(model, "score")(["lay"], ["ley"]) == model.score([("lay", "ley")])
+    array([ True])
+    """
+    if scorer in ("score", "probability"):
+        score = scoring(model, scorer)
+        return lambda sources, targets: np.asarray(score(Pairs.of_columns(sources, targets)))
+    if scorer not in CAPABLE:
+        raise ArgumentError("scorer", got=repr(scorer), expected=f"one of {', '.join(get_args(SqlScorer))}")
+    if not can(model, CAPABLE[scorer]):
+        expected = "one that has learned from labelled pairs" if scorer == "match" else "a transducer"
+        raise ArgumentError("model", got=f"a {type(model).__name__} without `{scorer}`", expected=expected)
+    if scorer == "match":
+        return lambda sources, targets: np.asarray(model.match(Pairs.of_columns(sources, targets)))
+    return lambda sources: [
+        found[0].text if found else None for found in model.transduce(Texts.of_column(sources, name="source"))
+    ]
 
 
 def _blocks(queries: list[str], choices: list[str]) -> Iterator[tuple[int, Pairs]]:

@@ -1,13 +1,20 @@
-"""Clustering methods, from similarities of pairs to groups of items. A new one is one function and one line below."""
+"""Clustering methods, from similarities of pairs to groups of items. A new one is one function and one line below.
+
+Clusters of links, of which few pairs are known among many records, and numbers that clusters keep from run to run.
+"""
 
 import math
-from collections.abc import Callable
+import warnings
+from collections.abc import Callable, Collection, Hashable
+from heapq import heapify, heappop, heappush
 from importlib import import_module
 from importlib.util import find_spec
+from pathlib import Path
+from typing import Literal, NamedTuple
 
 import numpy as np
 
-from nsed.errors import ArgumentError, ShapeError
+from nsed.errors import ArgumentError, DataError, DoubtfulLinksWarning, ShapeError
 from nsed.evaluate.clustering import numbered
 from nsed.registry import Registry
 
@@ -196,3 +203,170 @@ def cluster(similarities: np.ndarray, *, threshold: float, method: str = "averag
         raise ArgumentError("threshold", got=threshold, expected="a finite number")
     groups = CLUSTERERS[method](checked_similarities(similarities), threshold)
     return numbered(groups.tolist())
+
+
+LinkMethod = Literal["components", "average", "infomap"]
+"""How links become clusters: all that chains of them connect, or average linkage or Infomap within these."""
+MANY_RECORDS, LARGE_SHARE = 50, 0.05
+"""Records of one cluster, and their share of all, from which on it is warned of."""
+
+
+def tell_of_one_cluster(clusters: np.ndarray) -> None:
+    """Warn where links connect a large part of all records: chains of them, mostly, and not one thing."""
+    most = int(np.bincount(clusters).max(initial=0))
+    if most > max(MANY_RECORDS, LARGE_SHARE * len(clusters)):
+        message = f"one cluster has {most:,} of {len(clusters):,} records, which links connect in chains"
+        advice = "A higher --threshold, --precision with --labels, or a model trained on mined pairs keeps them apart"
+        warnings.warn(f"{message}. {advice}", DoubtfulLinksWarning, stacklevel=3)
+
+
+def components(left: np.ndarray, right: np.ndarray, size: int) -> np.ndarray:
+    """Connected components of records (union-find), numbered from 1 in the order of their first records.
+
+    >>> components(np.array([0, 3]), np.array([2, 4]), 5).tolist()
+    [1, 2, 1, 3, 3]
+    """
+    parent = np.arange(size)
+
+    def root(record: int) -> int:
+        while parent[record] != record:
+            parent[record] = parent[parent[record]]
+            record = int(parent[record])
+        return record
+
+    for one, other in zip(left.tolist(), right.tolist(), strict=True):
+        low, high = sorted((root(one), root(other)))
+        parent[high] = low
+    while not np.array_equal(above := parent[parent], parent):
+        parent = above
+    return np.asarray(np.unique(parent, return_inverse=True)[1] + 1)
+
+
+def cluster_links(
+    connected: np.ndarray, pairs: np.ndarray, similarities: np.ndarray, *, threshold: float, method: LinkMethod
+) -> np.ndarray:
+    """Clusters of records within each connected component of their links, numbered as `components` are.
+
+    A method looks at the pairs of a component that have a similarity, also below the threshold; all others have 0.
+
+    >>> chain, similarities = np.array([[0, 1], [1, 2], [2, 3]]), np.array([0.9, 0.6, 0.9])
+    >>> cluster_links(components(*chain.T, 4), chain, similarities, threshold=0.5, method="average").tolist()
+    [1, 1, 2, 2]
+    """
+    if method == "components":
+        return connected
+    own = connected[pairs[:, 0]]
+    within = np.flatnonzero((own == connected[pairs[:, 1]]) & (np.bincount(connected)[own] > 2))
+    within = within[np.argsort(own[within], kind="stable")]
+    groups, last = connected.copy(), int(connected.max(initial=0))
+    for rows in np.split(within, np.flatnonzero(np.diff(own[within])) + 1) if len(within) else ():
+        items, places = np.unique(pairs[rows], return_inverse=True)
+        found = LINK_METHODS[method](len(items), places.reshape(-1, 2), similarities[rows], threshold)
+        groups[items] = last + 1 + found
+        last += len(items)
+    return numbered(groups.tolist()) + 1
+
+
+def average_links(count: int, pairs: np.ndarray, similarities: np.ndarray, threshold: float) -> np.ndarray:
+    """Average linkage of few known pairs, all others 0: what `average_linkage` makes of the matrix, without one."""
+    sums: list[dict[int, float]] = [{} for _ in range(count)]
+    for (one, other), similarity in zip(pairs.tolist(), similarities.tolist(), strict=True):
+        sums[one][other] = sums[other][one] = similarity
+    heap = [(-mean, one, other) for one, own in enumerate(sums) for other, mean in own.items() if one < other]
+    heapify(heap)
+    groups, sizes = list(range(count)), [1] * count
+    while heap and -heap[0][0] >= threshold:
+        negative, kept, joined = heappop(heap)
+        if sums[kept].get(joined, np.nan) / (sizes[kept] * sizes[joined]) != -negative:
+            continue  # one of both is larger by now, or gone
+        groups[joined] = kept
+        sizes[kept] += sizes[joined]
+        _join_sums(sums, kept, joined)
+        for other, total in sums[kept].items():
+            heappush(heap, (-total / (sizes[kept] * sizes[other]), min(kept, other), max(kept, other)))
+    return np.array([_top(item, groups) for item in range(count)], dtype=np.int64)
+
+
+def _join_sums(sums: list[dict[int, float]], kept: int, joined: int) -> None:
+    """Merge two clusters: the first has the similarities of both, and nothing is left of the second."""
+    for other, total in sums[joined].items():
+        del sums[other][joined]
+        if other != kept:
+            sums[kept][other] = sums[other][kept] = sums[kept].get(other, 0.0) + total
+    sums[joined] = {}
+
+
+def infomap_links(count: int, pairs: np.ndarray, similarities: np.ndarray, threshold: float) -> np.ndarray:
+    """Infomap modules of a connected network of the pairs that are at least as similar as the threshold."""
+    linked = similarities >= threshold
+    return _modules(count, pairs[linked], similarities[linked])
+
+
+LINK_METHODS: dict[LinkMethod, Callable[[int, np.ndarray, np.ndarray, float], np.ndarray]] = {
+    "average": average_links,
+    "infomap": infomap_links,
+}
+"""From a number of records, places and similarities of pairs of them and a threshold to a number for each."""
+
+
+LARGEST_NUMBER = 2**62
+"""Numbers of clusters are below it: what is above it nobody has counted."""
+
+
+class EarlierClusters(NamedTuple):
+    """Clusters of an earlier run: the number that each item had, 0 where it had none, and the largest of all."""
+
+    numbers: np.ndarray
+    largest: int
+
+
+def cluster_number(path: str | Path, cell: str) -> int:
+    """Number of a cluster of an earlier run. Raises `DataError` for what is none."""
+    if not cell.isdecimal() or not 0 < int(cell) < LARGEST_NUMBER:
+        raise DataError(path, f"cluster {cell!r} is no number from 1: give a file of an earlier run")
+    return int(cell)
+
+
+class KeptIds(NamedTuple):
+    """Ids of clusters that are those of an earlier run where they can be, and how many of them are which."""
+
+    ids: np.ndarray
+    """Id of the cluster of each item, from 1 on."""
+    kept: int
+    """Clusters that have an id of the earlier run."""
+    split: int
+    """Earlier clusters whose items are in several clusters now."""
+    merged: int
+    """Clusters of items of several earlier clusters."""
+    new: int
+    """Clusters that have an id that was not there before."""
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """How many are which, by name."""
+        return {name: value for name, value in self._asdict().items() if name != "ids"}
+
+
+def keep_ids(clusters: Collection[Hashable], before: np.ndarray, *, largest: int = 0) -> KeptIds:
+    """Ids of clusters across runs, by the id that each item had `before`, 0 where it had none.
+
+    A cluster has the id that most of its items had, of several the smallest; where several want one, that with most of
+    its items has it, of several the first. All others have ids above the largest one, in the order of first items.
+
+    >>> keep_ids("aabbc", np.array([4, 4, 4, 0, 0])).ids.tolist()
+    [4, 4, 5, 5, 6]
+    """
+    groups = numbered(clusters)
+    olds, own = np.unique(before[before > 0], return_inverse=True)
+    cells, counts = np.unique(groups[before > 0] * max(len(olds), 1) + own, return_counts=True)
+    new, old = np.divmod(cells, max(len(olds), 1))
+    order = np.lexsort((old, -counts, new))
+    wanted = order[np.unique(new[order], return_index=True)[1]]
+    order = wanted[np.lexsort((new[wanted], -counts[wanted], old[wanted]))]
+    given = order[np.unique(old[order], return_index=True)[1]]
+    ids = np.zeros(int(groups.max(initial=-1)) + 1, dtype=np.int64)
+    ids[new[given]] = olds[old[given]]
+    fresh = np.flatnonzero(ids == 0)
+    ids[fresh] = max(largest, *olds[-1:].tolist(), 0) + 1 + np.arange(len(fresh))
+    split, merged = (int((np.bincount(side) > 1).sum()) for side in (old, new))
+    return KeptIds(ids[groups], len(given), split, merged, len(fresh))

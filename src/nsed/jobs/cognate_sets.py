@@ -4,10 +4,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import NamedTuple
 
+import numpy as np
+
 from nsed.baselines.lingpy import lingpy_module, quietly
 from nsed.datasets.cldf import identifiers
 from nsed.datasets.word_list import CLASSES, CONCEPTS, IDENTIFIERS, LANGUAGES, TOKENS, Word, WordTable
-from nsed.errors import ArgumentError
+from nsed.errors import ArgumentError, DataError
+from nsed.jobs.clustering import EarlierClusters, cluster_number
 
 GAP, MISSING = "-", "?"
 NO_LABEL = r"[^A-Za-z0-9]+"
@@ -69,6 +72,83 @@ def split_morphemes(words: Sequence[Word]) -> Morphemes:
         got = f"{word.tokens!r} ({word.language}, {word.concept})"
         raise ArgumentError("words", got=got, expected="a morpheme at least between + or _")
     return Morphemes(parts, owners, starts)
+
+
+EARLIER, EARLIER_CLDF = ("CLUSTER", CLASSES), ("COGNATESET",)
+"""Columns of the numbers of an earlier run, the first that is there; COGID of CLDF is made in reading."""
+IDS = ("FORM_ID", "INPUT_ID", *IDENTIFIERS)
+"""Columns of the ids of words; EDICTOR's format has ids of its own, beside those of the list."""
+
+
+def earlier_sets(
+    earlier: WordTable, table: WordTable, parts: Morphemes, names: Sequence[str] = EARLIER
+) -> EarlierClusters:
+    """Set of each part of a list's words in an earlier run, by the words' ids where both lists have some.
+
+    Else words of one language, concept and form are the same. Raises `DataError` for a list without such a column, with
+    something else in it than numbers, with an id of two words, or with no word of the list.
+    """
+    name = next(filter(earlier.has_column, names), None)
+    if name is None:
+        raise DataError(earlier.path, f"no column {' nor '.join(names)}: give a list that nsed cluster wrote")
+    by_id = bool(_cells(earlier, IDS) and _cells(table, IDS))
+    numbers = [
+        [cluster_number(earlier.path, one) for one in word.cognate_class.split()]
+        for word in earlier.words(name, all_classes=False)
+    ]
+    known = _numbers_of_words(earlier, numbers, by_id=by_id)
+    keys = _keys(table, by_id=by_id)
+    if not known.keys() & set(keys):
+        by = "id" if by_id else "language, concept and form"
+        raise DataError(
+            earlier.path, f"no word of the list is in it, by {by}: expected an earlier run of the same list"
+        )
+    largest = max((max(own, default=0) for own in numbers), default=0)
+    return EarlierClusters(_of_parts([known.get(key, []) for key in keys], parts), largest)
+
+
+def _of_parts(numbers: Sequence[Sequence[int]], parts: Morphemes) -> np.ndarray:
+    """Number of each part, 0 where its word had another number of parts."""
+    places: list[list[int]] = [[] for _ in numbers]
+    for part, owner in enumerate(parts.owners):
+        places[owner].append(part)
+    found = np.zeros(len(parts.owners), np.int64)
+    for own, at in zip(numbers, places, strict=True):
+        if len(own) == len(at):
+            found[at] = own
+    return found
+
+
+def _numbers_of_words(earlier: WordTable, numbers: Sequence[list[int]], *, by_id: bool) -> dict[object, list[int]]:
+    known: dict[object, list[int]] = {}
+    for key, own, row in zip(_keys(earlier, by_id=by_id), numbers, earlier.rows, strict=True):
+        if by_id and key in known:
+            raise DataError(earlier.path, f"two words have the id {key!r}; expected one each", line=row.line)
+        known.setdefault(key, own)
+    return known
+
+
+def _keys(table: WordTable, *, by_id: bool) -> list[object]:
+    """What tells words apart: ids, or language and concept, by their names where there are such, and tokens."""
+    if by_id:
+        return [*_cells(table, IDS)]
+    words = table.words(None)
+    languages, concepts = _cells(table, ("LANGUAGE_NAME",)), _cells(table, ("CONCEPT_NAME",))
+    return [
+        (
+            languages[row] if languages and languages[row] else word.language,
+            concepts[row] if concepts and concepts[row] else word.concept,
+            word.tokens,
+        )
+        for row, word in enumerate(words)
+    ]
+
+
+def _cells(table: WordTable, names: Sequence[str]) -> list[str]:
+    """Cells of the first of some columns that is there; none where none is."""
+    header = [name.upper() for name in table.header.cells]
+    name = next((name for name in names if name in header), None)
+    return [] if name is None else [row.cells[header.index(name)].strip() for row in table.rows]
 
 
 class CognateSet(NamedTuple):

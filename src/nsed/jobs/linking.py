@@ -10,12 +10,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple, cast
+from typing import Any, cast, get_args
 
 import numpy as np
 
 from nsed.capabilities import Capability, can
-from nsed.errors import ArgumentError, UnknownSymbolWarning
+from nsed.errors import ArgumentError, MissingExtraError, UnknownSymbolWarning
 from nsed.evaluate.matching import ThresholdPoint, best_f1, lowest_at_precision, threshold_at_precision
 from nsed.jobs.assignment import (
     ROUNDING,
@@ -24,15 +24,24 @@ from nsed.jobs.assignment import (
     CrossFit,
     DecidedPairs,
     KnownLinks,
+    LinkClusters,
     ScoredPairs,
     ScoredShards,
     assigned,
-    components,
-    tell_of_one_cluster,
+    read_clusters,
 )
 from nsed.jobs.blocking import RULES, PairFinder, RulePairs, generators_of, write_rule_pairs
 from nsed.jobs.candidates import Candidates, Generator, is_reversed
-from nsed.jobs.link_report import LinkExample, LinkFigures, link_page
+from nsed.jobs.clustering import LinkMethod, has_infomap, tell_of_one_cluster
+from nsed.jobs.link_report import (
+    LinkExample,
+    LinkFigures,
+    LinkSummary,
+    asked_pairs,
+    link_examples,
+    link_page,
+    near_pairs,
+)
 from nsed.jobs.records import (
     SEARCH,
     Comparisons,
@@ -53,40 +62,8 @@ from nsed.train.run_folder import versions
 from nsed.train.saved_model import replace_file
 
 RECORDS_PER_SHARD = 4096
-EXAMPLES, REASONS = 20, 5
-"""Pairs on either side of the threshold that the report shows, and pairs of a record that it gives reasons for."""
 FLOOR = 1e-3
 """Probability below which no pair is looked at again, unless the threshold is lower."""
-
-
-class LinkSummary(NamedTuple):
-    """Linkage result: how many pairs were compared and linked, and precision and recall of the links on labelled ones.
-
-    >>> done = LinkSummary((9, 8), 40, 7, 2, 0.5, at_threshold=None, candidate_recall=None, weights={}, folds=0)
-    >>> f"{done.links} links of {done.candidates} pairs compared, {done.review} to be looked at"
-    '7 links of 40 pairs compared, 2 to be looked at'
-    """
-
-    records: tuple[int, int]
-    candidates: int
-    """Pairs that were compared."""
-    links: int
-    review: int
-    """Pairs in the review band."""
-    threshold: float
-    """Probability from which on pairs are links."""
-    at_threshold: ThresholdPoint | None
-    """Precision and recall at the threshold, on labelled links; None without labels, or where these are too few.
-
-    Where weights or threshold were chosen on the labels, each fold of the labelled records is judged by what the others
-    have chosen (cross-fitting): it is what records without labels may expect, not how well the labels were fitted.
-    """
-    candidate_recall: float | None
-    """Share of the labelled links among the candidates."""
-    weights: Mapping[str, float]
-    """Weights of the evidence, given or learned."""
-    folds: int
-    """Folds of cross-fitting; 0 where nothing was chosen on the labels."""
 
 
 @dataclass(frozen=True)
@@ -144,6 +121,11 @@ class LinkJob:
     """Ids of records whose pairs the report gives reasons for."""
     clusters: str | Path | None = None
     """File, for one table: all its records with the numbers of their clusters, also those that have no duplicate."""
+    method: LinkMethod = "components"
+    """How links of one table become clusters: all that chains of them connect; or `average` linkage or `infomap` within
+    these, so that one wrong link joins no two large groups. Links between two clusters have none."""
+    previous: str | Path | None = None
+    """File of an earlier run, clusters or links of one table: clusters keep their numbers, see `keep_ids`."""
     redact: bool = False
     """Leave all strings of records out of links, report and messages: ids and numbers only."""
     resume: bool = False
@@ -158,7 +140,7 @@ class LinkJob:
         if self.resume:
             check_unfinished(Path(self.output), self._parts)
         made += [] if self.review is None else [str(self.review_path)]
-        check_outputs([*made, self.clusters], [self.left, self.right, self.labels])
+        check_outputs([*made, self.clusters], [self.left, self.right, self.labels, self.previous])
         with warnings.catch_warnings():
             if self.redact:
                 warnings.simplefilter("ignore", UnknownSymbolWarning)  # it names symbols of the strings
@@ -172,6 +154,8 @@ class LinkJob:
             if name not in left.ids and name not in right.ids:
                 raise ArgumentError("--why", got=name, expected=f"a value of {self.id or 'a row, from 1'}")
         known = None if self.labels is None else KnownLinks(self.labels, left, right, all_known=self.labels_complete)
+        if self.previous is not None:
+            read_clusters(self.previous, left.ids)  # what is wrong with it is known before anything is compared
         folder = ShardFolder(self._parts, RowFormat.ARROW, name=str(self.output), header=True, headers=True)
         with folder.lock(), telling_what_is_kept(folder.name, lambda: folder.kept):
             folder.begin(self._identity(), resume=self.resume, overwrite=self.overwrite)
@@ -199,8 +183,7 @@ class LinkJob:
                 raise ArgumentError(name, got=value, expected="a probability, from 0 to 1")
         if self.clusters is not None:
             row_format(Path(self.clusters), argument="--clusters")
-            if self.right is not None:
-                raise ArgumentError("--clusters", got="two tables", expected="one: links of two are pairs")
+        self._check_clusters()
         if self.labels_complete and self.labels is None:
             raise ArgumentError("--labels-complete", got="no labels", expected="--labels with all links there are")
         if self.learn and self.labels is None:
@@ -211,6 +194,19 @@ class LinkJob:
             raise ArgumentError("--ranker", got=got, expected="candidates of one text column, which --by may name")
         if self.labels is not None and self.id is None:
             raise ArgumentError("--labels", got="no --id", expected="--id COLUMN: labels are pairs of ids")
+
+    def _check_clusters(self) -> None:
+        """Check what is said of clusters, which links of one table have."""
+        if self.method not in get_args(LinkMethod):
+            raise ArgumentError("--method", got=self.method, expected=f"one of {', '.join(get_args(LinkMethod))}")
+        if self.method == "infomap" and not has_infomap():
+            raise MissingExtraError("infomap", extra="cognates")
+        given = {"clusters": self.clusters, "previous": self.previous, "method": self.method != "components" or None}
+        for name, value in given.items():
+            if self.right is not None and value is not None:
+                raise ArgumentError(f"--{name}", got="two tables", expected="one: links of two are pairs")
+        if self.previous is not None and self.id is None:
+            raise ArgumentError("--previous", got="no --id", expected="--id COLUMN: it says which records are the same")
 
     @property
     def _parts(self) -> Path:
@@ -279,20 +275,21 @@ class LinkJob:
         pairs = self._assigned(scored)
         decided = self._decided(pairs, known, self._held(shards, crossed, pairs))
         links, review = decided.between(decided.threshold), decided.between(decided.review, decided.threshold)
-        self._write(Path(self.output), left, right, links, weights.contributions(shards.values(links.places)))
-        if self.right is None:
-            self._write_clusters(left, links)
-        if self.review is not None:
-            self._write(self.review_path, left, right, review, weights.contributions(shards.values(review.places)))
+        clusters = None if self.right is not None else self._clusters(left, links, scored, decided.threshold)
+        for path, some in ((Path(self.output), links), (self.review_path, review)):
+            if some is links or self.review is not None:
+                self._write(path, left, right, some, weights.contributions(shards.values(some.places)), clusters)
+        if clusters is not None:
+            self._write_clusters(left, clusters)
         recall = None if known is None else shards.recall(known)
         named = dict(zip(weights.names, weights.weights.tolist(), strict=True)) | {"intercept": weights.intercept}
         counts = (len(left), len(right)), sum(len(one.left) for one in shards), len(links.left), len(review.left)
         summary = LinkSummary(*counts, decided.threshold, decided.at_threshold, recall, named, decided.folds)
+        summary = summary._replace(clusters=None if clusters is None else clusters.counts)
         shown = decided.pairs.probabilities, links.left, links.right, decided.curve, weights
-        near, asked = self._near(decided), self._asked(left, right, scored)
         examples, reasons = (
-            self._examples(left, right, pairs, shards.values(pairs.places), decided.threshold)
-            for pairs in (near, asked)
+            self._examples(left, right, some, shards.values(some.places), decided.threshold)
+            for some in (near_pairs(decided), asked_pairs(scored, left, right, self.why))
         )
         figures = LinkFigures(summary._asdict(), *shown)
         title = f"Links of {Path(self.left).name}"
@@ -375,7 +372,23 @@ class LinkJob:
         path = Path(self.output)
         return path.with_name(f"{path.stem}.review{path.suffix}")
 
-    def _write(self, path: Path, left: Records, right: Records, links: ScoredPairs, parts: np.ndarray) -> None:
+    def _clusters(self, records: Records, links: ScoredPairs, scored: ScoredPairs, threshold: float) -> LinkClusters:
+        """Cluster of each record, with the number of an earlier run where it has one."""
+        before = None if self.previous is None else read_clusters(self.previous, records.ids)
+        size, method = len(records), self.method
+        found = LinkClusters.of(links, scored, size, threshold=threshold, method=method, before=before)
+        tell_of_one_cluster(found.ids)
+        return found
+
+    def _write(
+        self,
+        path: Path,
+        left: Records,
+        right: Records,
+        links: ScoredPairs,
+        parts: np.ndarray,
+        clusters: LinkClusters | None,
+    ) -> None:
         one, other = links.left.tolist(), links.right.tolist()
         table: dict[str, Any] = {"id_a": [left.ids[a] for a in one], "id_b": [right.ids[b] for b in other]}
         for place, column in enumerate(self.on if not self.redact else ()):
@@ -385,19 +398,17 @@ class LinkJob:
         names = self._evidence_names if self.learn else evidence_names(self.on, self.exact, self.numeric)
         if len(names) > 1:
             table |= {name: parts[:, place] for place, name in enumerate(names)}
-        if self.right is None:
-            table["cluster"] = components(links.left, links.right, len(left))[links.left]
+        if clusters is not None:
+            table["cluster"] = clusters.of_both(links)
         with replacing(path) as beside, table_writer(beside, row_format(path)) as writer:
             writer.write(table)
 
-    def _write_clusters(self, records: Records, links: ScoredPairs) -> None:
-        """Write the cluster of each record, if that is wanted; of one that has most of them there is a warning."""
-        clusters = components(links.left, links.right, len(records))
-        tell_of_one_cluster(clusters)
+    def _write_clusters(self, records: Records, clusters: LinkClusters) -> None:
+        """Write the cluster of each record, if that is wanted."""
         if self.clusters is not None:
             path = Path(self.clusters)
             with replacing(path) as beside, table_writer(beside, row_format(path)) as writer:
-                writer.write({"id": records.ids, "cluster": clusters})
+                writer.write({"id": records.ids, "cluster": clusters.ids})
 
     def _describe(self, summary: LinkSummary, page: str) -> None:
         path = Path(self.output)
@@ -405,42 +416,19 @@ class LinkJob:
         replace_file(path.with_name(path.name + ".manifest.json"), json.dumps(content, indent=1).encode())
         replace_file(path.with_name(path.name + ".html"), page.encode())
 
-    def _near(self, decided: DecidedPairs) -> ScoredPairs:
-        """Pairs just above and just below the threshold."""
-        probability = decided.pairs.probabilities
-        order = np.argsort(-probability, kind="stable")
-        cut = int((probability + ROUNDING >= decided.threshold).sum())
-        return decided.pairs.chosen(order[max(cut - EXAMPLES, 0) : cut + EXAMPLES])
-
-    def _asked(self, left: Records, right: Records, scored: ScoredPairs) -> ScoredPairs:
-        """Best pairs of the records that reasons are asked for."""
-        rows: list[int] = []
-        for name in self.why:
-            there = [side.ids.index(name) if name in side.ids else -1 for side in (left, right)]
-            own = np.flatnonzero((scored.left == there[0]) | (scored.right == there[1]))
-            rows += own[np.argsort(-scored.log_odds[own], kind="stable")][:REASONS].tolist()
-        return scored.chosen(np.array(rows, dtype=np.int64))
-
     def _examples(
         self, left: Records, right: Records, pairs: ScoredPairs, values: np.ndarray, threshold: float
     ) -> list[LinkExample]:
-        """Pairs for the report, with their evidence and the operations of their first column; redacted, ids."""
-        if self.redact:
-            texts = [(left.ids[a], right.ids[b]) for a, b in zip(pairs.left, pairs.right, strict=True)]
-        else:
-            texts = [(left.columns[0][a], right.columns[0][b]) for a, b in zip(pairs.left, pairs.right, strict=True)]
-        model, scripts = self.on[0].model, [None] * len(texts)
-        if texts and can(model, Capability.ALIGN) and not self.redact:
-            turned = is_reversed(model, left.columns[0])
-            scripts = model.align_all([(b, a) for a, b in texts] if turned else texts)
-        return [
-            LinkExample(*pair, float(probability), bool(probability + ROUNDING >= threshold), script, own)
-            for pair, probability, script, own in zip(texts, pairs.probabilities, scripts, values, strict=True)
-        ]
+        """Pairs for the report; redacted, ids."""
+        shown = (left.ids, right.ids) if self.redact else (left.columns[0], right.columns[0])
+        texts = [(shown[0][a], shown[1][b]) for a, b in zip(pairs.left, pairs.right, strict=True)]
+        model = None if self.redact else self.on[0].model
+        return link_examples(texts, pairs, values, threshold, model, reversed_=is_reversed(self.on[0].model, shown[0]))
 
     def _identity(self) -> Mapping[str, Any]:
         """What makes it the same job: all that the output depends on."""
-        inputs = [Path(one) for one in (self.left, self.right, self.labels) if one is not None]
+        files = (self.left, self.right, self.labels, self.previous)
+        inputs = [Path(one) for one in files if one is not None]
         plain = ("id", "learn", "k", "threshold", "precision", "review", "assign", "redact", "shard_rows")
         return {
             "verb": "dedupe" if self.right is None else "link",
@@ -452,6 +440,7 @@ class LinkJob:
             "rules": list(self.rules),
             **({} if self.ranker is None else {"ranker": model_hash(self.ranker)}),
             **({"labels_complete": True} if self.labels_complete else {}),
+            **({} if self.method == "components" else {"method": self.method}),
             **{name: getattr(self, name) for name in plain},
             "inputs": [one._asdict() for one in describe_inputs(inputs)],
             "backend": wanted(),

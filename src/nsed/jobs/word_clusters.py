@@ -17,7 +17,7 @@ from nsed.errors import ArgumentError
 from nsed.evaluate import Agreement, adjusted_rand, b_cubed, pairwise
 from nsed.evaluate.clustering import numbered
 from nsed.jobs.candidates import Candidates
-from nsed.jobs.clustering import cluster, similarity_matrix
+from nsed.jobs.clustering import cluster, keep_ids, similarity_matrix
 from nsed.models.edit_distance import LearnableEditDistance
 from nsed.models.pair_model import UNCALIBRATED, Criterion
 from nsed.progress import OnBatch, ignore
@@ -281,9 +281,12 @@ def cluster_words(
     threshold: float,
     method: str = "average",
     same_language: bool = False,
+    previous: np.ndarray | None = None,
     on_batch: OnBatch = ignore,
 ) -> np.ndarray:
     """Cluster labels of each word, numbered as they first occur; words of two concepts are never together.
+
+    With `previous`, the labels of an earlier run, -1 of a word that it had not, clusters keep theirs: see `keep_ids`.
 
     The model is whatever scores pairs: a `Matcher`, whose calibrated probabilities the threshold then is for, another
     model (see `similarity`) or `LevenshteinControl()`. Pairs are scored both ways, as `on_batch` is told.
@@ -295,7 +298,8 @@ def cluster_words(
     array([0, 0, 1, 2])
     """
     compared = compared_words(model, words, same_language=same_language, on_batch=on_batch)
-    return cluster_compared(compared, threshold=threshold, method=method)
+    found = cluster_compared(compared, threshold=threshold, method=method)
+    return found if previous is None else keep_ids(found.tolist(), np.asarray(previous) + 1).ids - 1
 
 
 def cluster_compared(compared: Sequence[ConceptWords], *, threshold: float, method: str) -> np.ndarray:

@@ -76,19 +76,54 @@ LEFT, RIGHT, TOP, BOTTOM = 52, 364, 16, 248
 
 def plot(curve: Curve) -> str:
     """SVG plot with axes, a line or points for each of the curve's lines, and a legend if there are several."""
-    across, up = _axes(curve)
     return lines(
         [
             f'<figure class="plot"><figcaption>{text(curve.title)}</figcaption>',
             f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{text(curve.title)}">',
-            _grid(curve, across, up),
-            _diagonal(across, up) if curve.diagonal else "",
-            *(_series(line, number, across, up) for number, line in enumerate(curve.lines)),
+            *_drawing(curve),
             "</svg>",
             _legend(curve) if len(curve.lines) > 1 else "",
             "</figure>",
         ]
     )
+
+
+PICTURE_STYLE = """
+svg { font: 12px system-ui, sans-serif; } .tick, .count { fill: #5b6474; font-size: 11px; } .grid { stroke: #dfe3ea; }
+.axis { fill: none; stroke: #5b6474; } .diagonal { stroke: #5b6474; stroke-dasharray: 4 4; }
+.series { fill: none; stroke-width: 2; } .title { font-weight: 600; }
+.series.s0 { stroke: #2458c5; } .series.s1 { stroke: #c2571a; } .series.s2 { stroke: #3a7d44; }
+.s0 { fill: #2458c5; } .s1 { fill: #c2571a; } .s2 { fill: #3a7d44; } .series { fill: none; }
+"""
+"""Colours of a plot that is a picture of its own: those of the page in daylight."""
+
+
+def picture(curve: Curve) -> str:
+    """SVG plot as a file of its own: what `plot` draws, with title, legend and colours in it."""
+    names = (
+        f'<text class="s{number}" x="{LEFT + 90 * number}" y="{HEIGHT + 30}">{text(line.name)}</text>'
+        for number, line in enumerate(curve.lines)
+    )
+    return lines(
+        [
+            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT + 44}" role="img">',
+            f"<style>{PICTURE_STYLE}</style>",
+            f'<rect width="{WIDTH}" height="{HEIGHT + 44}" fill="#ffffff"/>',
+            f'<text class="title" x="{LEFT}" y="18">{text(curve.title)}</text>',
+            '<g transform="translate(0 16)">',
+            *_drawing(curve),
+            "</g>",
+            *(names if len(curve.lines) > 1 else ()),
+            "</svg>\n",
+        ]
+    )
+
+
+def _drawing(curve: Curve) -> list[str]:
+    """Axes and lines of a plot."""
+    across, up = _axes(curve)
+    series = [_series(line, number, across, up) for number, line in enumerate(curve.lines)]
+    return [_grid(curve, across, up), _diagonal(across, up) if curve.diagonal else "", *series]
 
 
 def whisker(figure: Figure) -> str:

@@ -138,7 +138,9 @@ def pair_layout(
     """
     first, rest = _first_row(path, rows, "source and target")
     header = options.columns is not None or _is_header(first)
-    chosen = _named(path, first, options.columns) if options.columns else _pair_columns(path, first, separator)
+    chosen = (
+        _named(path, first, options.columns, separator) if options.columns else _pair_columns(path, first, separator)
+    )
     layout = Layout(path, first, header, options.read_of(chosen) if header else chosen, separator)
     return layout, rest if header else chain([first], rest)
 
@@ -178,7 +180,7 @@ def source_layout(
     first, rest = _first_row(path, rows, "sources")
     header = options.columns is not None or COLUMNS[0] in _lower(first)
     if options.columns:
-        chosen = _named(path, first, options.columns)
+        chosen = _named(path, first, options.columns, separator)
     else:
         chosen = [_place(path, first, COLUMNS[:1]) if header else 0]
     return Layout(path, first, header, chosen, separator), rest if header else chain([first], rest)
@@ -471,12 +473,13 @@ def listed(names: Iterable[str]) -> str:
     return abbreviate(", ".join(name if name.isprintable() else repr(name) for name in names))
 
 
-def _named(path: Path, header: Row, columns: Sequence[str]) -> list[int]:
+def _named(path: Path, header: Row, columns: Sequence[str], separator: Separator) -> list[int]:
     """Column roles by the names given, which are those of the header, in upper and lower case."""
     missing = [name for name in columns if name not in header.cells]
     if missing:
         message = f"no column named {', '.join(map(repr, missing))}; the header has: {listed(header.cells)}"
-        raise DataError(path, message, line=header.line)
+        advice = _other_separator(header, separator) if len(header.cells) == 1 else ""
+        raise DataError(path, message + advice, line=header.line)
     for name in columns:
         if header.cells.count(name) > 1:
             raise named_twice(path, name, header.cells, line=header.line)

@@ -15,12 +15,14 @@ STDIN = Path("-")
 HEAD = 1000
 """Bytes of a file by which what it is, if it is no UTF-8, is known."""
 OTHERS = {
-    b"PAR1": "The file is Parquet: let its name end in .parquet",
-    b"ARROW1": "The file is an Arrow table: let its name end in .arrow",
+    b"PAR1": "The file is Parquet",
+    b"ARROW1": "The file is an Arrow table",
     b"PK\x03\x04": "The file is a ZIP archive, perhaps a spreadsheet: export it as CSV, in UTF-8",
     b"\x1f\x8b": "The file is compressed: unpack it with gunzip",
 }
 """What begins like this is no text: what it is, and what to do about it."""
+TABLES = {b"PAR1": (".parquet",), b"ARROW1": (".arrow", ".feather")}
+"""Endings by which tables of Arrow are known, where they are read."""
 
 
 @contextmanager
@@ -67,6 +69,9 @@ def _advice(path: Path) -> str:
     with path.open("rb") as stream:
         head = stream.read(HEAD)
     for beginning, advice in OTHERS.items():
+        if head.startswith(beginning) and beginning in TABLES:
+            named = path.suffix.lower() in TABLES[beginning]
+            return f". {advice}: {'write it as TSV' if named else f'let its name end in {TABLES[beginning][0]}'}"
         if head.startswith(beginning):
             return f". {advice}"
     convert = f"-t UTF-8 {shlex.quote(str(path))} > NEW"
