@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 import nsed
 from nsed.__main__ import app
-from nsed.errors import ArgumentError, CutOutputWarning, ModelFileError, TooLongError
+from nsed.errors import ArgumentError, ConfigError, CutOutputWarning, ModelFileError, TooLongError
 from support.commands import run, with_settings
 
 
@@ -240,6 +240,29 @@ def test_an_edit_distance_is_tuned_from_the_command_line(model, tmp_path):
     run("train", tmp_path / "more.tsv", tmp_path / "out", "--from", model)
     pair = nsed.read_pairs(tmp_path / "more.tsv")
     assert nsed.load(tmp_path / "out").score(pair) > nsed.load(model).score(pair)
+
+
+def test_a_mixture_of_matchers_learns_more_from_the_command_line(tmp_path):
+    run("data", "rules", "--count", 60, "--matching", "-o", tmp_path / "labelled.tsv")
+    start = nsed.OddsMatcher.fit(nsed.read_pairs(tmp_path / "labelled.tsv"), train__steps=2, train__validate_every=2)
+    for name in "ab":
+        start.save(tmp_path / name)
+    nsed.load([tmp_path / "a", tmp_path / "b"]).save(tmp_path / "mixed")
+    command = ["train", tmp_path / "labelled.tsv", tmp_path / "more", "--from", tmp_path / "mixed"]
+    said = CliRunner().invoke(app, [str(part) for part in command]).stderr
+    assert "trained 2 members with weights 0.50, 0.50; matches from probability" in said
+    assert nsed.load(tmp_path / "more").kind == "matcher-mixture"
+    (tmp_path / "more" / "checkpoint").mkdir()  # as after a kill
+    said = CliRunner().invoke(app, [*map(str, command), "--resume"]).stderr
+    assert "it begins again" in said
+    assert "trained 2 members" in said
+    with pytest.raises(ConfigError, match="source_symbols"):
+        run(*command[:2], tmp_path / "other", *command[3:], "--source-symbols", "letters")
+
+
+def test_mixtures_that_cannot_learn_more_are_refused(pairs, tmp_path):
+    with pytest.raises(ArgumentError, match=r"--from: got g2p-en-best, a Mixture, expected .*matcher-mixture of such"):
+        run("train", pairs, tmp_path / "more", "--from", "g2p-en-best")
 
 
 def test_given_validation_pairs_are_validated_with_and_nothing_is_held_out(pairs, tmp_path):

@@ -18,6 +18,7 @@ from nsed.lattice import EditLattice
 from nsed.lattice.lattice import Weighting
 from nsed.models.base import checked_scores
 from nsed.models.lattice_model import LATTICE_VERBS, LatticeModel
+from nsed.models.matcher_mixture import MatcherMixture
 from nsed.models.odds import OddsMatcher
 from nsed.models.odds_training import OddsConfig
 from nsed.models.pair_model import LabelledConfig, LabelledTask, PairModel, in_order
@@ -146,9 +147,11 @@ class Matcher(PairModel, LatticeModel):
         """Train a Matcher on labelled pairs: in odds form, an `OddsMatcher`, unless settings are of a network.
 
         These are a `config`, or keywords for the encoder, the losses or the training. A model to `start` from, of
-        either form, learns on as what it is. See `NetworkModel.fit` for all of them.
+        either form, or a `MatcherMixture`, learns on as what it is. See `NetworkModel.fit` for all of them.
         """
         start = options.get("start")
+        if isinstance(start, MatcherMixture):
+            return MatcherMixture.fit(pairs, labels, **options)
         settings = {name.replace(".", "__").partition("__")[0] for name in options.keys() - FIT_OPTIONS}
         if isinstance(start, OddsMatcher) or (start is None and settings.isdisjoint(NETWORK_SETTINGS)):
             return OddsMatcher.fit(pairs, labels, **options)
