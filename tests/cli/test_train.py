@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 import nsed
 from nsed.__main__ import app
-from nsed.errors import ArgumentError, ConfigError, CutOutputWarning, ModelFileError, TooLongError
+from nsed.errors import ArgumentError, ConfigError, CutOutputWarning, DataError, ModelFileError, TooLongError
 from support.commands import run, with_settings
 
 
@@ -414,14 +414,13 @@ def test_a_transducer_of_several_languages_is_trained_and_asked_by_language(tmp_
         "--model",
         "transducer",
         *TINY,
-        *with_settings("languages=true"),
         *columns,
     )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", CutOutputWarning)  # after four steps anything may happen
         assert run("transduce", tmp_path / "m", "--text", "AB", "--language", "x").startswith("source\ttarget")
         assert "words       16" in run("evaluate", tmp_path / "m", tmp_path / "both.tsv", *columns)
-    with pytest.raises(ArgumentError, match="language: got none, expected pairs with languages, or one for all"):
+    with pytest.raises(ArgumentError, match="language: got none, expected one for each, a column source_language"):
         run("transduce", tmp_path / "m", "--text", "AB")
     with pytest.raises(ArgumentError, match="language: got 'z', expected one of x, y"):
         run("transduce", tmp_path / "m", "--text", "AB", "--language", "z")
@@ -464,6 +463,29 @@ def test_every_command_that_asks_a_transducer_of_several_languages_has_the_optio
         one, other = (run("score", model, "--pair", "AB", "ab", "--language", language) for language in "xy")
         assert one != other
         assert run("rules", model, both)  # pairs with languages need no other
+
+
+def test_transduce_answers_each_row_of_a_table_in_its_language(spoken, tmp_path):
+    model, both = spoken
+    named = tmp_path / "named.tsv"
+    named.write_text(both.read_text().replace("source_language\ttarget_language", "lang\tother"))
+    loaded, pairs = nsed.load(model), nsed.read_pairs(both)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", CutOutputWarning)
+        best = [
+            loaded.for_language(language).transduce([source])[0][0].text
+            for source, language in zip(pairs.sources, pairs.source_languages, strict=True)
+        ]
+        for command in ((both,), (named, "--column", "source,lang")):
+            rows = [json.loads(line) for line in run("transduce", model, *command, "--format", "json").splitlines()]
+            assert [row["target"] for row in rows] == best
+        rows = run("transduce", model, both, "--language", "x").splitlines()[1:]
+        assert [row.split("\t")[1] for row in rows][1::2] == best[::2]
+        assert len(run("transduce", model, both, "--sample", 2).splitlines()) == 17
+        with pytest.raises(DataError, match="no column 'speech' for their languages; beside the sources: "):
+            run("transduce", model, named, "--column", "source,speech")
+        with pytest.raises(ArgumentError, match="--column: got a,b,c, expected the column of the sources"):
+            run("transduce", model, named, "--column", "a,b,c")
 
 
 def test_review_does_not_forget_the_languages_of_pairs(spoken):
