@@ -72,7 +72,7 @@ Minutes = Annotated[
     float | None,
     typer.Option(
         help="For networks: a budget of time, in which the learning rate comes to its end too; of a Transducer, more "
-        "than its recipe's steps are done in it.",
+        "than its recipe's steps are done in it. With --models they are for each of the models.",
         show_default=False,
     ),
 ]
