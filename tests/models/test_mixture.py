@@ -322,7 +322,7 @@ def test_languages_count_by_default_where_pairs_have_two_of_them(tmp_path):
     assert Transducer.fit(pairs, start=nsed.load(tmp_path), train__steps=1).config.languages is True
     old = Transducer._untrained(pairs, settings(languages="auto"))
     old.save(tmp_path / "old")
-    assert nsed.load(tmp_path / "old").config.languages is False
+    assert nsed.load(tmp_path / "old").fine_tuning_settings.languages is False
 
 
 def test_a_mixture_of_transducers_of_two_languages_has_both(tmp_path):

@@ -198,6 +198,13 @@ class Transducer(DecodingModel, LatticeTransducer):
         chosen.language = language
         return chosen
 
+    @property
+    def fine_tuning_settings(self) -> TransducerConfig:
+        """See `NetworkModel.fine_tuning_settings`; whether languages count is decided."""
+        settings = super().fine_tuning_settings
+        assert isinstance(settings, TransducerConfig)
+        return replace(settings, languages=self.languages is not None)
+
     def language_numbers(self, languages: Sequence[str] | None, count: int) -> np.ndarray | None:
         """See `DecodingModel.language_numbers`.
 
@@ -223,8 +230,6 @@ class Transducer(DecodingModel, LatticeTransducer):
     @classmethod
     def _restored(cls, network: nn.Module, tokenizers: Tokenizers, config: Any, **others: Any) -> "Transducer":
         language = others["record"].pop("language", None)
-        if config.languages == "auto":  # of a model that was saved before there was this setting
-            config = replace(config, languages=others["languages"] is not None)
         model = super()._restored(network, tokenizers, config, **others)
         return model if language is None else model.for_language(language)
 
