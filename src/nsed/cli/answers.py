@@ -179,7 +179,8 @@ SourceColumn = Annotated[
     typer.Option(
         "--column",
         "--columns",
-        help="Name of the source column of a table with a header; by default source, or the first.",
+        help="Name of the source column of a table with a header; by default source, or the first. word,lang: for a "
+        "transducer of several languages that of their languages too; by default source_language.",
         show_default=False,
     ),
 ]
@@ -232,11 +233,14 @@ def transduce(
     With `--overrides` a fourth column, `override`, is 1 where the file gave the target; its `log_prob` is the model's
     own. The model's targets follow, with `--nbest`. The other columns of a table are kept, in each row of a source.
     Files may be of any size, as those of `nsed score`: `nsed transduce g2p-en words.txt -o phones.parquet`, and
-    `--resume` after a kill.
+    `--resume` after a kill. A transducer of several languages reads a row's own in a column, see `--column`.
     """
     overrides, given = overrides or exceptions, _source_inputs(sources, text, column)
-    names = split_columns(ids) or []
-    chosen = None if column is None else [column]
+    names, chosen = split_columns(ids) or [], split_columns(column)
+    if chosen is not None and len(chosen) > 2:
+        raise ArgumentError(
+            "--column", got=column, expected="the column of the sources, and perhaps of their languages"
+        )
     job = _job(given, output, columns=chosen, ids=names, on_error=on_error, rejects=rejects)
     job = replace(job, format=format_, header=header, resume=resume, overwrite=overwrite, shard_rows=shard_rows)
     job = replace(job, engine=engine_of(engine, master))

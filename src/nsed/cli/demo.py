@@ -10,16 +10,15 @@ from nsed.cli.console import out, progress_bar
 from nsed.config import from_mapping
 from nsed.datasets.rule_language import matching_pairs, transcribe, transduction_pairs
 from nsed.evaluate import matching_score
-from nsed.models.base import NetworkModel
-from nsed.models.matcher import Matcher, MatcherConfig
-from nsed.models.odds import OddsMatcher
+from nsed.models.base import Model
+from nsed.models.matcher import AnyMatcher, Matcher, MatcherConfig
 from nsed.models.persistence import load
 from nsed.models.transducer import Transducer, TransducerConfig
 from nsed.text import Pairs
 
 TRAIN = {"warmup": 20, "validate_every": 30, "learning_rate": 5e-3, "device": "cpu"}
 ENCODER = {"dim": 32, "layers": 1, "dropout": 0.0}
-Network = TypeVar("Network", bound=NetworkModel)
+Network = TypeVar("Network", bound=Model)
 BLOCKS = "▁▂▃▄▅▆▇█"
 NAMES = {"unigram": "unigram (no context)", "cnn": "CNN (neighbours)"}
 
@@ -90,7 +89,7 @@ def curve(values: Sequence[float]) -> str:
     return "".join(BLOCKS[round((value - low) / span * (len(BLOCKS) - 1))] for value in values)
 
 
-def _fit_matcher(training: Pairs, kind: str, seed: int) -> tuple[Matcher | OddsMatcher, list[float]]:
+def _fit_matcher(training: Pairs, kind: str, seed: int) -> tuple[AnyMatcher, list[float]]:
     train = {**TRAIN, "steps": 600, "batch_pairs": 128, "seed": seed}
     values = {"feature_dropout": 0.0, "encoder": {"kind": kind, **ENCODER}, "train": train}
     return _watched(Matcher.fit, training, from_mapping(MatcherConfig, values), "f1")
@@ -123,7 +122,7 @@ def _unseen(test: Pairs, training: Pairs) -> Pairs:
     return test.chosen([row for row, source in enumerate(test.sources) if source not in seen])
 
 
-def _minimal_pairs(matcher: Matcher | OddsMatcher, test: Pairs) -> tuple[float, int]:
+def _minimal_pairs(matcher: AnyMatcher, test: Pairs) -> tuple[float, int]:
     """Minimal pairs, sources with a run of As: how often the right target is accepted and that with two as is not."""
     sources = [source for source in test.sources if "AA" in source.removeprefix("B")]
     doubled = [re.sub("A+", lambda run: run[0][:2], source.removeprefix("B")).lower() for source in sources]

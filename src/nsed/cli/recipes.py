@@ -14,6 +14,7 @@ from nsed.datasets.word_list import read_word_list
 from nsed.errors import ArgumentError
 from nsed.models.base import NetworkModel
 from nsed.models.edit_distance import EditDistanceConfig, LearnableEditDistance, training_parts
+from nsed.models.matcher_mixture import MatcherMixture
 from nsed.models.mixture import Mixture
 from nsed.models.persistence import MODEL_KINDS, model_class
 from nsed.models.transducer import Transducer
@@ -63,6 +64,8 @@ def plan_training(settings: Any, named: Collection[str] | None, pairs: Pairs, va
     model = model_class(settings.model)
     if issubclass(model, NetworkModel):
         return model.plan(settings, named, pairs, validation)
+    if model is MatcherMixture:  # its members have their own symbols
+        return settings
     return choose_symbols(settings, pairs)
 
 
@@ -83,6 +86,8 @@ def train_model(request: TrainingRequest) -> str:
         return train_edit_distance(request)
     if model is LexStat:
         return train_lexstat(request)
+    if model is MatcherMixture:
+        return train_matcher_mixture(request)
     return _save_at_once(
         request, lambda: model.fit(request.pairs, validation=request.validation, config=request.settings)
     )
@@ -198,6 +203,29 @@ def train_mixture(request: TrainingRequest) -> str:
         )
     rates = ", ".join(f"{rate:.1%}" for rate in model.record["member_wer"])
     return f"trained {_many(request.models, 'model')}; validation wer {model.record['wer']:.1%}, of each alone {rates}"
+
+
+def train_matcher_mixture(request: TrainingRequest) -> str:
+    """Let the members of a mixture of Matchers learn more, and say what they count for."""
+    if request.resume and RunFolder(request.output).is_unfinished:
+        err.print("nothing is saved of a mixture before its members have learned: it begins again", markup=False)
+    with progress_bar("training", request.start.steps, unit="steps") as bar:
+
+        def fit() -> MatcherMixture:
+            return MatcherMixture.fit(
+                request.pairs,
+                start=request.start,
+                validation=request.validation,
+                config=request.settings,
+                on_step=bar.reach,
+                on_validation=lambda v: bar.comment(f"loss {v.loss:.3f}"),
+            )
+
+        _save_at_once(request, fit)
+    model = MatcherMixture.load(request.output)
+    weights = ", ".join(f"{weight:.2f}" for weight in model.weights)
+    decides = f"matches from probability {model.threshold_probability:.3f} on"
+    return f"trained {_many(len(model.members), 'member')} with weights {weights}; {decides}"
 
 
 def _check_resumed(run: RunFolder, now: int) -> None:

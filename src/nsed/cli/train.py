@@ -72,7 +72,7 @@ Minutes = Annotated[
     float | None,
     typer.Option(
         help="For networks: a budget of time, in which the learning rate comes to its end too; of a Transducer, more "
-        "than its recipe's steps are done in it.",
+        "than its recipe's steps are done in it. With --models they are for each of the models.",
         show_default=False,
     ),
 ]
@@ -190,6 +190,8 @@ def train(
     if pairs is None or data is None or output is None:
         raise _nothing_to_do(pairs)
     several = _several(output, settings.model, models, both_directions=both_directions, resume=resume)
+    if settings.model == "matcher-mixture" and start is None:
+        raise ArgumentError("--model", got=settings.model, expected="odds or matcher: nsed mix makes one of several")
     request = TrainingRequest(data, checked, settings, output, resume, start, *several, _distillation(teacher, words))
     with _interruptible(_how_to_go_on(pairs, output, {"--from": from_, "--teacher": teacher, "--words": words})):
         _carry_out(request, overwrite=overwrite)
@@ -260,8 +262,6 @@ def _several(output: Path, kind: str, models: int | None, *, both_directions: bo
         raise ArgumentError("--models", got=models, expected=expected)
     count = begun.get("models", models or 1)
     both = begun.get("both_directions", both_directions)
-    if kind == "matcher-mixture":
-        raise ArgumentError("--model", got=kind, expected="odds or matcher: nsed mix makes one of several")
     if kind == "mixture" or (count > 1 and kind != "transducer"):
         raise ArgumentError(
             "--model", got=kind, expected="transducer, with --models 5, say: a mixture is made of these"
@@ -303,7 +303,9 @@ def _check_alone(request: TrainingRequest) -> None:
 def _start(path: Path) -> Model:
     model = load_model(path)
     if not can(model, Capability.FINE_TUNE):
-        expected = "odds, an edit-distance, a matcher or a transducer: others cannot learn more"
+        expected = (
+            "odds, an edit-distance, a matcher, a transducer or a matcher-mixture of such: others cannot learn more"
+        )
         raise ArgumentError("--from", got=f"{path}, a {type(model).__name__}", expected=expected)
     return model
 

@@ -1,7 +1,7 @@
 """Bulk jobs over tables of any size: score, match and transduce files, batch by batch, in bounded memory."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -93,7 +93,8 @@ class TableJob:
     output: str | Path | None = None
     """File, in the format of its ending; a folder, which exists or whose name ends in `/`; None: standard output."""
     columns: Sequence[str] | None = None
-    """Names of the source, target and, optionally, label and language columns; of sources, of one column."""
+    """Names of the source, target and, optionally, label and language columns; of sources, of one column, and perhaps
+    that of their languages, which is source_language unless it is named."""
     ids: Sequence[str] = ()
     """Columns of the input that come first in the output."""
     format: RowFormat | None = None
@@ -140,11 +141,22 @@ class TableJob:
         overrides: OverridesLike | None = None,
     ) -> JobSummary:
         """Give each source its most probable targets: `source`, `target`, `log_prob`, then the other columns."""
-        return self._run(model, partial(targets_of, nbest=nbest, beam=beam, overrides=overrides))
+        asked = partial(targets_of, nbest=nbest, beam=beam, overrides=overrides, language=self._language)
+        return self._of_sources()._run(model, asked)
 
     def sample(self, model: Any, *, count: int, seed: int = 0) -> JobSummary:
         """Draw targets of each source by their probabilities; columns are those of `transduce`."""
-        return self._run(model, partial(samples_of, count=count, seed=seed))
+        asked = partial(samples_of, count=count, seed=seed, language=self._language)
+        return self._of_sources()._run(model, asked)
+
+    @property
+    def _language(self) -> str | None:
+        """Column of the languages of sources, where it is named."""
+        return self.columns[1] if self.columns is not None and len(self.columns) == 2 else None
+
+    def _of_sources(self) -> "TableJob":
+        """The same job, which reads the column of sources, and those of languages beside it."""
+        return self if self._language is None or self.columns is None else replace(self, columns=self.columns[:1])
 
     def _run(self, model: Any, ask: Ask) -> JobSummary:
         self.check()

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from nsed.capabilities import Capability, can
+from nsed.capabilities import Capability, by_language, can
 from nsed.errors import (
     ArgumentError,
     CutOutputWarning,
@@ -102,18 +102,29 @@ def decisions_of(model: Any) -> Question:
 
 
 def targets_of(
-    model: Any, *, nbest: int = 1, beam: int | None = None, overrides: OverridesLike | None = None
+    model: Any,
+    *,
+    nbest: int = 1,
+    beam: int | None = None,
+    overrides: OverridesLike | None = None,
+    language: str | None = None,
 ) -> Question:
-    """Most probable targets of sources, see `Transducer.transduce`; `override` marks those of overrides."""
+    """Most probable targets of sources, see `Transducer.transduce`; `override` marks those of overrides.
+
+    A model of several languages reads each source's own in the column `language`, see `languages_of`.
+    """
     _check_transducer(model)
     given = None if overrides is None else Overrides.of(overrides)
 
     def answer(sources: Sources, _: int) -> BatchAnswers:
-        found = model.transduce(sources.texts, nbest=nbest, beam=beam, overrides=given)
+        spoken = languages_of(model, sources, language)
+        own = {} if spoken is None else {"languages": spoken}
+        found = model.transduce(sources.texts, nbest=nbest, beam=beam, overrides=given, **own)
         return _listed(found, marked=given is not None)
 
     hashes = [one.sha256 for one in describe_inputs([given.path] if given and given.path else [])]
-    settings = {"nbest": nbest, "beam": beam, "overrides": hashes, "language": getattr(model, "language", None)}
+    spoken = getattr(model, "language", None) or language
+    settings = {"nbest": nbest, "beam": beam, "overrides": hashes, "language": spoken}
     return Question("transduce", "words", settings, source_batches, answer, SOURCES_PER_SHARD)
 
 
@@ -121,15 +132,40 @@ SEEDS_APART = 1_000_003
 """Between the seeds of two batches of a job, so that seeds that are neighbours draw differently."""
 
 
-def samples_of(model: Any, *, count: int, seed: int = 0) -> Question:
+def samples_of(model: Any, *, count: int, seed: int = 0, language: str | None = None) -> Question:
     """Targets drawn by their probabilities; each batch has a seed of its own, the first that which is given."""
     _check_transducer(model)
 
     def answer(sources: Sources, batch: int) -> BatchAnswers:
-        return _listed(model.sample(sources.texts, count=count, seed=seed + SEEDS_APART * batch), marked=False)
+        own, found = seed + SEEDS_APART * batch, dict[int, list[Any]]()
+        for speaker, rows in by_language(model, languages_of(model, sources, language), len(sources.texts)):
+            drawn = speaker.sample([sources.texts[row] for row in rows], count=count, seed=own)
+            found.update(zip(rows, drawn, strict=True))
+        return _listed([found[row] for row in range(len(sources.texts))], marked=False)
 
-    settings = {"sample": count, "seed": seed, "language": getattr(model, "language", None)}
+    settings = {"sample": count, "seed": seed, "language": getattr(model, "language", None) or language}
     return Question("transduce", "words", settings, source_batches, answer, SOURCES_PER_SHARD)
+
+
+LANGUAGES = ("source_language", "target_language")
+"""Usual names of the columns of languages."""
+
+
+def languages_of(model: Any, sources: Sources, named: str | None) -> list[str] | None:
+    """Language of each source, for a model of several that is not for one: of the named column, or of the usual ones.
+
+    None where there is none, or the model does not ask. Raises `DataError` for a column that there is not.
+    """
+    if getattr(model, "languages", None) is None or getattr(model, "language", None) is not None:
+        return None
+    others = (
+        {} if sources.others is None else dict(zip(sources.others.column_names, sources.others.columns, strict=True))
+    )
+    if named is not None and named not in others:
+        known = ", ".join(others) or "none"
+        raise DataError("sources", f"no column {named!r} for their languages; beside the sources: {known}")
+    sides = [others[one].to_pylist() for one in ([named] if named else LANGUAGES) if one in others]
+    return ["-".join(dict.fromkeys(map(str, both))) for both in zip(*sides, strict=True)] if sides else None
 
 
 def _check_transducer(model: Any) -> None:

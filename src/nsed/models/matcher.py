@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, TypeAlias
 
 import numpy as np
 import torch
@@ -20,6 +20,7 @@ from nsed.lattice import EditLattice
 from nsed.lattice.lattice import Weighting
 from nsed.models.base import checked_scores
 from nsed.models.lattice_model import LATTICE_VERBS, LatticeModel
+from nsed.models.matcher_mixture import MatcherMixture
 from nsed.models.odds import OddsMatcher
 from nsed.models.odds_training import OddsConfig
 from nsed.models.pair_model import LabelledConfig, LabelledTask, PairModel, in_order
@@ -149,19 +150,22 @@ class Matcher(PairModel, LatticeModel):
         *,
         validation: PairsLike | None = None,
         config: ConfigLike | None = None,
-        start: "Matcher | OddsMatcher | None" = None,
+        start: "AnyMatcher | None" = None,
         folder: str | Path | None = None,
         on_step: OnStep = ignore,
         on_validation: OnValidation = ignore,
         **settings: Any,
-    ) -> "Matcher | OddsMatcher":
+    ) -> "AnyMatcher":
         """Train a Matcher on labelled pairs: in odds form, an `OddsMatcher`, unless settings are of a network.
 
         These are settings of the encoder, the losses or the training, or `model="matcher"`. A model to `start` from, of
-        either form, learns on as what it is. See `NetworkModel.fit` for all arguments.
+        either form or a `MatcherMixture` learns on as what it is. See `NetworkModel.fit` for all arguments.
         """
-        is_network = isinstance(start, Matcher) or (start is None and _are_of_network(config, settings))
-        fit: Callable[..., Matcher | OddsMatcher] = super().fit if is_network else OddsMatcher.fit
+        fit: Callable[..., AnyMatcher] = OddsMatcher.fit
+        if isinstance(start, MatcherMixture):
+            fit = MatcherMixture.fit
+        elif isinstance(start, Matcher) or (start is None and _are_of_network(config, settings)):
+            fit = super().fit
         return fit(
             pairs,
             labels,
@@ -226,6 +230,10 @@ class Matcher(PairModel, LatticeModel):
 
     def _decision(self, score: float) -> Decision:
         return self.criterion.decision(score)
+
+
+AnyMatcher: TypeAlias = Matcher | OddsMatcher | MatcherMixture
+"""What `Matcher.fit` returns: a network, odds, or a mixture that has learned more."""
 
 
 def _are_of_network(config: ConfigLike | None, keywords: Mapping[str, Any]) -> bool:

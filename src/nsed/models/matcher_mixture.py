@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from itertools import repeat
+from pathlib import Path
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -17,20 +18,28 @@ from nsed.explain.explanation import Explanation
 from nsed.explain.rule_table import RuleTable
 from nsed.lattice import EditLattice
 from nsed.models.base import Contents, Model, checked_scores
+from nsed.models.edit_distance import LearnableEditDistance
 from nsed.models.lattice_model import LATTICE_VERBS, LatticeModel
 from nsed.models.mixture import of_member
 from nsed.models.odds import OddsMatcher
-from nsed.models.pair_model import SHARE, Criterion, DecidingModel, labels_of
+from nsed.models.odds_training import CALIBRATED_FROM
+from nsed.models.pair_model import SHARE, Criterion, DecidingModel, PairModel, labels_of
 from nsed.models.persistence import model_class
-from nsed.progress import OnBatch, ignore
+from nsed.models.settings import ConfigLike, check_unchanged, resolve_settings
+from nsed.progress import OnBatch, OnStep, OnValidation, ignore
 from nsed.text import EditScript, Links, PairBatch, Pairs, StringConfig
 from nsed.text.columns import AnswerColumn, Column, column_like
 from nsed.text.pairs import PairsLike
 from nsed.train.saved_model import SavedModel
+from nsed.train.split import labelled_split
 
 MOST_MEMBERS, CERTAIN = 100, 30.0
 """Members at most, and the log-odds above which a member is as sure as it can be."""
 MEMBERS, WEIGHTS = "members", "weights"
+PARTS = (20, 5)
+"""Parts of the pairs of which one is held out to tune by: the first number by which that is enough."""
+SLOW = 0.01
+"""Learning rate of members in odds form, where pairs are few."""
 
 
 @dataclass(frozen=True)
@@ -46,7 +55,7 @@ class MatcherMixture(DecidingModel):
 
     `of` learns the weights from labelled pairs that no member was trained on, by logistic regression; without any, each
     member counts alike. Alignments, rules and the operations of explanations are those of `lead`, the first member
-    that has some.
+    that has some. `fit` lets the members of a mixture learn more.
     """
 
     configs: ClassVar[Mapping[str, type[MatcherMixtureConfig]]] = {"matcher-mixture": MatcherMixtureConfig}
@@ -82,10 +91,64 @@ class MatcherMixture(DecidingModel):
         weights = _weights(evidence, labels)
         return cls(mixture.members, weights, criterion=Criterion.tuned(weights @ evidence, labels))
 
+    @classmethod
+    def fit(
+        cls,
+        pairs: PairsLike,
+        labels: Iterable[object] | None = None,
+        *,
+        start: "MatcherMixture",
+        validation: PairsLike | None = None,
+        config: ConfigLike | None = None,
+        folder: str | Path | None = None,
+        on_step: OnStep = ignore,
+        on_validation: OnValidation = ignore,
+        **settings: Any,
+    ) -> "MatcherMixture":
+        """Fine-tune a mixture on labelled pairs: each member learns on from them, and what they say together is tuned.
+
+        With at least 100 validation pairs of each label, weights, threshold and calibration are learned anew, as by
+        `of`. Without validation pairs, a twentieth or else a fifth of the pairs is held out, if that is as many. From
+        fewer, members in odds form learn slowly, and weights, threshold and calibration stay: 200 pairs of a few
+        concepts say less of these than the mixture knows.
+
+        Keywords are settings of the members, over their own: `train__steps=50`. The steps of all of them are counted,
+        see `steps`. With a folder, the mixture is saved there in the end.
+        """
+        check_unchanged(start.config, resolve_settings(cls.configs, config, {}, suggested=start.fine_tuning_settings))
+        training, tuned = _tuning_split(Pairs.of(pairs, labels), None if validation is None else Pairs.of(validation))
+        enough, members = tuned is not None and _have_enough(tuned), list[Any]()
+        for one in start.members:
+            done = sum(steps_of(before) for before in start.members[: len(members)])
+            told = {"on_step": _after(done, on_step), "on_validation": on_validation}
+            own = settings if enough else {**_slowly(one), **settings}
+            members.append(_learned_on(one, training, tuned, told, own))
+            on_step(done + steps_of(one))
+        mixture = cls.of(members, tuned) if enough and tuned is not None else start._with_members(members)
+        if folder is not None:
+            mixture.save(folder)
+        return mixture
+
+    @property
+    def steps(self) -> int:
+        """Steps of a fine-tuning, at most: those of all members."""
+        return sum(steps_of(one) for one in self.members)
+
+    @property
+    def fine_tuning_settings(self) -> MatcherMixtureConfig:
+        """See `Model.fine_tuning_settings`: its own; the members have theirs. Raises where one cannot learn more."""
+        for one in self.members:
+            assert one.fine_tuning_settings
+        return self.config
+
     @property
     def capabilities(self) -> frozenset[Capability]:  # type: ignore[override]  # of some members more
-        """See `Model.capabilities`: without a member that has operations, there is nothing to align or explain by."""
-        decides = frozenset({Capability.SCORE, Capability.MATCH})
+        """See `Model.capabilities`: without a member that has operations, there is nothing to align or explain by.
+
+        It learns more where all its members can.
+        """
+        learns = {Capability.FINE_TUNE} if all(can(one, Capability.FINE_TUNE) for one in self.members) else set()
+        decides = frozenset({Capability.SCORE, Capability.MATCH, *learns})
         return decides if self.lead is None else decides | LATTICE_VERBS
 
     @property
@@ -113,6 +176,13 @@ class MatcherMixture(DecidingModel):
             scores = np.asarray(one.score(pairs, on_batch=on_batch if number == 0 else ignore), dtype=float)
             found.append(np.clip(one.calibration.logits(scores), -CERTAIN, CERTAIN))
         return np.stack(found)
+
+    def _with_members(self, members: list[Any]) -> "MatcherMixture":
+        """Mixture of what members have become, each with the threshold and the calibration that it had."""
+        for before, now in zip(self.members, members, strict=True):
+            if isinstance(now, PairModel):
+                now.criterion = before.criterion
+        return MatcherMixture(members, self.weights, criterion=self.criterion)
 
     @property
     def _lead(self) -> LatticeModel:
@@ -208,6 +278,50 @@ def _member(saved: SavedModel, number: int, told: Mapping[str, Any]) -> Model:
     made = SavedModel(told["kind"], told["config"], vocabularies, tensors, told["record"])
     member: Model = model_class(told["kind"]).from_saved(made)
     return member
+
+
+def steps_of(member: Any) -> int:
+    """Steps of a member's fine-tuning, at most."""
+    settings = member.fine_tuning_settings
+    return int(settings.iterations if isinstance(member, LearnableEditDistance) else settings.train.steps)
+
+
+def _after(done: int, on_step: OnStep) -> OnStep:
+    """Step callback that counts on from steps that are done."""
+    return lambda step: on_step(done + step)
+
+
+def _learned_on(
+    member: Any, training: Pairs, validation: Pairs | None, told: Mapping[str, Any], settings: Mapping[str, Any]
+) -> Any:
+    """Member that has learned more."""
+    if isinstance(member, LearnableEditDistance):
+        start, told = member.restarted(training, validation=validation), {}
+    else:
+        start = member
+    return type(member).fit(training, start=start, validation=validation, **told, **settings)
+
+
+def _slowly(member: Any) -> dict[str, Any]:
+    """Settings with which a member in odds form learns less from a few pairs than it knows already."""
+    return {"train__learning_rate": SLOW} if isinstance(member, OddsMatcher) else {}
+
+
+def _tuning_split(pairs: Pairs, validation: Pairs | None) -> tuple[Pairs, Pairs | None]:
+    """Pairs to learn from, and those to tune by: given ones, or some held out, if these are enough; None if not."""
+    if validation is not None:
+        return labelled_split(pairs, validation, seed=0)
+    for parts in PARTS:
+        training, apart = labelled_split(pairs, None, seed=0, parts=parts)
+        if _have_enough(apart):
+            return training, apart
+    return pairs, None
+
+
+def _have_enough(pairs: Pairs) -> bool:
+    """Whether there are enough pairs of each label to choose weights by."""
+    matches = int(labels_of(pairs).sum())
+    return min(matches, len(pairs) - matches) >= CALIBRATED_FROM
 
 
 def _checked(members: list[Any]) -> list[Any]:

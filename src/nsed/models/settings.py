@@ -155,7 +155,7 @@ def fine_tuning_config(config: SomeConfig) -> SomeConfig:
     return replace(config, **changes)
 
 
-def check_unchanged(before: NetworkConfig, now: NetworkConfig) -> None:
+def check_unchanged(before: StringConfig, now: StringConfig) -> None:
     """Compatibility check. Raises `ConfigError` with every setting that differs and that the starting weights need."""
     kept, wanted = dict(flat(asdict(before))), dict(flat(asdict(now)))
     faults = [

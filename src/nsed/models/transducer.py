@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
@@ -57,8 +57,9 @@ class TransducerConfig(SearchConfig):
     """Normalisation; outgoing: exact conditional probabilities; incoming: as in the paper."""
     direction: Literal["forward", "backward"] = "forward"
     """Direction; backward: strings are read and written from right to left. Answers are in the usual order."""
-    languages: bool = False
-    """Language embeddings: one Transducer for several languages, from pairs with language columns."""
+    languages: Literal[False, True, "auto"] = "auto"
+    """Language embeddings: one Transducer for several languages, from pairs with language columns; auto: where these
+    have at least two."""
     attention: bool = False
     """Cross-attention of cells to the whole source; without any attention, the lattice is the only way to targets."""
     target_attention: bool = False
@@ -173,8 +174,15 @@ class Transducer(DecodingModel, LatticeTransducer):
     def plan(
         cls, config: SomeConfig, named: Collection[str] | None, pairs: Pairs, validation: Pairs | None
     ) -> SomeConfig:
-        """See `NetworkModel.plan`: symbols, and a recipe for what is not named."""
-        return with_recipe(super().plan(config, named, pairs, validation), named, pairs.positives(), validation)
+        """See `NetworkModel.plan`: symbols, a recipe for what is not named, and whether languages count."""
+        planned = with_recipe(super().plan(config, named, pairs, validation), named, pairs.positives(), validation)
+        if not isinstance(planned, TransducerConfig) or planned.languages != "auto":
+            return planned
+        known = [] if validation is not None and validation.languages is None else sorted(set(pairs.languages or ()))
+        if len(known) < 2:
+            return replace(planned, languages=False)
+        reason = "; ".join(filter(None, [planned.train.recipe, f"a vector for each of {len(known)} languages"]))
+        return replace(planned, languages=True, train=replace(planned.train, recipe=reason))
 
     def for_language(self, language: str) -> "Transducer":
         """The same Transducer, of several languages, for one of them: what does not say its language is of this one.
@@ -190,6 +198,13 @@ class Transducer(DecodingModel, LatticeTransducer):
         chosen.language = language
         return chosen
 
+    @property
+    def fine_tuning_settings(self) -> TransducerConfig:
+        """See `NetworkModel.fine_tuning_settings`; whether languages count is decided."""
+        settings = super().fine_tuning_settings
+        assert isinstance(settings, TransducerConfig)
+        return replace(settings, languages=self.languages is not None)
+
     def language_numbers(self, languages: Sequence[str] | None, count: int) -> np.ndarray | None:
         """See `DecodingModel.language_numbers`.
 
@@ -199,7 +214,10 @@ class Transducer(DecodingModel, LatticeTransducer):
             return None
         if languages is None and self.language is None:
             known = ", ".join(self.languages.symbols)
-            expected = f"pairs with languages, or one for all: model.for_language(...), --language; known: {known}"
+            expected = (
+                "one for each, a column source_language or transduce(..., languages=...), "
+                f"or one for all: model.for_language(...), --language; known: {known}"
+            )
             raise ArgumentError("language", got="none", expected=expected)
         named = [str(self.language)] * count if languages is None else languages
         return np.array(self.languages.encode(named), dtype=np.int64).reshape(count, 1)
@@ -222,7 +240,7 @@ class Transducer(DecodingModel, LatticeTransducer):
     @classmethod
     def _alphabets(cls, pairs: Pairs, config: Any) -> tuple[Tokenizers, Vocabulary | None]:
         tokenizers, _ = super()._alphabets(pairs, config)
-        return tokenizers, Vocabulary.of(_languages_of(pairs)) if config.languages else None
+        return tokenizers, Vocabulary.of(_languages_of(pairs)) if config.languages is True else None
 
     def _more_alphabets(self, pairs: Pairs, config: Any) -> tuple[Tokenizers, Vocabulary | None]:
         tokenizers, _ = super()._more_alphabets(pairs, config)
@@ -257,7 +275,10 @@ class Transducer(DecodingModel, LatticeTransducer):
         teacher has answered.
         """
         resolved = cls._settings(config, settings, start)
-        if isinstance(resolved, TransducerConfig) and resolved.languages:
+        assert isinstance(resolved, TransducerConfig)
+        if resolved.languages == "auto":
+            resolved = replace(resolved, languages=False)
+        if resolved.languages:
             expected = "false: a teacher's answers are of one language"
             raise ArgumentError("languages", got="true", expected=expected)
         known, given = Pairs.of(pairs), None if validation is None else Pairs.of(validation)

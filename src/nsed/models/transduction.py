@@ -12,6 +12,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
+from nsed.capabilities import by_language
 from nsed.errors import ArgumentError, DataError, abbreviate
 from nsed.models.base import Model
 from nsed.progress import OnBatch, ignore
@@ -169,9 +170,13 @@ class TransducingModel(Model):
         nbest: int = 1,
         beam: int | None = None,
         overrides: OverridesLike | None = None,
+        languages: Sequence[str] | None = None,
         on_batch: OnBatch = ignore,
     ) -> list[list[Transduction]]:
         """N-best targets of each source, best first; a wider beam, up to 1,000, finds better ones, slower; 1 is greedy.
+
+        A Transducer of several languages answers each source in its own of the `languages`, named as in
+        `Pairs.languages`; other models do without them.
 
         With overrides (or what `Overrides.of` takes: a file, pairs, a dict), their targets come first for the sources
         that they settle, marked as such, then the model's own. They have the text of the file and the log-probability
@@ -179,11 +184,15 @@ class TransducingModel(Model):
         cannot write their symbols.
         """
         texts = checked_sources(sources, nbest=nbest, beam=beam, widest=self.widest_beam)
-        own = self._transduce(texts, nbest=nbest, beam=beam, on_batch=on_batch)
-        if overrides is None:
-            return own
-        settled = _settled(self, texts, Overrides.of(overrides))
-        return [_joined(first, answers)[:nbest] for first, answers in zip(settled, own, strict=True)]
+        given, found = None if overrides is None else Overrides.of(overrides), dict[int, list[Transduction]]()
+        for speaker, rows in by_language(self, _checked_languages(languages, len(texts)), len(texts)):
+            some = [texts[row] for row in rows]
+            own = speaker._transduce(some, nbest=nbest, beam=beam, on_batch=on_batch)
+            if given is not None:
+                settled = _settled(speaker, some, given)
+                own = [_joined(first, answers)[:nbest] for first, answers in zip(settled, own, strict=True)]
+            found.update(zip(rows, own, strict=True))
+        return [found[row] for row in range(len(texts))]
 
     def transduce_best(
         self,
@@ -191,6 +200,7 @@ class TransducingModel(Model):
         *,
         beam: int | None = None,
         overrides: OverridesLike | None = None,
+        languages: Sequence[str] | None = None,
         on_batch: OnBatch = ignore,
     ) -> Any:
         """Most probable target of each source: a column of the kind of the sources, null where there is no target.
@@ -198,8 +208,18 @@ class TransducingModel(Model):
         That is a pandas or polars Series or an Arrow array of strings, and of all else a list: see `column_like`. The
         other arguments are those of `transduce`.
         """
-        found = self.transduce(sources, beam=beam, overrides=overrides, on_batch=on_batch)
+        found = self.transduce(sources, beam=beam, overrides=overrides, languages=languages, on_batch=on_batch)
         return column_like(sources, [best[0].text if best else None for best in found], "target")
+
+
+def _checked_languages(languages: Sequence[str] | None, count: int) -> list[str] | None:
+    """Languages of so many sources. Raises `ArgumentError` where they are not as many."""
+    if languages is None:
+        return None
+    if isinstance(languages, str) or len(languages) != count:
+        got = repr(languages) if isinstance(languages, str) else f"{len(languages)} languages"
+        raise ArgumentError("languages", got=got, expected=f"a list of {count}, one for each source")
+    return list(languages)
 
 
 def _settled(model: TransducingModel, sources: list[str], overrides: Overrides) -> list[list[Transduction]]:

@@ -44,15 +44,20 @@ def transduction_split(pairs: Pairs, validation: Pairs | None, *, seed: int) -> 
     return training, unseen(held_out, training)
 
 
-def labelled_split(pairs: Pairs, validation: Pairs | None, *, seed: int) -> tuple[Pairs, Pairs]:
-    """Split for matching, with labels of both kinds on both sides: to learn, to set a threshold, and to calibrate."""
+def labelled_split(
+    pairs: Pairs, validation: Pairs | None, *, seed: int, parts: int = HELD_OUT_SHARE
+) -> tuple[Pairs, Pairs]:
+    """Split for matching, with labels of both kinds on both sides: to learn, to set a threshold, and to calibrate.
+
+    Without validation pairs, one of so many parts is held out.
+    """
     if validation is not None:
         return both_labels(pairs, "labels"), both_labels(_some(validation), "labels of the validation pairs")
-    return stratified_split(both_labels(pairs, "labels"), seed=seed)
+    return stratified_split(both_labels(pairs, "labels"), seed=seed, parts=parts)
 
 
-def stratified_split(pairs: Pairs, *, seed: int) -> tuple[Pairs, Pairs]:
-    """Stratified split: a twentieth of the pairs of each label, at least one and at most 2,000 in all, is held out.
+def stratified_split(pairs: Pairs, *, seed: int, parts: int = HELD_OUT_SHARE) -> tuple[Pairs, Pairs]:
+    """Stratified split: one of so many parts of the pairs of each label, at least one and at most 2,000, is held out.
 
     No source stands on both sides, unless that would leave a side without a label. Raises `ArgumentError` where a label
     has a single pair.
@@ -65,18 +70,18 @@ def stratified_split(pairs: Pairs, *, seed: int) -> tuple[Pairs, Pairs]:
                 "at least two of each: to learn from, to validate with",
             )
             raise ArgumentError("labels", got=got, expected=expected, advice="Add pairs, or give validation pairs.")
-    apart = _held_out(pairs.sources, labels, seed=seed)
+    apart = _held_out(pairs.sources, labels, seed=seed, parts=parts)
     if {label for label, out in zip(labels, apart, strict=True) if out} != set(labels):
-        apart = _held_out(range(len(labels)), labels, seed=seed)
+        apart = _held_out(range(len(labels)), labels, seed=seed, parts=parts)
     return _parted(pairs, apart)
 
 
-def _held_out(groups: Sequence[Hashable], labels: Sequence[bool], *, seed: int) -> list[bool]:
+def _held_out(groups: Sequence[Hashable], labels: Sequence[bool], *, seed: int, parts: int) -> list[bool]:
     """Which pairs are held out: groups at random until each label has its share, of no label more than half."""
     members: dict[Any, Counter[bool]] = {}
     for group, label in zip(groups, labels, strict=True):
         members.setdefault(group, Counter())[label] += 1
-    counts, share = Counter(labels), min(1 / HELD_OUT_SHARE, MOST_HELD_OUT / len(labels))
+    counts, share = Counter(labels), min(1 / parts, MOST_HELD_OUT / len(labels))
     missing = {label: max(1, int(count * share)) for label, count in counts.items()}
     room = {label: count // 2 for label, count in counts.items()}
     apart, order = set(), sorted(members)
