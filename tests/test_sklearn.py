@@ -15,7 +15,7 @@ from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils.estimator_checks import check_estimator
 
 import nsed
-from nsed.sklearn import Candidates, StringPairClassifier, StringTransducer
+from nsed.sklearn import StringCandidates, StringPairClassifier, StringTransducer
 
 pytestmark = pytest.mark.filterwarnings("ignore::nsed.errors.UnknownSymbolWarning")  # the data are small
 WORDS = {"colour": "color", "honour": "honor", "odour": "odor", "centre": "center", "fibre": "fiber", "metre": "meter"}
@@ -58,7 +58,7 @@ def classifier():
         (StringPairClassifier(), APPLICABLE | OF_CLASSIFIERS),
         (StringPairClassifier("levenshtein", smoothing=1, nothing=2), {"check_estimator_cloneable"}),
         (StringTransducer(), APPLICABLE),
-        (Candidates(), APPLICABLE - {"check_requires_y_none"} | {"check_transformers_unfitted"}),
+        (StringCandidates(), APPLICABLE - {"check_requires_y_none"} | {"check_transformers_unfitted"}),
     ],
 )
 def test_checks_of_scikit_learn_pass(estimator, expected):
@@ -210,7 +210,7 @@ NAMES = ["Vienna", "Venice", "Verona", "Siena", "Wiener Neustadt"]
 
 
 def test_candidates_have_neighbours_and_a_sparse_matrix_of_scores():
-    index = Candidates(k=2).fit(NAMES)
+    index = StringCandidates(k=2).fit(NAMES)
     found = nsed.Candidates(k=2).fit(NAMES).query(["wien", "qqq", "venezia"])
     again = index.query(["wien", "qqq", "venezia"])
     assert [one.tolist() for one in again] == [one.tolist() for one in found]
@@ -222,13 +222,15 @@ def test_candidates_have_neighbours_and_a_sparse_matrix_of_scores():
     matrix = index.transform(pd.Series(["wien", "qqq", "venezia"]))
     assert (matrix.shape, matrix.nnz) == ((3, 5), 4)
     assert np.array_equal(matrix.toarray()[found.queries, found.references], found.scores)
-    assert Candidates(k=1).fit_transform(np.array(NAMES)[:, None]).toarray().argmax(axis=1).tolist() == [*range(5)]
+    assert StringCandidates(k=1).fit_transform(np.array(NAMES)[:, None]).toarray().argmax(axis=1).tolist() == [
+        *range(5)
+    ]
     assert index.kneighbors([]).__len__() == 2
 
 
 def test_candidates_are_cloned_pickled_and_shown():
-    index = Candidates("ngrams", k=3, model=nsed.LearnableEditDistance.fit([("a", "b"), ("b", "b")]))
-    assert repr(clone(Candidates("exact", k=3))) == "Candidates(by='exact', k=3)"
+    index = StringCandidates("ngrams", k=3, model=nsed.LearnableEditDistance.fit([("a", "b"), ("b", "b")]))
+    assert repr(clone(StringCandidates("exact", k=3))) == "StringCandidates(by='exact', k=3)"
     copied = clone(index)
     assert (copied.by, copied.k, copied.model is index.model) == ("ngrams", 3, False)
     assert copied.set_params(k=1).get_params()["k"] == 1
@@ -236,8 +238,8 @@ def test_candidates_are_cloned_pickled_and_shown():
     again = pickle.loads(pickle.dumps(index))  # our own
     assert again.kneighbors(["wien"])[1].tolist() == index.kneighbors(["wien"])[1].tolist()
     with pytest.raises(NotFittedError):
-        Candidates().kneighbors(["wien"])
+        StringCandidates().kneighbors(["wien"])
     with pytest.raises(nsed.NsedError, match="by: got letters, expected some of ngrams"):
-        Candidates("letters").fit(NAMES)
-    piped = make_pipeline(FunctionTransformer(lambda column: [one.lower() for one in column]), Candidates(k=1))
+        StringCandidates("letters").fit(NAMES)
+    piped = make_pipeline(FunctionTransformer(lambda column: [one.lower() for one in column]), StringCandidates(k=1))
     assert piped.fit(NAMES).transform(["VENICE"]).toarray().argmax() == 1

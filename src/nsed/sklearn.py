@@ -30,7 +30,7 @@ try:
 except ImportError:
     raise MissingExtraError("scikit-learn", extra="sklearn") from None
 
-__all__ = ["Candidates", "StringPairClassifier", "StringTransducer"]
+__all__ = ["StringCandidates", "StringPairClassifier", "StringTransducer"]
 
 
 class StringEstimator(BaseEstimator):
@@ -180,13 +180,13 @@ class StringTransducer(StringEstimator):
         return tags
 
 
-class Candidates(TransformerMixin, BaseEstimator):
+class StringCandidates(TransformerMixin, BaseEstimator):
     """Nearest references of strings, as `nsed.Candidates` finds them: `X` is a column of references, then of queries.
 
     A column is a list, an array of one or two dimensions, a Series, or a frame of one column. The index with all of its
     verbs is `index_`: its recall, wrong candidates to train with, and a folder to keep it in.
 
-    >>> found = Candidates(k=2).fit(["Vienna", "Venice", "Verona", "Siena"])
+    >>> found = StringCandidates(k=2).fit(["Vienna", "Venice", "Verona", "Siena"])
     >>> found.kneighbors(["wien", "venezia"], return_distance=False)
     array([[3, 0],
            [1, 2]])

@@ -167,37 +167,59 @@ def cluster(
     **To test a model** that was trained with `nsed data cognates --protocol concepts`, use `--concepts test`, with the
     same seed: the threshold is tuned on the validation concepts, and all figures are of test concepts.
     """
-    from nsed.jobs import CLUSTERERS, cluster_score
-    from nsed.jobs.clustering import keep_ids
-    from nsed.jobs.cognate_sets import split_morphemes, whole_words
+    from nsed.jobs import cluster_score
     from nsed.jobs.word_clusters import cluster_compared, known_similarities
 
-    CLUSTERERS[method]  # a wrong name is known before anything is read
-    check_sets_output(output, format_, across=across is not None)
+    _check_output(method, output, format_, across=across is not None)
     table, scorer_for = _table(word_list, format_, partial=partial, across=across is not None), _scorer_for(model, save)
     everything = table.words(_class_column(table, classes), all_classes=False)
-    places = _places(everything, concepts, seed)
-    words = [everything[place] for place in places]
+    words, table = _part(table, everything, concepts, seed)
     tuning = _tuning(tune, classes, words) if tune else _other_concepts(everything, concepts, seed)
     known = not partial and any(word.cognate_class for word in words)
     _check_asked(model, everything, figures, known=known)
-    cut = split_morphemes if partial else whole_words
-    rows = [table.rows[place] for place in places]
-    parts, job = cut(words), Job(scorer_for(cut(everything).words), method, same_language)
-    before = _earlier(previous, table._replace(rows=rows), parts, partial=partial)
+    parts, scorer = _morphemes(words, partial=partial), scorer_for(_morphemes(everything, partial=partial).words)
+    before, job = _earlier(previous, table, parts, partial=partial), Job(scorer, method, same_language)
     given, compared = _given(threshold, tune, job.scorer), job.compared("scoring", parts.words)
     limit = given or job.tuner(scorer_for, tuning if tune else None).tuned(tuning) or _default(job, compared)
     found = cluster_compared(compared, threshold=limit.threshold, method=method)
     crossed = job.across(parts.words, found, across_threshold) if across else None
-    kept = None if before is None else keep_ids(found.tolist(), before.numbers, largest=before.largest)
-    numbers = found if kept is None else kept.ids - 1
-    sets = FoundSets(words, parts, numbers.tolist(), partial, crossed)
-    write_sets(output, format_, table._replace(rows=rows), sets, method=f"nsed cluster {model}, {method}")
+    numbers, since = _numbered(found, before)
+    sets = FoundSets(words, parts, numbers, partial, crossed)
+    write_sets(output, format_, table, sets, method=f"nsed cluster {model}, {method}")
     score, similarities = cluster_score(words, found) if known else None, known_similarities(compared)
     summary = _summary(words, found, limit, similarities, morphemes=len(parts.words) if partial else None)
-    summary |= {} if kept is None else {" ": since_before(kept.counts)}
-    (err if output is None else out).print(_figures(method, summary, score))
+    (err if output is None else out).print(_figures(method, summary | since, score))
     _save_figures(figures, {"model": str(model), "method": method, **limit._asdict()}, score)
+
+
+def _check_output(method: str, output: Path | None, format_: SetsFormat, *, across: bool) -> None:
+    """Check method and output: what is wrong with them is known before anything is read."""
+    from nsed.jobs import CLUSTERERS
+
+    CLUSTERERS[method]
+    check_sets_output(output, format_, across=across)
+
+
+def _part(table: WordTable, words: list[Word], concepts: Concepts, seed: int) -> tuple[list[Word], WordTable]:
+    """Words of a part's concepts, and the table with their rows alone."""
+    places = _places(words, concepts, seed)
+    return [words[place] for place in places], table._replace(rows=[table.rows[place] for place in places])
+
+
+def _morphemes(words: list[Word], *, partial: bool) -> Morphemes:
+    from nsed.jobs.cognate_sets import split_morphemes, whole_words
+
+    return split_morphemes(words) if partial else whole_words(words)
+
+
+def _numbered(found: np.ndarray, before: EarlierClusters | None) -> tuple[list[int], dict[str, str]]:
+    """Numbers of clusters, from 0, those of an earlier run where there was one, and what is said of it."""
+    from nsed.jobs.clustering import keep_ids
+
+    if before is None:
+        return found.tolist(), {}
+    kept = keep_ids(found.tolist(), before.numbers, largest=before.largest)
+    return (kept.ids - 1).tolist(), {" ": since_before(kept.counts)}
 
 
 def _check_asked(model: Path, words: list[Word], figures: Path | None, *, known: bool) -> None:

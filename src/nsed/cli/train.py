@@ -157,13 +157,11 @@ def train(
     chooses another; an edit distance, too, decides after training on labels. Checkpoints are saved on the way: after an
     interruption, also a kill, `--resume` goes on.
 
-    **Settings** follow from the pairs and the device, and are shown; `--set` and other options change single ones, and
-    a file of `--config` with settings of `encoder` or `train` is taken as it is. For cognates see
-    docs/cognate-sets.md.
+    **Settings** follow from the pairs and the device, and are shown; `--set` and other options change single ones; a
+    file of `--config` with settings of `encoder` or `train` is taken as it is. For cognates see docs/cognate-sets.md.
 
     `--from` fine-tunes a trained model, say on corrected words; without `--validation`, networks hold out nothing.
-    `--models 5` trains five transducers, a mixture with fewer errors than one. `--teacher` distils a model into a new
-    transducer.
+    `--models 5` trains five transducers, a mixture with fewer errors than one; `--teacher` distils one into a new one.
     """
     from nsed.cli.recipes import TrainingRequest, config_of, plan_training
     from nsed.config import from_mapping, to_yaml
@@ -182,16 +180,13 @@ def train(
     kind = _with_minutes(config_of(_kind(values, start)), minutes)
     settings = from_mapping(kind, values, where=str(config or "settings"))
     checked = read_pairs(validation, columns=names) if validation else None
-    named = None if before or start else named_settings(config, given)
-    settings = settings if data is None else plan_training(settings, named, data, checked)
+    if data is not None:
+        settings = plan_training(settings, None if before or start else named_settings(config, given), data, checked)
     if print_config:
-        typer.echo(to_yaml(settings), nl=False)
-        return
+        return typer.echo(to_yaml(settings), nl=False)
     if pairs is None or data is None or output is None:
         raise _nothing_to_do(pairs)
     several = _several(output, settings.model, models, both_directions=both_directions, resume=resume)
-    if settings.model == "matcher-mixture" and start is None:
-        raise ArgumentError("--model", got=settings.model, expected="odds or matcher: nsed mix makes one of several")
     request = TrainingRequest(data, checked, settings, output, resume, start, *several, _distillation(teacher, words))
     with _interruptible(_how_to_go_on(pairs, output, {"--from": from_, "--teacher": teacher, "--words": words})):
         _carry_out(request, overwrite=overwrite)
@@ -311,10 +306,12 @@ def _start(path: Path) -> Model:
 
 
 def _kind(values: dict[Any, Any], start: Model | None) -> str:
-    """Model kind that is wanted; that of the model to start from, if there is one."""
+    """Model kind that is wanted; that of the model to start from, if there is one, as mixtures of Matchers need one."""
     kind = str(values.get("model", "edit-distance"))
     if start is not None and kind != start.config.model:
         raise ArgumentError("--model", got=kind, expected=f"{start.config.model}, as the model to start from is one")
+    if kind == "matcher-mixture" and start is None:
+        raise ArgumentError("--model", got=kind, expected="odds or matcher: nsed mix makes one of several")
     return kind
 
 
