@@ -151,7 +151,7 @@ def test_interrupted_training_goes_on_to_the_same_scores(tmp_path):
 def test_what_cannot_be_is_refused():
     with pytest.raises(ConfigError, match=r"encoder\.kind: got 'cnn', expected one of transformer"):
         from_mapping(nsed.CrossEncoderConfig, {"encoder": {"kind": "cnn"}})
-    with pytest.raises(ArgumentError, match=r"config\.model: got 'stance', expected one of matcher"):
+    with pytest.raises(ArgumentError, match=r"config\.model: got 'stance', expected one of odds, matcher"):
         nsed.Matcher.fit(TRAINING, config=nsed.StanceConfig())
     with pytest.raises(ArgumentError, match="labels: got no labels, expected pairs that match and pairs"):
         nsed.PairClassifier.fit([("a", "b")])

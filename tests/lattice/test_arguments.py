@@ -50,7 +50,7 @@ WRONG = {
     "backend": (
         UnknownNameError,
         dict(backend="trch"),
-        "backend: got 'trch', expected one of: numba, reference, torch, triton. Did you mean",
+        "backend: got 'trch', expected one of: auto, numba, reference, torch, triton. Did you mean",
     ),
 }
 

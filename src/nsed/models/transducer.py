@@ -230,6 +230,8 @@ class Transducer(DecodingModel, LatticeTransducer):
     @classmethod
     def _restored(cls, network: nn.Module, tokenizers: Tokenizers, config: Any, **others: Any) -> "Transducer":
         language = others["record"].pop("language", None)
+        if config.languages == "auto":  # of a model that was saved before there was this setting
+            config = replace(config, languages=others["languages"] is not None)
         model = super()._restored(network, tokenizers, config, **others)
         return model if language is None else model.for_language(language)
 
