@@ -306,7 +306,7 @@ def test_summaries_decide_as_the_model_does(model):
 
 
 def test_it_says_what_it_can_and_lists_its_log_odds(model):
-    assert can(model, *(set(Capability) - {Capability.TRANSDUCE, Capability.SAMPLE, Capability.FINE_TUNE}))
+    assert set(Capability) - model.capabilities == {Capability.TRANSDUCE, Capability.SAMPLE, Capability.COSTS}
     assert len(model.operations()) == 3 + 3 + 9
     assert {(one.source, one.target) for one in model.operations()[:3]} == {("A", "a"), ("B", "b"), ("C", "c")}
     assert len(model.links([("CAB", "cab")])[0]) == 3

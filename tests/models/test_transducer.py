@@ -43,7 +43,7 @@ def model():
 def attending():
     """Without training: what it says does not matter, only how."""
     torch.manual_seed(0)
-    return Transducer._untrained(Pairs.of(TRAINING), settings("rnn", target_attention=True))
+    return Transducer._untrained(Pairs.of(TRAINING), settings("rnn", target_attention=True, languages=False))
 
 
 @pytest.mark.parametrize("which", ["model", "attending"])

@@ -343,7 +343,11 @@ class KeptIds(NamedTuple):
 
     @property
     def counts(self) -> dict[str, int]:
-        """How many are which, by name."""
+        """How many are which, by name.
+
+        >>> keep_ids("aabbc", np.array([4, 4, 4, 0, 0])).counts
+        {'kept': 1, 'split': 1, 'merged': 0, 'new': 2}
+        """
         return {name: value for name, value in self._asdict().items() if name != "ids"}
 
 
