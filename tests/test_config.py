@@ -250,6 +250,20 @@ def test_a_name_like_no_key_gets_all_of_them_and_no_silly_suggestion(name):
     assert "did you mean" not in str(raised.value)
 
 
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [
+        ("steps", "train.steps"),
+        ("dim", "encoder.dim"),
+        ("encoder_dim", "encoder.dim"),
+        ("length_penalti", "length_penalty"),
+    ],
+)
+def test_a_name_that_is_a_setting_of_a_part_gets_its_whole_name(name, meant):
+    with pytest.raises(ConfigError, match=rf"- {name}: no such key; did you mean '{meant}'\?"):
+        from_mapping(TransducerConfig, {name: 3})
+
+
 @pytest.mark.parametrize("note", ["a\x85b", "\x85", "ž # : ť\x85\u2028", "'\x85' \"b\""])
 def test_a_note_with_a_line_break_of_yaml_is_read_again_as_it_was(note, tmp_path):
     made = EditDistanceConfig(symbols_note=note)

@@ -234,16 +234,21 @@ def _override(text: str) -> Any:
     return value
 
 
-def _unknown(name: object, known: list[str]) -> str:
-    given = shortened(name) if isinstance(name, str) and name.isprintable() else shown(name)
-    close = process.extractOne(given, known, scorer=fuzz.ratio, score_cutoff=70)
-    return f"{given}: no such key" + (f"; did you mean {close[0]!r}?" if close else f"; known: {', '.join(known)}")
+def _unknown(name: object, config: type[Config]) -> str:
+    given, known = shortened(name) if isinstance(name, str) and name.isprintable() else shown(name), _type_hints(config)
+    inside = [f"{outer}.{key}" for outer, hint in known.items() if _is_config(hint) for key in _type_hints(hint)]
+    meant = next((key for key in inside if given in (key.partition(".")[2], key.replace(".", "_"))), None)
+    close = process.extractOne(given, list(known), scorer=fuzz.ratio, score_cutoff=70)
+    meant = meant or (close[0] if close else None)
+    if meant:
+        return f"{given}: no such key; did you mean {meant!r}?"
+    return f"{given}: no such key; known: {', '.join(known)}"
 
 
 def _mapping_faults(config: type[Config], values: Mapping[Any, Any]) -> list[str]:
     """Everything wrong with plain values, inner configurations included."""
     hints = _type_hints(config)
-    faults = [_unknown(name, list(hints)) for name in values if name not in hints]
+    faults = [_unknown(name, config) for name in values if name not in hints]
     plain = {}
     for name, value in values.items():
         if name in hints and _is_config(hints[name]) and isinstance(value, Mapping):

@@ -1,12 +1,13 @@
 """Settings come as a config, a mapping, a YAML file's path, or keywords; all their faults are told together."""
 
+import numpy as np
 import pytest
 
 import nsed
 from nsed.errors import ArgumentError, ConfigError
 from nsed.models.matcher import matcher_loss
 from nsed.models.pair_model import PairModel
-from nsed.models.settings import resolve_settings
+from nsed.models.settings import named_settings, resolve_settings
 from nsed.models.transducer import transducer_loss
 from nsed.networks.losses import em_loss
 
@@ -32,6 +33,55 @@ def test_keywords_go_over_the_config_and_leave_the_rest():
     config = nsed.TransducerConfig(beam=7, encoder=nsed.EncoderConfig(kind="cnn", dim=8, layers=1))
     found = resolve_settings(KINDS, config, {"encoder__dim": 16, "train__steps": 3})
     assert (found.beam, found.encoder.kind, found.encoder.dim, found.train.steps) == (7, "cnn", 16, 3)
+
+
+def test_a_whole_part_and_keywords_inside_it_add_up_in_any_order():
+    """`encoder__dim` beside `encoder` put the default in the place of all that the latter said, or was lost itself."""
+    cnn = nsed.EncoderConfig(kind="cnn", dim=8, layers=1)
+    given = {"encoder": cnn, "encoder__dim": 16, "train": nsed.TrainConfig(steps=3), "train__batch_pairs": 5}
+    for config, keywords in [
+        (None, given),
+        (None, dict(reversed(given.items()))),
+        ({"encoder": cnn, "train": {"steps": 3}}, {"encoder__dim": 16, "train__batch_pairs": 5}),
+    ]:
+        found = resolve_settings(KINDS, config, keywords)
+        assert found.encoder == nsed.EncoderConfig(kind="cnn", dim=16, layers=1)
+        assert found.train == nsed.TrainConfig(steps=3, batch_pairs=5)
+
+
+def test_a_recipe_leaves_what_a_whole_part_says():
+    """`train={"steps": 3}` made 300 steps: the recipe looked for `train.steps` by name."""
+    for train in ({"steps": 3}, nsed.TrainConfig(steps=3)):
+        keywords = {"encoder": {"dim": 8, "dropout": 0.7}, "train": train}
+        config = resolve_settings(KINDS, None, keywords)
+        found = nsed.Transducer.plan(config, named_settings(None, keywords), nsed.Pairs.of(PAIRS), None)
+        assert (found.encoder.dim, found.encoder.dropout, found.train.steps) == (8, 0.7, 3)
+
+
+def test_numbers_of_numpy_are_numbers():
+    keywords = {"encoder__dim": np.int32(8), "encoder__dropout": np.float32(0.5), "encoder__positions": np.bool_(False)}
+    found = resolve_settings(KINDS, {"beam": np.int64(3)}, keywords)
+    assert (found.beam, found.encoder.dim, found.encoder.dropout, found.encoder.positions) == (3, 8, 0.5, False)
+    assert [type(value) for value in (found.beam, found.encoder.dim, found.encoder.positions)] == [int, int, bool]
+
+
+@pytest.mark.parametrize(
+    ("config", "message"),
+    [
+        (
+            7,
+            r"config: got 7, expected the config of a model \(nsed.TransducerConfig\(\), say\), a mapping, or the path",
+        ),
+        ([1], r"config: got \[1\], expected the config of a model"),
+        (nsed.TransducerConfig, r"config: got <class .*>, expected the config of a model"),
+        (nsed.TrainConfig(), r"config: got TrainConfig.*A TrainConfig is a part of one: fit\(..., train=...\)"),
+    ],
+)
+def test_what_is_no_config_is_refused_by_name(config, message):
+    """Was a `TypeError` of Python: 'int' object is not iterable."""
+    for asked in (lambda: resolve_settings(KINDS, config, {}), lambda: named_settings(config, {})):
+        with pytest.raises(ArgumentError, match=message):
+            asked()
 
 
 @pytest.mark.slow

@@ -5,7 +5,9 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any, TypeAlias, TypeVar
 
-from nsed.config import flat, from_mapping, merged, read_yaml
+import numpy as np
+
+from nsed.config import Config, flat, from_mapping, merged, read_yaml, shown
 from nsed.errors import ArgumentError, ConfigError
 from nsed.text import Pairs, StringConfig, choose_symbols
 from nsed.train.config import NetworkConfig, recipe_for
@@ -54,25 +56,51 @@ def resolve_settings(
 ) -> StringConfig:
     """Resolved config of a model of one of these kinds, the first by default; all its faults are reported together.
 
-    Keywords go over the config, in scikit-learn's manner: `encoder__dim=128` is the `dim` inside `encoder`. What
-    neither of them says is `suggested`, or the kind's default. A whole config is taken as it is. With pairs, symbols
-    that are left to `auto` are chosen from these.
+    Keywords go over the config, in scikit-learn's manner: `encoder__dim=128` is the `dim` inside `encoder`, also of the
+    `encoder` that is given beside it. What neither of them says is `suggested`, or the kind's default. A whole config
+    is taken as it is. With pairs, symbols that are left to `auto` are chosen from these.
     """
     values = _values(config, suggested)
     kind = str(keywords.get("model", values.get("model", next(iter(kinds)))))
     if kind not in kinds:
         raise ArgumentError("config.model", got=repr(kind), expected=f"one of {', '.join(kinds)}")
-    given = {name.replace("__", "."): value for name, value in keywords.items()}
     where = str(config) if isinstance(config, str | Path) else "settings"
-    resolved = from_mapping(kinds[kind], merged(values, given), where=where)
+    resolved = from_mapping(kinds[kind], merged(values, _dotted(keywords)), where=where)
     return resolved if pairs is None else choose_symbols(resolved, pairs)
 
 
 def _values(config: ConfigLike | None, suggested: StringConfig | None) -> dict[Any, Any]:
     if isinstance(config, StringConfig):
         return asdict(config)
-    named = read_yaml(config) if isinstance(config, str | Path) else dict(config or {})
+    named = _named(config)
     return merged(asdict(suggested), dict(flat(named))) if suggested else named
+
+
+def _named(config: ConfigLike | None) -> dict[Any, Any]:
+    """Settings that a mapping or a YAML file names, as plain values. Raises `ArgumentError` for what is neither."""
+    if isinstance(config, str | Path):
+        return read_yaml(config)
+    if config is None or isinstance(config, Mapping):
+        return {name: _plain(value) for name, value in (config or {}).items()}
+    expected = "the config of a model (nsed.TransducerConfig(), say), a mapping, or the path of a YAML file"
+    part = {"EncoderConfig": "encoder", "TrainConfig": "train"}.get(type(config).__name__)
+    advice = f"A {type(config).__name__} is a part of one: fit(..., {part}=...)." if part else ""
+    raise ArgumentError("config", got=shown(config), expected=expected, advice=advice)
+
+
+def _dotted(keywords: Mapping[str, Any]) -> dict[str, Any]:
+    """Keywords by dotted names, as plain values: `train` first, then `train.steps`, which goes over it."""
+    named = {name.replace("__", "."): _plain(value) for name, value in keywords.items()}
+    return dict(sorted(named.items(), key=lambda item: item[0].count(".")))
+
+
+def _plain(value: Any) -> Any:
+    """Plain value: a mapping for a config, `nsed.TrainConfig()` say, and Python's number for one of numpy's."""
+    if isinstance(value, Config):
+        return asdict(value)
+    if isinstance(value, Mapping):
+        return {name: _plain(inner) for name, inner in value.items()}
+    return value.item() if isinstance(value, np.generic) else value
 
 
 def named_kind(config: ConfigLike | None, keywords: Mapping[str, Any]) -> str:
@@ -87,14 +115,18 @@ def named_kind(config: ConfigLike | None, keywords: Mapping[str, Any]) -> str:
 def named_settings(config: ConfigLike | None, keywords: Mapping[str, Any]) -> frozenset[str] | None:
     """Dotted names of settings that are given one by one, over a recipe; None where they are whole without one.
 
-    So are a config, and a mapping or file that says something of `encoder` or `train`.
+    So are a config, and a mapping or file that says something of `encoder` or `train`. A keyword may name several at
+    once.
+
+    >>> sorted(named_settings(None, {"beam": 3, "train": {"steps": 9}}))
+    ['beam', 'train', 'train.steps']
     """
     if isinstance(config, StringConfig):
         return None
-    values = read_yaml(config) if isinstance(config, str | Path) else config or {}
+    values, given = _named(config), _dotted(keywords)
     if not values.keys().isdisjoint(("encoder", "train")):
         return None
-    return frozenset({*values, *(name.replace("__", ".") for name in keywords)})
+    return frozenset({*values, *given, *(name for name, _ in flat(given))})
 
 
 def with_recipe(
