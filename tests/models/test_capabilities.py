@@ -132,3 +132,22 @@ def test_models_of_others_are_known_by_their_methods():
 
     assert capabilities_of(Longer()) == {Capability.SCORE}
     assert not can(Longer(), Capability.SCORE, Capability.ALIGN)
+
+
+@pytest.mark.parametrize("path", [3, None, 2.5])
+def test_what_is_no_path_is_no_model(path):
+    """Was a `TypeError`: 'int' object is not iterable."""
+    with pytest.raises(
+        nsed.NsedError, match=r"path: got .*, expected the folder of a model, the name of a shipped one"
+    ):
+        nsed.load(path)
+
+
+@pytest.mark.parametrize("device", ["gpu", "cuda:99"])
+def test_a_device_that_torch_does_not_have_is_named(device):
+    """Was a `RuntimeError` or an `AssertionError` of torch."""
+    for folder in ("matcher-rnn", "seq2seq"):
+        model = nsed.load(GOLDEN / folder)
+        with pytest.raises(nsed.NsedError, match=f"device: got '{device}', expected cpu, or a device that torch has"):
+            model.to(device)
+        assert model.to("cpu").device.type == "cpu"

@@ -86,6 +86,9 @@ def test_overrides_in_python_are_pairs_of_any_form(model):
     for given in (pairs, Pairs.of(pairs), Overrides(Pairs.of(pairs)), dict(pairs), {"read": wanted}, table):
         found = model.transduce(["read"], overrides=given)[0]
         assert [one.text for one in found if one.override] == wanted
+    for wrong in ({"read": "R EH D"}, pairs):  # were a ValueError and an AttributeError of Python, when they were used
+        with pytest.raises(ArgumentError, match=r"pairs: got .*, expected nsed.Pairs. nsed.Overrides.of takes"):
+            Overrides(wrong)
     for given in (3, {"read": 3}, ["read"]):
         with pytest.raises(ArgumentError):
             model.transduce(["read"], overrides=given)

@@ -189,3 +189,12 @@ def test_what_learns_more_begins_with_settings_for_that_unless_told_otherwise():
         nsed.Seq2Seq.fit(
             PAIRS, start=nsed.Seq2Seq.fit(PAIRS, validation=PAIRS, config=TINY, encoder__kind="rnn", encoder__heads=2)
         )
+
+
+def test_the_name_of_a_model_is_no_model_to_start_from():
+    """Was an `AttributeError`: 'str' object has no attribute 'fine_tuning_settings'."""
+    for kind in (nsed.LearnableEditDistance, nsed.PairClassifier):
+        with pytest.raises(
+            ArgumentError, match=r"start: got 'g2p-en', expected a trained model, as nsed.load reads it"
+        ):
+            kind.fit(PAIRS, start="g2p-en")

@@ -91,6 +91,9 @@ def test_what_is_wrong_is_named(model):
         settings(encoder={"dm": 3})
     with pytest.raises(ArgumentError, match="nbest: got 0, expected at least 1"):
         model.transduce(["A"], nbest=0)
+    for wrong in ({"nbest": 1.5}, {"beam": "3"}):  # were TypeErrors of torch and Python
+        with pytest.raises(ArgumentError, match=rf"{next(iter(wrong))}: got .*, expected a whole number"):
+            model.transduce(["A"], **wrong)
 
 
 @pytest.mark.parametrize("width", ["beam", "nbest"])

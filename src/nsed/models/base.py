@@ -14,7 +14,7 @@ import torch
 from torch import Tensor, nn
 
 from nsed.capabilities import Capability
-from nsed.config import from_mapping
+from nsed.config import from_mapping, shown
 from nsed.errors import ArgumentError, NotExplainableError, NsedError
 from nsed.explain.explanation import Explanation
 from nsed.models.persistence import read_kind, restored
@@ -43,7 +43,7 @@ from nsed.train.saved_model import (
     weights_of,
     write_model,
 )
-from nsed.train.strategy import strategy_for
+from nsed.train.strategy import checked_device, strategy_for
 from nsed.train.task import PairTask
 from nsed.train.trainer import Trainer, run_training, save_finished, sole_training
 
@@ -66,6 +66,13 @@ def checked_scores(scores: np.ndarray) -> np.ndarray:
         reason = "its weights are damaged, or too large to compute with"
         raise NsedError(f"a score of the model is not a number (NaN): {reason}; train or copy it again")
     return scores
+
+
+def checked_start(start: SomeModel) -> SomeModel:
+    """The model to start from. Raises `ArgumentError` for what is none, the name of one, say."""
+    if isinstance(start, Model):
+        return start
+    raise ArgumentError("start", got=shown(start), expected="a trained model, as nsed.load reads it from its folder")
 
 
 class Model(ABC):
@@ -340,14 +347,14 @@ class NetworkModel(Model):
 
     def to(self: SomeNetworkModel, device: str | torch.device) -> SomeNetworkModel:
         """Move the network to a device, cpu, cuda, cuda:1, ..., and return the model itself."""
-        self.network.to(device)
+        self.network.to(checked_device(device))
         return self
 
     @classmethod
     def _settings(
         cls, config: ConfigLike | None, keywords: Mapping[str, Any], start: SomeNetworkModel | None
     ) -> NetworkConfig:
-        suggested = start.fine_tuning_settings if start else None
+        suggested = None if start is None else checked_start(start).fine_tuning_settings
         resolved = resolve_settings(cls.configs, config, keywords, suggested=suggested)
         assert isinstance(resolved, NetworkConfig)
         return resolved

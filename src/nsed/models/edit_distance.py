@@ -19,7 +19,7 @@ from nsed.explain.weight_rules import table_rules
 from nsed.kernels.dispatch import TABLE_SCORES, Choice
 from nsed.kernels.switch import AUTO
 from nsed.lattice import EditLattice
-from nsed.models.base import Contents, checked_scores
+from nsed.models.base import Contents, checked_scores, checked_start
 from nsed.models.lattice_model import LATTICE_VERBS, LatticeModel
 from nsed.models.pair_model import Criterion, DecidingModel, labels_of
 from nsed.models.settings import ConfigLike, resolve_settings
@@ -138,7 +138,7 @@ class LearnableEditDistance(LatticeModel, DecidingModel):
         """
         given = Pairs.of(pairs, labels)
         positive, tuning = training_parts(given, validation)
-        before = start.config if start else None
+        before = None if start is None else checked_start(start).config
         resolved = resolve_settings(cls.configs, config, settings, suggested=before, pairs=positive)
         assert isinstance(resolved, EditDistanceConfig)
         if resolved.relative == "auto":

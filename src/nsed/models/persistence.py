@@ -2,14 +2,14 @@
 
 import errno
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from pkgutil import resolve_name
 from typing import Any, NamedTuple
 
 from nsed.capabilities import Capability, can
 from nsed.config import shortened, shown
-from nsed.errors import MissingExtraError, ModelFileError, NsedError
+from nsed.errors import ArgumentError, MissingExtraError, ModelFileError, NsedError
 from nsed.registry import did_you_mean
 from nsed.train.saved_model import DESCRIPTION, SavedModel, read_model
 
@@ -45,8 +45,13 @@ def load(path: str | Path | Sequence[str | Path]) -> Any:
     Of several folders or names, `load(["a", "b"])`, the mixture of their models: see `nsed.Mixture`, and of Matchers
     `nsed.models.matcher_mixture.MatcherMixture`.
 
-    Raises `ModelFileError` if something is missing or truncated, is no number, or does not fit together.
+    Raises `ModelFileError` if something is missing or truncated, is no number, or does not fit together, and
+    `ArgumentError` for what is no path.
     """
+    given: object = path  # whatever the caller has
+    if not isinstance(given, Iterable | Path):
+        expected = "the folder of a model, the name of a shipped one, or several of them"
+        raise ArgumentError("path", got=shown(path), expected=expected)
     if not isinstance(path, str | Path):
         members = [load(one) for one in path]
         decide = all(can(one, Capability.MATCH) and not can(one, Capability.TRANSDUCE) for one in members)

@@ -7,6 +7,7 @@ from abc import abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice, repeat
+from numbers import Integral
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
@@ -59,6 +60,12 @@ class Overrides:
     pairs: Pairs
     path: Path | None = None
     """Path of the file they are from, if they are from one."""
+
+    def __post_init__(self) -> None:
+        given: object = self.pairs  # whatever the caller has
+        if not isinstance(given, Pairs):
+            advice = "nsed.Overrides.of takes other pairs, a dict of targets, or the path of a file."
+            raise ArgumentError("pairs", got=abbreviate(repr(given)), expected="nsed.Pairs", advice=advice)
 
     @classmethod
     def read(cls, path: str | Path, *, columns: Sequence[str] | None = None) -> "Overrides":
@@ -271,7 +278,10 @@ def checked_sources(
     """Sources as a list. Raises `ArgumentError` where something is no string, or where nothing or too much is asked."""
     if isinstance(sources, str):
         raise ArgumentError("sources", got=repr(sources), expected="a list of strings")
-    for name, value in (("nbest", nbest), ("beam", beam), ("count", count)):
+    numbers: dict[str, Any] = {"nbest": nbest, "beam": beam, "count": count}
+    for name, value in numbers.items():
+        if value is not None and not isinstance(value, Integral):
+            raise ArgumentError(name, got=repr(value), expected="a whole number")
         if value is not None and value < 1:
             raise ArgumentError(name, got=value, expected="at least 1")
     for name, value in (("nbest", nbest), ("beam", beam)):

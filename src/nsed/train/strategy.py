@@ -174,11 +174,17 @@ def chosen_device(config: TrainConfig) -> torch.device:
     """Device that the settings name; auto is a GPU if there is one."""
     if config.device == "auto":
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    return checked_device(config.device, "train.device", expected="auto, cpu, or a device that torch has here")
+
+
+def checked_device(
+    device: str | torch.device, name: str = "device", *, expected: str = "cpu, or a device that torch has here"
+) -> torch.device:
+    """Device of that name. Raises `ArgumentError` where torch has none."""
     try:
-        return torch.zeros(0, device=config.device).device
+        return torch.zeros(0, device=device).device
     except (RuntimeError, AssertionError):
-        expected = "auto, cpu, or a device that torch has here"
-        raise ArgumentError("train.device", got=repr(config.device), expected=expected) from None
+        raise ArgumentError(name, got=repr(str(device)), expected=expected) from None
 
 
 class Strategy(ABC):
