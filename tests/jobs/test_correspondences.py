@@ -8,8 +8,10 @@ import nsed
 from nsed.__main__ import app
 from nsed.baselines.similarity import Levenshtein
 from nsed.datasets.word_list import Word
+from nsed.explain.rules import Numbered
 from nsed.jobs import sound_correspondences
 from nsed.jobs.cognate_sets import cognate_sets
+from nsed.jobs.correspondences import _Counts, cognate_pairs
 from nsed.models.matcher_mixture import MatcherMixture
 
 STEMS = ["p a t", "p i l", "k a p", "t i p", "l a k", "p a l a", "k i t", "t a p i"]
@@ -47,6 +49,22 @@ def test_shift_is_found_with_its_count_and_its_share(model, words, sets):
     assert shift.expected == pytest.approx(times, abs=0.2)
     assert shift.share > 0.95
     assert set(shift.concepts) <= {word.concept for word in words}
+
+
+@pytest.mark.parametrize("sound", ["a", "p"])
+def test_words_are_counted_once_however_often_the_sound_is_in_them(model, words, sets, sound):
+    """`p a l a` counted as two words in which a corresponds to a."""
+    found = next(one for one in sound_correspondences(model, words, sets) if one.sound_a == sound)
+    assert found.words == sum(sound in stem for stem in STEMS)
+
+
+def test_words_in_which_a_correspondence_is_less_probable_than_not_do_not_count(model, words, sets):
+    known, cut = cognate_pairs(words, sets), model.tokenizers
+    sides = Numbered.of(cut.source, list(known.pairs.sources)), Numbered.of(cut.target, list(known.pairs.targets))
+    counts = _Counts(known, *sides)
+    counts.add(np.array([1, 1, 1]), np.array([1, 1, 1]), np.array([0, 1, 2]), np.array([0.4, 0.6, 0.9]))
+    (one,) = counts.listed()
+    assert (one.expected, one.words) == (pytest.approx(1.9), 2)
 
 
 def test_counts_are_posteriors_of_the_lattices(model, words, sets):

@@ -16,7 +16,8 @@ from nsed.evaluate.calibration import Calibration
 from nsed.evaluate.matching import threshold_at_precision, threshold_curve
 from nsed.jobs import LinkJob, NumericColumn, TextColumn, table_files
 from nsed.jobs.assignment import KnownLinks, ScoredPairs, assigned
-from nsed.jobs.blocking import equal_keys, write_rule_pairs
+from nsed.jobs.blocking import PairFinder, equal_keys, write_rule_pairs
+from nsed.jobs.candidates import Candidates
 from nsed.jobs.records import Records, model_odds, prior_of, read_table, with_missing
 from nsed.text.batch import MAX_CELLS
 
@@ -60,6 +61,23 @@ def test_a_pair_whose_score_is_the_threshold_matches_and_is_a_link(tables, model
         found = job(tables, strict, overwrite=True, labels=tables / "known.tsv").run()
         assert found.at_threshold.precision > 0
         assert (f"a{number}", f"b{number}") in {(one["id_a"], one["id_b"]) for one in rows(tables / "links.tsv")}
+
+
+def pairs_found(left, right, k):
+    """Pairs of rows that a search for k candidates finds, of two columns, or of one with itself."""
+    first = Records.of(pa.table({"name": left}), ["name"], None)
+    second = first if right is None else Records.of(pa.table({"name": right}), ["name"], None)
+    found = PairFinder(first, second, Candidates(["ngrams"], k=k), joined=False, rules=None).of(range(len(left)))
+    return sorted(set(zip(found.left.tolist(), found.right.tolist(), strict=True)))
+
+
+def test_records_of_one_table_have_candidates_beside_themselves():
+    assert pairs_found(["gray", "lorda", "graya", "lord"], None, 1) == [(0, 2), (1, 3)]
+
+
+def test_equal_strings_are_one_candidate_but_ten_pairs_at_most():
+    assert pairs_found(["gray"], ["lord", *["graya"] * 3], 1) == [(0, 1), (0, 2), (0, 3)]
+    assert pairs_found(["gray"], ["lord", *["graya"] * 30], 1) == [(0, row) for row in range(1, 11)]
 
 
 def test_pairs_that_are_impossible_say_no_more_than_a_model_without_a_slope(model):

@@ -141,7 +141,8 @@ class _Counts:
         counts = np.bincount(group, weight)
         _, of_sound = np.unique(keys[:2], axis=1, return_inverse=True)
         shares = counts / np.bincount(of_sound.reshape(-1), counts)[of_sound.reshape(-1)]
-        likely = np.bincount(group, weight > 0.5, minlength=len(counts))
+        in_words = np.unique(np.stack([group, pair.astype(np.int64)])[:, weight > 0.5], axis=1)[0]
+        likely = np.bincount(in_words, minlength=len(counts))
         by_group = np.lexsort((pair, -weight, group))
         starts = np.searchsorted(group[by_group], np.arange(len(counts) + 1))
         for number in np.lexsort((keys[2], keys[1], -counts, keys[0])).tolist():
