@@ -15,7 +15,7 @@ from nsed.errors import ArgumentError, DataError, DoubtfulLinksWarning, MissingE
 from nsed.evaluate.calibration import Calibration
 from nsed.evaluate.matching import threshold_at_precision, threshold_curve
 from nsed.jobs import LinkJob, NumericColumn, TextColumn, table_files
-from nsed.jobs.assignment import KnownLinks, ScoredPairs, assigned
+from nsed.jobs.assignment import DecidedPairs, KnownLinks, ScoredPairs, assigned
 from nsed.jobs.blocking import PairFinder, equal_keys, write_rule_pairs
 from nsed.jobs.candidates import Candidates
 from nsed.jobs.records import Records, model_odds, prior_of, read_table, with_missing
@@ -61,6 +61,12 @@ def test_a_pair_whose_score_is_the_threshold_matches_and_is_a_link(tables, model
         found = job(tables, strict, overwrite=True, labels=tables / "known.tsv").run()
         assert found.at_threshold.precision > 0
         assert (f"a{number}", f"b{number}") in {(one["id_a"], one["id_b"]) for one in rows(tables / "links.tsv")}
+
+
+def test_what_rounding_takes_of_a_probability_costs_no_link():
+    odds = np.log(0.7 / 0.3) + np.array([0.0, -1e-11, -1e-6])
+    scored = ScoredPairs(np.arange(3), np.arange(3), odds, np.arange(3))
+    assert DecidedPairs(scored, [], 0.7, None, 0.7).between(0.7).left.tolist() == [0, 1]
 
 
 def pairs_found(left, right, k):

@@ -96,6 +96,13 @@ def test_pairs_that_the_matcher_decides_as_the_data_do_are_no_disagreement_whate
     )
 
 
+def test_of_pairs_that_disagree_alike_the_less_certain_one_comes_first(matcher):
+    pairs = Pairs.of(list(matching_pairs(60, seed=2)))
+    reviewed = review_pairs(matcher, replace(pairs, labels=matcher.match(pairs).tolist()))
+    assert {one.disagreement for one in reviewed} == {0.0}
+    assert [one.margin for one in reviewed] == sorted(one.margin for one in reviewed)
+
+
 def test_disagreement_needs_data(model):
     with pytest.raises(ArgumentError, match="by: got disagreement, expected another order, or data"):
         review_words(model, ["a"], by=Order.DISAGREEMENT)

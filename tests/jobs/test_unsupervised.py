@@ -9,7 +9,7 @@ from nsed.datasets.splits import pairs_of
 from nsed.datasets.word_list import Word
 from nsed.errors import ArgumentError
 from nsed.jobs import cluster_score, cluster_words, learn_without_gold
-from nsed.jobs.unsupervised import across_concepts, isotonic, posterior
+from nsed.jobs.unsupervised import _labelled, _pairs, across_concepts, isotonic, posterior
 from nsed.jobs.word_clusters import compared_pairs
 
 SHIFT = str.maketrans("ptkaio", "bdgeou")
@@ -68,6 +68,18 @@ def test_pairs_across_concepts_share_neither_concept_nor_language():
 
 
 @pytest.mark.slow
+def test_what_is_apart_within_a_concept_is_learned_from_as_chance_is():
+    words, random = word_list(10), np.random.default_rng(0)
+    within, across = compared_pairs(words), across_concepts(word_list(10), most=30, random=random)
+    together = random.random(len(within)) < 0.5
+    chosen = _labelled(words, within, across, together, random)
+    wanted = [(*pair, label) for pair, label in zip(_pairs(words, within), together.tolist(), strict=True)]
+    wanted += [(*pair, False) for pair in _pairs(words, across)]
+    found = [(*pair, bool(label)) for pair, label in zip(chosen, chosen.labels, strict=True)]
+    assert sorted(found) == sorted(wanted)
+    assert found[: len(wanted) // 2] != sorted(found, key=lambda one: -one[2])[: len(wanted) // 2]
+
+
 def test_correspondences_are_learned_without_classes():
     words = word_list()
     unlabelled = [word._replace(cognate_class="") for word in words]

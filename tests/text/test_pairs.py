@@ -55,6 +55,7 @@ def as_views(table):
 TABLES = {
     "table": TABLE,
     "record batch": TABLE.to_batches()[0],
+    "list of batches": TABLE.to_batches(max_chunksize=3),
     "reader": TABLE.to_reader(max_chunksize=3),
     "chunks": pa.concat_tables([TABLE[:1], TABLE[1:]]),
     "dictionaries": pa.table({name: pa.array(column).dictionary_encode() for name, column in COLUMNS.items()}),
@@ -89,6 +90,22 @@ TABLES = {
 @pytest.mark.parametrize("form", TABLES)
 def test_pairs_in_every_form_are_the_same_pairs(form):
     assert list(Pairs.of(TABLES[form])) == ROWS
+
+
+def test_rows_are_counted_from_one_for_those_who_read_of_them():
+    pairs = Pairs.of([("a", "b"), ("c" * 30, "d")])
+    assert pairs.row_of(("a", "b")) == "in row 1 ('a')"
+    assert pairs.row_of(("c" * 30, "d")) == f"in row 2 ('{'c' * 20}…')"
+    assert pairs.row_of(("x", "y")) == "in 'x'"
+
+
+def test_batches_of_other_columns_are_refused():
+    batches = [*TABLE.to_batches(), *TABLE.rename_columns(["a", "b"]).to_batches()]
+    with pytest.raises(
+        ArgumentError, match=r"pairs: got record batches of \['source', 'target'\] and \['a', 'b'\], expected"
+    ):
+        Pairs.of(batches)
+    assert Pairs.of(TABLE.to_batches(), LABELS).labels == LABELS
 
 
 def test_polars_frames_and_columns():

@@ -69,11 +69,11 @@ class Pairs:
         """Convert to pairs whatever a caller has.
 
         That is (source, target) tuples, lists or array rows; dicts with these keys, one for each pair; or a table: a
-        pandas or polars frame, an Arrow table, record batch or reader, whatever else has Arrow's PyCapsule interface
-        (a DuckDB relation), or a dict of columns. A table has the columns `source` and `target`, or exactly two of
-        other names, which are taken in their order; perhaps `label`, `source_language` and `target_language`. Further
-        columns are left alone. Labels may be booleans, 1 and 0, or "yes" and "no"; those given stand above those in a
-        table. Raises `ArgumentError` with the place of what is wrong.
+        pandas or polars frame, an Arrow table, record batch, list of batches or reader, whatever else has Arrow's
+        PyCapsule interface (a DuckDB relation), or a dict of columns. A table has the columns `source` and `target`, or
+        exactly two of other names, which are taken in their order; perhaps `label`, `source_language` and
+        `target_language`. Further columns are left alone. Labels may be booleans, 1 and 0, or "yes" and "no"; those
+        given stand above those in a table. Raises `ArgumentError` with the place of what is wrong.
 
         >>> Pairs.of({"source": ["colour", "grey"], "target": ["color", "green"], "label": ["yes", "no"]}).labels
         [True, False]
@@ -127,6 +127,8 @@ class Pairs:
     def _of_rows(cls, rows: list[object], labels: Column | None) -> "Pairs":
         if rows and isinstance(rows[0], Mapping):
             return cls.of_table({str(name): _cells(rows, name) for name in rows[0]}, labels)
+        if rows and all(isinstance(row, pa.RecordBatch) for row in rows):
+            return cls.of_table(_one_table(cast(list[pa.RecordBatch], rows)), labels)
         checked = None if labels is None else parse_labels(labels)
         pairs = [_row(row, place) for place, row in enumerate(rows)]
         return cls([source for source, _ in pairs], [target for _, target in pairs], checked)
@@ -202,6 +204,14 @@ def _rows(pairs: object) -> list[object]:
     if rows and is_column(pairs) and isinstance(rows[0], str):
         raise lone_column(pairs)
     return rows
+
+
+def _one_table(batches: list[pa.RecordBatch]) -> pa.Table:
+    try:
+        return pa.Table.from_batches(batches)
+    except pa.ArrowInvalid:
+        got = " and ".join(dict.fromkeys(str(batch.schema.names) for batch in batches))
+        raise ArgumentError("pairs", got=f"record batches of {got}", expected="the same columns in each") from None
 
 
 def _row(row: object, place: int) -> tuple[str, str]:
