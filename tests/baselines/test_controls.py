@@ -5,6 +5,7 @@ import math
 import time
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from typer.testing import CliRunner
 
@@ -120,6 +121,16 @@ def test_similarities_are_tuned_on_validation_pairs_and_saved(kind, tmp_path):
     assert again.criterion == model.criterion
     assert again.probability(validation) == pytest.approx(model.probability(validation))
     assert np.diff(again.probability([("abcd", "wxyz"), ("abcd", "abyz"), ("abcd", "abcd")])).min() > 0
+
+
+@pytest.mark.parametrize("kind", [Levenshtein, JaroWinkler, Lookup, Majority])
+def test_validation_pairs_come_in_every_form(kind):
+    """A frame or a list of dicts, which all other models take, was an `AttributeError`: no attribute 'sources'."""
+    columns = {"source": TEST.sources, "target": TEST.targets, "label": TEST.labels}
+    rows = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+    wanted = kind.fit(TRAINING, validation=TEST).probability(TEST).tolist()
+    for form in (columns, rows, pa.table(columns)):
+        assert kind.fit(TRAINING, validation=form).probability(TEST).tolist() == wanted
 
 
 def test_what_controls_refuse():

@@ -10,7 +10,7 @@ import torch
 from torch.autograd.graph import saved_tensors_hooks
 
 import nsed
-from nsed.capabilities import Capability, can, capabilities_of
+from nsed.capabilities import Capability, by_language, can, capabilities_of
 from nsed.errors import NotExplainableError
 from nsed.kernels.dispatch import Kernel
 from nsed.models.base import Model
@@ -132,6 +132,19 @@ def test_models_of_others_are_known_by_their_methods():
 
     assert capabilities_of(Longer()) == {Capability.SCORE}
     assert not can(Longer(), Capability.SCORE, Capability.ALIGN)
+
+
+def test_each_row_is_asked_once_in_its_own_language():
+    class Speaker:
+        languages = ("de", "en")
+
+        def for_language(self, language):
+            return language
+
+    model = Speaker()
+    assert list(by_language(model, ["en", "de", "en"], 3)) == [("en", [0, 2]), ("de", [1])]
+    assert list(by_language(model, None, 3)) == [(model, range(3))]
+    assert list(by_language("no languages", ["en", "de"], 2)) == [("no languages", range(2))]
 
 
 @pytest.mark.parametrize("path", [3, None, 2.5])

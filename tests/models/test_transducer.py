@@ -96,6 +96,13 @@ def test_what_is_wrong_is_named(model):
             model.transduce(["A"], **wrong)
 
 
+def test_a_beam_is_at_least_as_wide_as_the_answers_that_are_wanted():
+    g2p = nsed.load("g2p-en")
+    narrow, wide = (g2p.transduce(["read"], nbest=4, beam=beam)[0] for beam in (2, 4))
+    assert [one.text for one in narrow] == [one.text for one in wide]
+    assert len(narrow) == 4
+
+
 @pytest.mark.parametrize("width", ["beam", "nbest"])
 def test_a_beam_of_a_million_is_refused_with_the_limit(model, width, monkeypatch):
     with monkeypatch.context() as patched:

@@ -177,12 +177,13 @@ class LexStat(PairScorer):
         labels: Iterable[object] | None = None,
         *,
         words: Iterable[Entry],
-        validation: Pairs | None = None,
+        validation: PairsLike | None = None,
         config: ConfigLike | None = None,
         **settings: Any,
     ) -> "LexStat":
         """Train on the word list; tune the threshold on the validation pairs, without any on the pairs."""
-        resolved, tuning = resolve_settings(cls.configs, config, settings), validation or Pairs.of(pairs, labels)
+        resolved = resolve_settings(cls.configs, config, settings)
+        tuning = Pairs.of(pairs, labels) if validation is None else Pairs.of(validation)
         assert isinstance(resolved, LexStatConfig)
         known = labels_of(tuning)
         distances = lexstat_distances(words, runs=resolved.runs, seed=resolved.seed)

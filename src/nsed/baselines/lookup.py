@@ -121,7 +121,7 @@ class Lookup(PairScorer, TransducingModel):
         pairs: PairsLike,
         labels: Iterable[object] | None = None,
         *,
-        validation: Pairs | None = None,
+        validation: PairsLike | None = None,
         config: ConfigLike | None = None,
         **settings: Any,
     ) -> "Lookup":
@@ -133,7 +133,7 @@ class Lookup(PairScorer, TransducingModel):
         resolved = resolve_settings(cls.configs, config, settings, pairs=given)
         assert isinstance(resolved, LookupConfig)
         table = cls(*_counted(_normal(given.positives(), resolved)), resolved)
-        seen = given if validation is None else validation
+        seen = given if validation is None else Pairs.of(validation)
         if len(set(seen.labels or ())) < 2:
             return table
         calibration = fit_calibration(table.score(seen), labels_of(seen))

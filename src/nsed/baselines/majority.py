@@ -65,7 +65,7 @@ class Majority(PairScorer, TransducingModel):
         pairs: PairsLike,
         labels: Iterable[object] | None = None,
         *,
-        validation: Pairs | None = None,
+        validation: PairsLike | None = None,
         config: ConfigLike | None = None,
         **settings: Any,
     ) -> "Majority":

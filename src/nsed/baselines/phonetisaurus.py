@@ -151,7 +151,7 @@ class Phonetisaurus(TransducingModel):
         pairs: PairsLike,
         labels: Iterable[object] | None = None,
         *,
-        validation: Pairs | None = None,
+        validation: PairsLike | None = None,
         config: ConfigLike | None = None,
         **settings: Any,
     ) -> "Phonetisaurus":

@@ -79,12 +79,12 @@ class Similarity(PairScorer):
         pairs: PairsLike,
         labels: Iterable[object] | None = None,
         *,
-        validation: Pairs | None = None,
+        validation: PairsLike | None = None,
         config: ConfigLike | None = None,
         **settings: Any,
     ) -> SomeSimilarity:
         """Tune threshold (best F1) and calibration on the validation pairs, without any on the training pairs."""
-        given = Pairs.of(pairs, labels) if validation is None else validation
+        given = Pairs.of(pairs, labels) if validation is None else Pairs.of(validation)
         resolved = resolve_settings(cls.configs, config, settings, pairs=given)
         known = labels_of(given)
         scores = cls(resolved, Criterion(0.5, UNCALIBRATED)).score(given)
