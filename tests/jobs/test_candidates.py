@@ -291,3 +291,10 @@ def test_mined_negatives_are_wrong_candidates_on_the_sides_of_the_pairs():
     wrong = {source for source, label in zip(mined.sources, mined.labels, strict=True) if not label}
     assert wrong
     assert not wrong & {"Vienna", "VIENNA", "Lima"}
+
+
+@pytest.mark.parametrize("pairs", [Pairs(["a"], ["Vienna"], [False]), Pairs([], [])])
+def test_nothing_is_mined_where_nothing_matches(pairs):
+    """Was a `ValueError`: max() arg is an empty sequence."""
+    with pytest.raises(ArgumentError, match=r"pairs: got \d pairs, none that matches, expected pairs of a query and a"):
+        nsed.Candidates().fit(["Vienna", "Venice"]).mine(pairs)

@@ -144,8 +144,12 @@ class Candidates:
 
         What a linkage has to tell apart are candidates: a model that knows negatives by chance only takes many of them
         for matches. Sides are those of the pairs given; known matches, and strings equal to one, are no negatives.
+        Raises `ArgumentError` where no pair matches.
         """
         true, turned = self._matches(pairs)
+        if not true:
+            got = f"{len(pairs):,} pairs, none that matches"
+            raise ArgumentError("pairs", got=got, expected="pairs of a query and a reference, matches among them")
         right: dict[str, set[str]] = {}
         for query, reference in true:
             right.setdefault(query, set()).add(plain_text(reference))
