@@ -1,5 +1,6 @@
 """Mixtures of Matchers: weights from labelled pairs, one score, contributions that add up, a folder like others."""
 
+import copy
 import math
 
 import numpy as np
@@ -53,6 +54,22 @@ def test_a_member_that_is_wrong_has_no_weight_and_the_others_keep_their_ranking(
     assert mixed.weights[1] == 0 < mixed.weights[0]
     scores, labels = mixed.score(validation), np.array(validation.labels)
     assert average_precision(scores, labels) == average_precision(members[0].score(validation), labels)
+
+
+@pytest.mark.parametrize("slope", [1e6, -1e6])
+def test_a_member_that_is_certain_of_everything_does_not_silence_the_others(members, slope):
+    certain = copy.copy(members[1])
+    certain.criterion = certain.criterion._replace(calibration=certain.calibration._replace(slope=slope))
+    mixed = MatcherMixture([members[0], certain])
+    assert np.abs(mixed.member_log_odds(labelled(20, 3))).max() == 30
+
+
+def test_members_that_have_learned_more_keep_threshold_and_calibration_where_there_is_too_little_to_tune_by(members):
+    mixed, learned = MatcherMixture(members), copy.copy(members[0])
+    learned.criterion = learned.criterion._replace(threshold=7.0)
+    now = mixed._with_members([learned, members[1]])
+    assert now.members[0].criterion == members[0].criterion
+    assert (now.criterion, now.weights.tolist()) == (mixed.criterion, [0.5, 0.5])
 
 
 def test_contributions_add_up_to_the_mixtures_log_odds(mixture):

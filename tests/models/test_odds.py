@@ -5,6 +5,7 @@ import json
 import math
 import random
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -98,6 +99,13 @@ def alike(count, seed):
 @pytest.fixture(scope="module")
 def symmetric():
     return OddsMatcher.fit(alike(400, seed=0), shared_alphabet=True, **QUICK)
+
+
+def test_untrained_odds_look_at_no_labels():
+    pairs = matching_pairs(30, seed=1)
+    plain, turned = replace(pairs, labels=None), replace(pairs, labels=[not one for one in pairs.labels])
+    scores = [OddsMatcher.untrained(given).score(plain).tolist() for given in (plain, pairs, turned)]
+    assert scores[0] == scores[1] == scores[2]
 
 
 @pytest.mark.parametrize("alphabets", [("ABC", "abc"), ("abc", "abc")], ids=["apart", "the same"])
