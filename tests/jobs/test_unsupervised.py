@@ -113,5 +113,16 @@ def test_classes_are_never_looked_at():
 
 def test_a_list_of_one_concept_says_that_chance_cannot_be_seen():
     words = [Word(language, "hand", "h a n d", "") for language in "ABCD"]
-    with pytest.raises(ArgumentError, match="at least 50, to see what chance looks like"):
+    with pytest.raises(ArgumentError, match=r"at least 50, to see what chance looks like\. .* nsed cluster cognates"):
+        learn_without_gold(words)
+
+
+def test_a_list_without_related_words_is_told_of_words_and_not_of_labels_that_nobody_gave():
+    random = np.random.default_rng(0)
+    words = [
+        Word(language, str(concept), " ".join(random.choice(list("abcdefghijklmnop"), 5)), "")
+        for language in "ABCD"
+        for concept in range(20)
+    ]
+    with pytest.raises(ArgumentError, match=r"words: got 120 pairs .* 0 are more alike .* cluster cognates"):
         learn_without_gold(words)

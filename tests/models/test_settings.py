@@ -116,7 +116,10 @@ def test_fit_takes_every_form_in_every_kind_of_model():
         ({"config": {"encoder": {"dim": 8}}}, "matcher"),
         ({"config": nsed.MatcherConfig()}, "matcher"),
         ({"em": 0.5}, "matcher"),
-        ({"train__steps": 2}, "matcher"),
+        ({"train__steps": 2}, "odds"),
+        ({"train__minutes": 1, "place": False}, "odds"),
+        ({"config": {"train": {"steps": 2}}}, "odds"),
+        ({"train__steps": 2, "encoder__dim": 8}, "matcher"),
     ],
 )
 def test_the_form_of_a_matcher_follows_from_its_settings_wherever_they_stand(settings, kind, monkeypatch):

@@ -158,6 +158,13 @@ def test_symbols_of_a_script_are_chosen_from_the_training_pairs(case):
     assert config.symbols_note.endswith("targets as tokens (segments with spaces between them)")
 
 
+def test_of_few_words_each_is_held_out_and_not_none_of_them():
+    thai = ["กรุงเทพ", "เชียงใหม่", "ภูเก็ต", "น้ำ", "ที่นี่"]
+    config = choose_symbols(StringConfig(), Pairs(thai, ["k a t"] * len(thai)))
+    assert config.source_symbols == "codepoints"
+    assert "17 characters of 21 code points; 25.0% against 54.8% of held-out symbols known" in config.symbols_note
+
+
 def test_symbols_that_are_given_are_not_chosen():
     pairs = Pairs(KHMER, KHMER)
     given = StringConfig(source_symbols="graphemes", target_symbols="letters", unicode_form="none")

@@ -37,6 +37,8 @@ BINS, OF_A_BIN = 200, 50
 """Bins of a density of scores at most, and pairs across concepts in one, about."""
 FEWEST = 50
 """Pairs across concepts at least: fewer show no distribution."""
+SHORT_LIST = "A model of other lists has nothing to learn from this one: nsed cluster cognates, nsed.load('cognates')."
+"""What to do where a list says too little."""
 
 SETTINGS = {"source_symbols": "letters", "target_symbols": "letters", "shared_alphabet": True, "coherence": False}
 """Settings of the table: a long vowel has its vowel in common with a short one, no language comes first, and labels
@@ -56,7 +58,8 @@ def learn_without_gold(
     """Matcher of the words of a list, whose cognate classes are not looked at; settings are those of `OddsMatcher.fit`.
 
     Its probabilities are those of the mixture; `cluster_words(model, words, threshold=0.5)` makes cognate sets of them.
-    Raises `ArgumentError` where the list has too few concepts or languages to tell cognates from chance.
+    Raises `ArgumentError` where the list has too few concepts or languages to tell cognates from chance, or where
+    hardly any words of one concept are more alike than chance makes them.
 
     >>> words = [Word("Dutch", "hand", "h ɑ n t", ""), Word("German", "hand", "h a n t", "")]
     >>> learn_without_gold(words)
@@ -88,6 +91,9 @@ def _labelled(
     words: list[Word], within: np.ndarray, across: np.ndarray, together: np.ndarray, random: np.random.Generator
 ) -> Pairs:
     """Pairs that are together against the others of their concepts, and against chance, in a random order."""
+    if together.sum() < 2:
+        got = f"{len(within):,} pairs of words of one concept, of which {together.sum()} are more alike than chance"
+        raise ArgumentError("words", got=got, expected="at least two that are: to learn from", advice=SHORT_LIST)
     kinds = [random.permutation(rows)[:MOST_PAIRS] for rows in (within[together], within[~together], across)]
     labels = np.repeat([1, 0, 0], [len(kind) for kind in kinds])
     order = random.permutation(len(labels))
@@ -123,7 +129,8 @@ def posterior(within: np.ndarray, across: np.ndarray) -> np.ndarray:
     """
     if len(across) < FEWEST:
         got = f"{len(across)} pairs of words of two concepts and two languages"
-        raise ArgumentError("words", got=got, expected=f"at least {FEWEST}, to see what chance looks like")
+        expected = f"at least {FEWEST}, to see what chance looks like"
+        raise ArgumentError("words", got=got, expected=expected, advice=SHORT_LIST)
     bins = min(BINS, max(len(across) // OF_A_BIN, 2))
     edges = np.unique(np.quantile(np.concatenate([within, across]), np.linspace(0, 1, bins + 1)))
     edges = np.array([-np.inf, *edges[1:-1], np.inf])

@@ -24,7 +24,7 @@ from nsed.models.matcher_mixture import MatcherMixture
 from nsed.models.odds import OddsMatcher
 from nsed.models.odds_training import OddsConfig
 from nsed.models.pair_model import LabelledConfig, LabelledTask, PairModel, in_order
-from nsed.models.settings import ConfigLike, named_kind, named_settings
+from nsed.models.settings import ConfigLike, named_kind, top_names
 from nsed.networks.bulk_scores import bulk_scores
 from nsed.networks.losses import Reduction, distortion_loss, em_loss, match_loss, non_match_loss, real_cells
 from nsed.networks.matcher import MatcherNetwork, lattice_of
@@ -70,10 +70,8 @@ class MatcherConfig(LabelledConfig):
     """Training hyperparameters: how the network is trained."""
 
 
-NETWORK_SETTINGS = {"train"} | {field.name for field in fields(MatcherConfig)} - {
-    field.name for field in fields(OddsConfig)
-}
-"""Settings of a network: without one the Matcher is one in odds form."""
+NETWORK_SETTINGS = {field.name for field in fields(MatcherConfig)} - {field.name for field in fields(OddsConfig)}
+"""Settings of a network: without one the Matcher is one in odds form; how long either trains says nothing."""
 
 
 class MatcherTask(LabelledTask):
@@ -158,8 +156,9 @@ class Matcher(PairModel, LatticeModel):
     ) -> "AnyMatcher":
         """Train a Matcher on labelled pairs: in odds form, an `OddsMatcher`, unless settings are of a network.
 
-        These are settings of the encoder, the losses or the training, or `model="matcher"`. A model to `start` from, of
-        either form or a `MatcherMixture` learns on as what it is. See `NetworkModel.fit` for all arguments.
+        These are settings of the encoder or the losses, or `model="matcher"`; both forms have settings of the training.
+        A model to `start` from, of either form or a `MatcherMixture`, learns on as what it is. See `NetworkModel.fit`
+        for all arguments.
         """
         fit: Callable[..., AnyMatcher] = OddsMatcher.fit
         if isinstance(start, MatcherMixture):
@@ -242,8 +241,7 @@ def _are_of_network(config: ConfigLike | None, keywords: Mapping[str, Any]) -> b
         if kind not in (kinds := (*OddsMatcher.configs, *Matcher.configs)):
             raise ArgumentError("config.model", got=repr(kind), expected=f"one of {', '.join(kinds)}")
         return kind in Matcher.configs
-    names = named_settings(config, keywords)
-    return names is None or not NETWORK_SETTINGS.isdisjoint(name.partition(".")[0] for name in names)
+    return not NETWORK_SETTINGS.isdisjoint(top_names(config, keywords))
 
 
 def with_languages(texts: Texts, languages: Sequence[str]) -> tuple[Texts, list[str]]:

@@ -249,10 +249,11 @@ class OddsMatcher(PairModel, LatticeModel):
 
     @classmethod
     def _split(cls, pairs: Pairs, validation: PairsLike | None, *, seed: int) -> tuple[Pairs, Pairs]:
-        if pairs.labels is None:
+        if all(pairs.labels or ()):  # also where there are none
+            got = "only labels 1" if pairs.labels else "no labels"
             expected = "pairs that match and pairs that do not, with labels 1 and 0"
             advice = "From pairs that all match, an edit distance learns: --model edit-distance, LearnableEditDistance."
-            raise ArgumentError("labels", got="no labels", expected=expected, advice=advice)
+            raise ArgumentError("labels", got=got, expected=expected, advice=advice)
         return super()._split(pairs, validation, seed=seed)
 
     @classmethod

@@ -112,6 +112,15 @@ def named_kind(config: ConfigLike | None, keywords: Mapping[str, Any]) -> str:
     return str(keywords.get("model", _values(config, None).get("model", "")))
 
 
+def top_names(config: ConfigLike | None, keywords: Mapping[str, Any]) -> set[str]:
+    """Names of settings that are given, without what is inside them.
+
+    >>> sorted(top_names({"encoder": {"dim": 8}}, {"train__minutes": 1}))
+    ['encoder', 'train']
+    """
+    return {str(name).replace("__", ".").partition(".")[0] for name in (*_values(config, None), *keywords)}
+
+
 def named_settings(config: ConfigLike | None, keywords: Mapping[str, Any]) -> frozenset[str] | None:
     """Dotted names of settings that are given one by one, over a recipe; None where they are whole without one.
 

@@ -309,8 +309,9 @@ ONE_ALPHABET = 0.8
 TOKEN_LENGTH, TOKEN_SHARE, SAMPLE = 2.5, 0.9, 1000
 """Graphemes of a token at most, on average, in strings of segments; how many of the strings have a space; how many are
 looked at."""
-HELD_OUT, LOOKED_AT = 10, 20_000
-"""One string of so many is held out to see whether its symbols are known from the others; so many are looked at."""
+HELD_OUT, LOOKED_AT, FEW_STRINGS = 10, 20_000, 100
+"""One string of so many is held out to see whether its symbols are known from the others; so many are looked at; of
+fewer than the last each is held out in turn, as a tenth of these would say nothing."""
 MUCH_HANGUL, MANY_CLUSTERS, MORE_COVERED, FEWER = 0.1, 1.5, 0.005, 0.8
 """Share of Hangul from which on a side is read as jamo; clusters per code point, or how much larger the known share of
 held-out symbols is, from which on code points are chosen; NFD where it has so many of NFC's symbols, or fewer."""
@@ -399,10 +400,21 @@ def _mostly_one_phone(texts: Sequence[str]) -> bool:
 
 
 def known_share(splitter: SymbolSplitter, texts: Sequence[str]) -> float:
-    """Coverage: the share of the symbols of every tenth string that the other strings have too; 1 without any."""
+    """Coverage: the share of the symbols of every tenth string that the other strings have too; 1 without any.
+
+    Of few strings it is that of each string and all others.
+
+    >>> known_share(SymbolSplitter("graphemes"), ["กี", "กิ"]), known_share(SymbolSplitter("codepoints"), ["กี", "กิ"])
+    (0.0, 0.5)
+    """
+    if len(texts) < FEW_STRINGS:
+        cut = [splitter.split(text) for text in texts]
+        strings_with = Counter(chain.from_iterable(map(set, cut)))
+        known = [strings_with[symbol] > 1 for symbol in chain.from_iterable(cut)]
+        return sum(known) / len(known) if known else 1.0
     held_out = [symbol for text in texts[HELD_OUT - 1 :: HELD_OUT] for symbol in splitter.split(text)]
-    known = {symbol for row, text in enumerate(texts, start=1) if row % HELD_OUT for symbol in splitter.split(text)}
-    return sum(symbol in known for symbol in held_out) / len(held_out) if held_out else 1.0
+    others = {symbol for row, text in enumerate(texts, start=1) if row % HELD_OUT for symbol in splitter.split(text)}
+    return sum(symbol in others for symbol in held_out) / len(held_out) if held_out else 1.0
 
 
 def _hangul_share(texts: Sequence[str]) -> float:
