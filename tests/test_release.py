@@ -147,3 +147,22 @@ def test_versions_that_the_page_shows_are_those_that_ran():
         assert key == f"{run['python']} {run['torch']}"
         assert run["failed"] == 0
         assert any(one.endswith(f" {run['python'].rpartition('.')[0]}") for one in PROJECTS["."]["classifiers"])
+
+
+RESULT = re.compile(r"^\| `([^`]+)` \| [^|]+ \| ([^|]+) \|$", flags=re.MULTILINE)
+
+
+def test_every_result_says_what_makes_it_again():
+    folder = ROOT / "results"
+    named = dict(RESULT.findall((folder / "README.md").read_text(encoding="utf-8")))
+    assert set(named) == {path.name for path in folder.iterdir()} - {"README.md"}
+    for name, command in named.items():
+        has_own = name != "records" and "again" in json.loads((folder / name).read_text(encoding="utf-8"))
+        assert has_own == (command == "in the file: `again`"), name
+
+
+def test_tools_that_make_results_again_are_there():
+    text = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "results").glob("*.*"))
+    tools = set(re.findall(r"python (?:-m tools\.|tools/)(\w+)", text))
+    assert len(tools) >= 10
+    assert all((ROOT / "tools" / f"{tool}.py").is_file() for tool in tools)
