@@ -137,6 +137,17 @@ def test_a_pair_too_long_is_no_evidence_and_told_instead_of_the_end(tables, mode
     assert summary.links == len(NAMES) - 1
 
 
+def test_a_link_by_other_evidence_whose_strings_are_too_long_has_a_report(tables, model):
+    for table in (tables / "a.tsv", tables / "b.tsv"):
+        head, *lines = (line.split("\t") for line in table.read_text(encoding="utf-8").splitlines())
+        coded = [[own, name if own[1:] != "0" else "a" * 3000, town, own[1:]] for own, name, town in lines]
+        table.write_text("".join("\t".join(row) + "\n" for row in ([*head, "code"], *coded)), encoding="utf-8")
+    with pytest.warns(DoubtfulLinksWarning, match="too long to be compared: 1, one has 3,000 and 3,000 symbols"):
+        summary = job(tables, model, exact=["code"], rules=["a.code = b.code"], threshold=0.1).run()
+    assert summary.links == len(NAMES)
+    assert "a" * 3000 in (tables / "links.tsv.html").read_text(encoding="utf-8")
+
+
 def test_long_strings_of_few_symbols_are_compared(tables):
     pairs = [(f"{a} {b}", f"{a} {b}") for a in ("house", "street") for b in ("north", "south")] * 8
     tokens = nsed.LearnableEditDistance.fit(
