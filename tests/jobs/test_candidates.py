@@ -10,7 +10,7 @@ import torch
 import nsed
 from nsed.capabilities import Capability
 from nsed.encoders import EncoderConfig
-from nsed.errors import ArgumentError, DataError
+from nsed.errors import ArgumentError, DataError, DoubtfulLinksWarning
 from nsed.jobs.candidates import reads_queries
 from nsed.jobs.operation_search import OperationSearch
 from nsed.jobs.vector_index import NgramIndex, VectorIndex
@@ -291,3 +291,19 @@ def test_mined_negatives_are_wrong_candidates_on_the_sides_of_the_pairs():
     wrong = {source for source, label in zip(mined.sources, mined.labels, strict=True) if not label}
     assert wrong
     assert not wrong & {"Vienna", "VIENNA", "Lima"}
+
+
+def test_pairs_without_a_match_have_no_candidates_to_be_mined():
+    with pytest.raises(ArgumentError, match="pairs: got no matches, expected matches, whose queries"):
+        nsed.Candidates(k=2).fit(["Vienna", "Siena"]).mine(nsed.Pairs(["Vienna"], ["wien"], [False]))
+
+
+def test_a_string_too_long_for_a_ranker_is_no_candidate_and_told_instead_of_the_end():
+    pairs = [("lay", "ley"), ("ley", "lay"), ("lay ley", "ley lay")]
+    ranker, long = nsed.LearnableEditDistance.fit(pairs), "lay " * 800
+    index = nsed.Candidates("ngrams", k=2, ranker=ranker).fit(["ley", "lay", long])
+    with pytest.warns(DoubtfulLinksWarning, match="too long for the ranker, and left out: 1"):
+        found = index.query(["lay", long])
+    others = nsed.Candidates("ngrams", k=2, ranker=ranker).fit(["ley", "lay", long]).query(["lay"])
+    assert found.references[found.queries == 0].tolist() == others.references.tolist()
+    assert 2 not in found.references[found.queries == 1]
