@@ -488,6 +488,24 @@ def test_transduce_answers_each_row_of_a_table_in_its_language(spoken, tmp_path)
             run("transduce", model, named, "--column", "a,b,c")
 
 
+def test_a_row_of_a_table_without_a_language_is_named_by_its_line_or_skipped(spoken, transducer, tmp_path):
+    model, table = spoken[0], tmp_path / "words.tsv"
+    table.write_text("source\tsource_language\nAB\tx\nAB\t\nAB\ty\nAB\tz\n")
+    with pytest.raises(DataError, match=r"words\.tsv:3: language '': expected one of x, y"):
+        run("transduce", model, table)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", CutOutputWarning)
+        run("transduce", model, table, "--on-error", "skip", "-o", tmp_path / "out.tsv")
+    assert [line.split("\t")[-1] for line in (tmp_path / "out.tsv").read_text().splitlines()[1:]] == ["x", "y"]
+    rejects = (tmp_path / "out.tsv.rejects.tsv").read_text().splitlines()[1:]
+    assert [line.split("\t")[1:3] for line in rejects] == [
+        ["3", "language '': expected one of x, y"],
+        ["5", "language 'z': expected one of x, y"],
+    ]
+    with pytest.raises(DataError, match="no column 'lnag' for their languages; beside the sources: source_language"):
+        run("transduce", transducer, table, "--column", "source,lnag")
+
+
 def test_review_does_not_forget_the_languages_of_pairs(spoken):
     model, both = spoken
     with warnings.catch_warnings():

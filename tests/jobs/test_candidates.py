@@ -10,7 +10,7 @@ import torch
 import nsed
 from nsed.capabilities import Capability
 from nsed.encoders import EncoderConfig
-from nsed.errors import ArgumentError, DataError
+from nsed.errors import ArgumentError, DataError, DoubtfulLinksWarning
 from nsed.jobs.candidates import reads_queries
 from nsed.jobs.operation_search import OperationSearch
 from nsed.jobs.vector_index import NgramIndex, VectorIndex
@@ -298,3 +298,14 @@ def test_nothing_is_mined_where_nothing_matches(pairs):
     """Was a `ValueError`: max() arg is an empty sequence."""
     with pytest.raises(ArgumentError, match=r"pairs: got \d pairs, none that matches, expected pairs of a query and a"):
         nsed.Candidates().fit(["Vienna", "Venice"]).mine(pairs)
+
+
+def test_a_string_too_long_for_a_ranker_is_no_candidate_and_told_instead_of_the_end():
+    pairs = [("lay", "ley"), ("ley", "lay"), ("lay ley", "ley lay")]
+    ranker, long = nsed.LearnableEditDistance.fit(pairs), "lay " * 800
+    index = nsed.Candidates("ngrams", k=2, ranker=ranker).fit(["ley", "lay", long])
+    with pytest.warns(DoubtfulLinksWarning, match="too long for the ranker, and left out: 1"):
+        found = index.query(["lay", long])
+    others = nsed.Candidates("ngrams", k=2, ranker=ranker).fit(["ley", "lay", long]).query(["lay"])
+    assert found.references[found.queries == 0].tolist() == others.references.tolist()
+    assert 2 not in found.references[found.queries == 1]

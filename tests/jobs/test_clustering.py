@@ -242,3 +242,9 @@ def test_most_items_decide_and_ties_go_to_the_smallest_id_and_the_first_cluster(
     assert (merged.ids.tolist(), merged.counts) == ([3] * 4, {"kept": 1, "split": 0, "merged": 1, "new": 0})
     assert keep_ids("ab", np.array([7, 7])).ids.tolist() == [7, 8]
     assert keep_ids("", np.zeros(0, int)).ids.tolist() == []
+    assert keep_ids("aab", [3, 0, 0]).ids.tolist() == [3, 3, 4]
+
+
+def test_as_many_ids_of_before_as_items_are_needed():
+    with pytest.raises(ShapeError, match=r"before: got \(2,\), expected \(3,\), an id, or 0, for each item"):
+        keep_ids("aab", np.array([3, 3]))

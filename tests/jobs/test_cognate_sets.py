@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 from nsed.__main__ import app
 from nsed.baselines.lingpy import quietly
-from nsed.datasets.cldf import read_cldf, read_cldf_table
+from nsed.datasets.cldf import CldfForm, read_cldf, read_cldf_table, write_cldf
 from nsed.datasets.word_list import Word
 from nsed.errors import ArgumentError, DataError
 from nsed.jobs.cognate_sets import align_sets, cognate_sets, nexus_lines, split_morphemes
@@ -71,6 +71,14 @@ def test_edictor_and_lingpy_read_sets_from_1_with_aligned_words(words, tmp_path)
     assert {number: [found[number, "cogid"], found[number, "tokens"]] for number in found} == {
         int(row["ID"]): [int(row["COGID"]), row["TOKENS"].split()] for row in rows
     }
+
+
+def test_sets_of_sets_lose_no_column_of_the_first_list(words, tmp_path):
+    cluster(words, "--format", "edictor", "-o", tmp_path / "sets.tsv")
+    cluster(tmp_path / "sets.tsv", "--threshold", "1", "--format", "edictor", "-o", tmp_path / "again.tsv")
+    once, again = read(tmp_path / "sets.tsv"), read(tmp_path / "again.tsv")
+    assert [row["INPUT_COGID"] for row in again] == ["7", "7", "9", "9", "3", "3", "3"]
+    assert [row["INPUT_INPUT_COGID"] for row in again] == [row["COGID"] for row in once]
 
 
 def test_words_of_a_set_have_columns_of_equal_number():
@@ -156,6 +164,21 @@ def test_cldf_does_not_lose_what_is_known_of_languages_concepts_and_forms(tmp_pa
     }
 
 
+def test_a_source_that_the_bibliography_has_not_is_none_of_those_that_it_has(tmp_path):
+    pytest.importorskip("pycldf")
+    (tmp_path / "sources.bib").write_text("@book{smith_2000, title={Another}}")
+    said = ["Smith (2000)", "SMITH 2000", "Smith_2000[7]"]
+    forms = [
+        CldfForm(Word("A", "hand", "h a n d", "1", str(n), ""), "hand", [], "", {"Source": one})
+        for n, one in enumerate(said)
+    ]
+    write_cldf(tmp_path / "cldf", forms, method="none", bibliography=tmp_path / "sources.bib")
+    dataset = validated(tmp_path / "cldf")
+    titles = {source.id: source["title"] for source in dataset.sources}
+    cited = [row["Source"][0].partition("[")[0] for row in dataset["FormTable"]]
+    assert [titles[key] for key in cited] == ["Smith (2000)", "SMITH 2000", "Another"]
+
+
 LANGUAGE_COLUMNS = ("ID", "Name", "Glottocode", "Longitude", "Family")
 
 
@@ -191,6 +214,22 @@ def test_from_cldf_to_cldf_metadata_and_sources_stay_and_what_is_left_out_is_nam
     assert (concept["Name"], concept["Concepticon_ID"]) == ("hand", "1277")
     assert (word["Comment"], word["Source"]) == ("a b", ["Kluge[7]"])
     assert again.sources["Kluge"]["year"] == "2002"
+
+
+def test_comments_of_forms_languages_and_concepts_are_three_columns(tmp_path):
+    pytest.importorskip("pycldf")
+    forms = "ID,Language_ID,Parameter_ID,Form,Comment\n1,nl,hand,hand,of a form\n2,de,hand,hant,\n"
+    languages = "ID,Name,Comment\nnl,Dutch,of a language\nde,German,\n"
+    concepts = "ID,Name,Comment\nhand,HAND,of a concept\n"
+    for name, content in (("forms", forms), ("languages", languages), ("parameters", concepts)):
+        (tmp_path / f"{name}.csv").write_text(content)
+    table = read_cldf_table(tmp_path)
+    found = dict(zip(table.header.cells, table.rows[0].cells, strict=True))
+    assert len(found) == len(table.header.cells)
+    cluster(tmp_path, "--format", "edictor", "-o", tmp_path / "sets.tsv")
+    for row in (found, read(tmp_path / "sets.tsv")[0]):
+        assert (row["COMMENT"], row["INPUT_Comment"]) == ("of a form", "of a language")
+        assert row["INPUT_INPUT_Comment"] == "of a concept"
 
 
 def test_partial_cognate_sets_stand_in_the_order_of_their_slices(tmp_path):

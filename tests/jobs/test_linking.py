@@ -4,6 +4,7 @@ import copy
 import errno
 import json
 import math
+import tracemalloc
 
 import numpy as np
 import pyarrow as pa
@@ -15,10 +16,10 @@ from nsed.errors import ArgumentError, DataError, DoubtfulLinksWarning, MissingE
 from nsed.evaluate.calibration import Calibration
 from nsed.evaluate.matching import threshold_at_precision, threshold_curve
 from nsed.jobs import LinkJob, NumericColumn, TextColumn, table_files
-from nsed.jobs.assignment import DecidedPairs, KnownLinks, ScoredPairs, assigned
+from nsed.jobs.assignment import DecidedPairs, KnownLinks, ScoredPairs, ScoredShards, assigned
 from nsed.jobs.blocking import PairFinder, equal_keys, write_rule_pairs
 from nsed.jobs.candidates import Candidates
-from nsed.jobs.records import Records, model_odds, prior_of, read_table, with_missing
+from nsed.jobs.records import LinkEvidence, Records, model_odds, prior_of, read_table, with_missing
 from nsed.text.batch import MAX_CELLS
 
 NAMES = ["gray", "gala", "lay", "ray", "yard", "drag", "garland", "dally", "radar", "lard"]
@@ -159,6 +160,33 @@ def test_a_pair_too_long_is_no_evidence_and_told_instead_of_the_end(tables, mode
         summary = job(tables, model).run()
     assert {one["name_a"] for one in rows(tables / "links.tsv")} == {name for name in NAMES if name != "garland"}
     assert summary.links == len(NAMES) - 1
+
+
+def test_recall_does_not_hold_the_pairs_of_all_shards_in_memory(tables):
+    class Shards(ScoredShards):
+        def __iter__(self):
+            for _ in range(50):
+                yield LinkEvidence(np.zeros(20_000, np.int32), np.zeros(20_000, np.int32), np.zeros((20_000, 0)))
+
+    left, right = (Records.of(read_table(tables / f"{one}.tsv", "id"), ["name"], "id") for one in "ab")
+    known = KnownLinks(tables / "known.tsv", left, right)
+    tracemalloc.start()
+    try:
+        assert Shards([], []).recall(known) == 0.0
+        assert tracemalloc.get_traced_memory()[1] < 50 * 20_000 * 8 / 2
+    finally:
+        tracemalloc.stop()
+
+
+def test_a_link_by_other_evidence_whose_strings_are_too_long_has_a_report(tables, model):
+    for table in (tables / "a.tsv", tables / "b.tsv"):
+        head, *lines = (line.split("\t") for line in table.read_text(encoding="utf-8").splitlines())
+        coded = [[own, name if own[1:] != "0" else "a" * 3000, town, own[1:]] for own, name, town in lines]
+        table.write_text("".join("\t".join(row) + "\n" for row in ([*head, "code"], *coded)), encoding="utf-8")
+    with pytest.warns(DoubtfulLinksWarning, match="too long to be compared: 1, one has 3,000 and 3,000 symbols"):
+        summary = job(tables, model, exact=["code"], rules=["a.code = b.code"], threshold=0.1).run()
+    assert summary.links == len(NAMES)
+    assert "a" * 3000 in (tables / "links.tsv.html").read_text(encoding="utf-8")
 
 
 def test_long_strings_of_few_symbols_are_compared(tables):

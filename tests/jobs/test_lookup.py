@@ -201,3 +201,11 @@ def test_references_that_have_become_equal_are_damaged(tmp_path):
     path.write_bytes(path.read_bytes().replace(b"ViennaVerona", b"VeronaVerona"))
     with pytest.raises(DataError, match="other references than those of the index"):
         LookupIndex(tmp_path / "index")
+
+
+def test_a_string_instead_of_ids_removes_nothing(tmp_path):
+    index = LookupIndex.build(tmp_path / "index", ["1", "2"], ["Vienna", "Siena"])
+    for wrong in (lambda: index.remove("12"), lambda: index.add("34", ["Lima", "Rome"])):
+        with pytest.raises(ArgumentError, match=r"ids: got '\d\d', expected several ids: a list"):
+            wrong()
+    assert len(LookupIndex(tmp_path / "index")) == 2

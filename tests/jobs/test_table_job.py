@@ -359,6 +359,16 @@ def test_output_that_is_an_input_is_refused_and_the_input_is_as_it_was(model, pa
     assert {path: path.read_bytes() for path in pairs.parent.rglob("*") if path.is_file()} == before
 
 
+def test_a_folder_with_rejected_rows_is_made_again_though_its_file_of_them_is_there(model, tmp_path):
+    (tmp_path / "pairs.tsv").write_text("AB\tab\nA\nC\tc\n")
+    given = dict(inputs=tmp_path / "pairs.tsv", output=f"{tmp_path}/scores/", on_error="skip")
+    first = TableJob(**given).score(model)
+    assert first.rejects == tmp_path / "scores" / "_rejects.tsv"
+    before = first.rejects.read_bytes()
+    assert TableJob(**given, overwrite=True).score(model) == first
+    assert first.rejects.read_bytes() == before
+
+
 def test_rejected_rows_that_are_read_again_are_refused_only_where_rows_are_skipped(model, pairs):
     rejects = pairs.parent / "x.tsv.rejects.tsv"
     rejects.write_text("ABC\tabc\n", encoding="utf-8")

@@ -55,7 +55,7 @@ OnePair = Annotated[
 Language = Annotated[
     str | None,
     typer.Option(
-        help="Language of sources and pairs that do not say theirs, for a transducer of several languages.",
+        help="Language of all sources, and of pairs that do not say theirs, for a transducer of several languages.",
         show_default=False,
     ),
 ]

@@ -14,7 +14,7 @@ from itertools import chain, count
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from nsed.datasets.word_list import CLASSES, CONCEPTS, Word, WordTable, checked_word, segments
+from nsed.datasets.word_list import CLASSES, CONCEPTS, Word, WordTable, checked_word, free_names, segments
 from nsed.datasets.word_list import LANGUAGES as LISTED_LANGUAGES
 from nsed.errors import ArgumentError, DataError, MissingExtraError, NsedError, abbreviate
 from nsed.text.readers.delimited import COMMA, Row, Separator, csv_rows, named_columns
@@ -139,11 +139,7 @@ MAPPED_TERMS = (
 
 def _extra_names(tables: Iterable[ExtraColumns], header: Sequence[str]) -> list[str]:
     """Names of extra columns; those that are taken have `INPUT_` before them, as in EDICTOR's format."""
-    taken, found = {*header, *LISTED_LANGUAGES, *CONCEPTS}, []
-    for name in chain.from_iterable(one.names for one in tables):
-        found.append(name if name.upper() not in taken else f"INPUT_{name}")
-        taken.add(found[-1].upper())
-    return found
+    return free_names(chain.from_iterable(one.names for one in tables), {*header, *LISTED_LANGUAGES, *CONCEPTS})
 
 
 def _extra_columns(dataset: Any, table: str, used: Sequence[str]) -> ExtraColumns:
@@ -469,11 +465,21 @@ def _references(dataset: Any, cells: Iterable[str], bibliography: Path | None) -
     cited = list(dict.fromkeys(key for own in found.values() for key, _ in own))
     keys = _keys(dataset)
     unknown = {key.lower(): key for key in reversed(cited) if key.lower() not in keys}
-    labels = identifiers(unknown.values())
+    labels = _labels(unknown.values(), set(keys))
     _add_titles(dataset, labels)
     keys = _keys(dataset)
     keys |= {lower: keys[labels[key].lower()] for lower, key in unknown.items()}
     return {cell: [keys[key.lower()] + pages for key, pages in own] for cell, own in found.items()}
+
+
+def _labels(titles: Iterable[str], taken: set[str]) -> dict[str, str]:
+    """Keys made of titles, all different, and others than those that are taken, whatever their case."""
+    found = {}
+    for title, plain in identifiers(titles).items():
+        likely = chain([plain], (f"{plain}_{number}" for number in count(2)))
+        found[title] = next(one for one in likely if one.lower() not in taken)
+        taken.add(found[title].lower())
+    return found
 
 
 def _reference(text: str) -> tuple[str, str]:

@@ -1,7 +1,7 @@
 """LingPy word lists: one word per line, with its language, its concept and its cognate class."""
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -108,6 +108,24 @@ class WordTable(NamedTuple):
 def _without_zero(row: Row) -> Row:
     """Row of a word without class 0, which is none, as in LingPy."""
     return row._replace(cells=[*row.cells[:3], ""]) if row.cells[3:] == [NO_CLASS] else row
+
+
+def free_names(names: Iterable[str], taken: Collection[str]) -> list[str]:
+    """Names of columns beside others, all different; those that are taken have `INPUT_` before them, again if need be.
+
+    Names count as the same in upper and lower case; those that are `taken` are in upper case.
+
+    >>> free_names(["Note", "ID", "INPUT_ID", "note"], {"ID"})
+    ['Note', 'INPUT_INPUT_ID', 'INPUT_ID', 'INPUT_note']
+    """
+    given, found = list(names), dict[int, str]()
+    used = set(taken)
+    for place, name in sorted(enumerate(given), key=lambda one: one[1].upper() in taken):  # others keep theirs
+        found[place] = name
+        while found[place].upper() in used:
+            found[place] = f"INPUT_{found[place]}"
+        used.add(found[place].upper())
+    return [found[place] for place in range(len(given))]
 
 
 def read_word_list(path: str | Path, *, class_column: str = CLASSES) -> list[Word]:

@@ -250,7 +250,7 @@ class ScoredShards:
 
     def recall(self, known: KnownLinks) -> float:
         """Share of the known links among the pairs."""
-        found = [shard.left.astype(np.int64) * known.size + shard.right for shard in self]
+        found = (shard.left.astype(np.int64) * known.size + shard.right for shard in self)  # never all of them at once
         kept = [keys[np.isin(keys, known.keys)] for keys in found]
         return len(np.unique(np.concatenate(kept))) / known.total if kept else 0.0
 

@@ -1,6 +1,7 @@
 """Candidate pairs: of all references the few that are worth a model's time for each query, and what that loses."""
 
 import json
+import warnings
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, get_args
@@ -9,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from nsed.capabilities import Capability, can
-from nsed.errors import ArgumentError, DataError, abbreviate
+from nsed.errors import ArgumentError, DataError, DoubtfulLinksWarning, TooLongError, abbreviate
 from nsed.evaluate.significance import Interval, wilson_interval
 from nsed.jobs.operation_search import OperationSearch, known_shares, side_of
 from nsed.jobs.vector_index import NgramIndex, Ranked, VectorIndex, check_encoder, encoder_vectors, plain_text
@@ -269,8 +270,12 @@ class Candidates:
         found = self._query(texts, max(POOL * k, LEAST_POOL))
         asked, there = [texts[row] for row in found.queries], [self.references[row] for row in found.references]
         sides = (asked, there) if self._ranks_queries else (there, asked)
-        scores = found.scores + np.asarray(self.ranker.score(Pairs(*sides)), dtype=np.float64)
-        order = np.lexsort((-scores, found.queries))
+        scores = found.scores + ranker_scores(self.ranker, Pairs(*sides))
+        short = np.flatnonzero(~np.isnan(scores))
+        if len(short) < len(scores):
+            message = f"candidates that are too long for the ranker, and left out: {len(scores) - len(short):,}"
+            warnings.warn(message, DoubtfulLinksWarning, stacklevel=3)
+        order = short[np.lexsort((-scores[short], found.queries[short]))]
         order = order[rank_of(found.queries[order]) < k]
         return Ranked(found.queries[order], found.references[order], scores[order])
 
@@ -366,6 +371,17 @@ def reads_queries(ranker: Any, references: Sequence[str]) -> bool:
         if abs(source - target) > MORE_KNOWN:
             return target > source
     return not can(ranker, Capability.TRANSDUCE)
+
+
+def ranker_scores(ranker: Any, pairs: Pairs) -> np.ndarray:
+    """Scores of pairs by a ranker; NaN of those that are too long for it, which halves of the pairs find."""
+    try:
+        return np.asarray(ranker.score(pairs), dtype=np.float64)
+    except TooLongError:
+        if len(pairs) == 1:
+            return np.array([np.nan])
+    halves = np.array_split(np.arange(len(pairs)), 2)
+    return np.concatenate([ranker_scores(ranker, pairs.chosen(rows.tolist())) for rows in halves])
 
 
 def checked_texts(texts: Iterable[str], name: str) -> list[str]:

@@ -356,11 +356,14 @@ def keep_ids(clusters: Collection[Hashable], before: np.ndarray, *, largest: int
 
     A cluster has the id that most of its items had, of several the smallest; where several want one, that with most of
     its items has it, of several the first. All others have ids above the largest one, in the order of first items.
+    Raises `ShapeError` where there is not one id `before` for each item.
 
     >>> keep_ids("aabbc", np.array([4, 4, 4, 0, 0])).ids.tolist()
     [4, 4, 5, 5, 6]
     """
-    groups = numbered(clusters)
+    groups, before = numbered(clusters), np.asarray(before)
+    if before.shape != groups.shape:
+        raise ShapeError("before", got=before.shape, expected=f"{groups.shape}, an id, or 0, for each item")
     olds, own = np.unique(before[before > 0], return_inverse=True)
     cells, counts = np.unique(groups[before > 0] * max(len(olds), 1) + own, return_counts=True)
     new, old = np.divmod(cells, max(len(olds), 1))

@@ -8,7 +8,7 @@ import numpy as np
 
 from nsed.baselines.lingpy import lingpy_module, quietly
 from nsed.datasets.cldf import identifiers
-from nsed.datasets.word_list import CLASSES, CONCEPTS, IDENTIFIERS, LANGUAGES, TOKENS, Word, WordTable
+from nsed.datasets.word_list import CLASSES, CONCEPTS, IDENTIFIERS, LANGUAGES, TOKENS, Word, WordTable, free_names
 from nsed.errors import ArgumentError, DataError
 from nsed.jobs.clustering import EarlierClusters, cluster_number
 
@@ -231,11 +231,8 @@ def _others(table: WordTable, sets: Iterable[str]) -> dict[str, int]:
     if _ids(table)[0] == _cell(table, 0, IDENTIFIERS[0]):
         used.add(IDENTIFIERS[0])
     taken = {*IDENTIFIERS, LANGUAGES[0], CONCEPTS[0], TOKENS[0], CLASSES, *sets, ALIGNMENT}
-    found: dict[str, int] = {}
-    for place, name in enumerate(table.header.cells):
-        if name.upper() not in used:
-            found[f"INPUT_{name}" if name.upper() in taken else name] = place
-    return found
+    places = [place for place, name in enumerate(table.header.cells) if name.upper() not in used]
+    return dict(zip(free_names((table.header.cells[place] for place in places), taken), places, strict=True))
 
 
 def _cell(table: WordTable, row: int, name: str) -> str | None:

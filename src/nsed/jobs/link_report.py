@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from nsed.capabilities import Capability, can
-from nsed.errors import MissingExtraError
+from nsed.errors import MissingExtraError, TooLongError
 from nsed.evaluate.matching import ThresholdPoint
 from nsed.evaluate.report.html import figures_table, page, picture, plot, section
 from nsed.evaluate.report.records import Curve, Figure, Line, Point
@@ -104,11 +104,19 @@ def link_examples(
     """Pairs with their evidence, and the operations of a model, if one is given; it may read them the other way."""
     scripts: Sequence[EditScript | None] = [None] * len(texts)
     if texts and model is not None and can(model, Capability.ALIGN):
-        scripts = model.align_all([(b, a) for a, b in texts] if reversed_ else texts)
+        scripts = _aligned(model, [(b, a) for a, b in texts] if reversed_ else texts)
     return [
         LinkExample(*pair, float(probability), bool(probability + ROUNDING >= threshold), script, own)
         for pair, probability, script, own in zip(texts, pairs.probabilities, scripts, values, strict=True)
     ]
+
+
+def _aligned(model: Any, pairs: Sequence[tuple[str, str]]) -> Sequence[EditScript | None]:
+    """Edit scripts of pairs; none of those that are too long to be compared, which are links by other evidence."""
+    try:
+        return list(model.align_all(pairs))
+    except TooLongError:
+        return [None] if len(pairs) == 1 else [one for pair in pairs for one in _aligned(model, [pair])]
 
 
 class LinkFigures(NamedTuple):

@@ -159,6 +159,8 @@ class LookupIndex:
 
     def remove(self, ids: Iterable[str]) -> None:
         """Remove strings by their ids. Raises `ArgumentError` for an id that is not there."""
+        if isinstance(ids, str):
+            raise ArgumentError("ids", got=repr(ids), expected="several ids: a list")
         wanted = {str(one) for one in ids}
         with self._lock():
             self._refresh()
@@ -239,6 +241,8 @@ class LookupIndex:
 
 def _entries(ids: Sequence[str], texts: Sequence[str]) -> tuple[list[str], list[str]]:
     """Ids and strings to be added. Raises `ArgumentError` for ids that are not one each, and what no file can hold."""
+    if isinstance(ids, str):
+        raise ArgumentError("ids", got=repr(ids), expected="several ids: a list")
     given, names = checked_texts(texts, "texts"), [str(one) for one in ids]
     expected = "a different id for each text"
     if len(names) != len(given):

@@ -206,7 +206,10 @@ class TableJob:
         """Files that the job may put others in the place of."""
         output = [] if self.output is None else [Path(self.output)]
         folder = list(output[0].glob("*")) if self._is_folder else []
-        return [*output, *folder, self._rejects_file() if self._skips else None]
+        rejects = self._rejects_file() if self._skips else None
+        if rejects in folder and rejects.name == REJECTS:  # those of an earlier run of the folder
+            folder.remove(rejects)
+        return [*output, *folder, rejects]
 
     @property
     def _skips(self) -> bool:

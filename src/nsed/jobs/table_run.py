@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -67,9 +68,11 @@ class Question:
     """Answers to what a batch holds, by its number."""
     shard_rows: int
     batch_rows: int = ROWS_PER_BATCH
+    faults: Callable[[Any], Mapping[int, str]] = lambda _: {}
+    """Rows of what a batch holds that cannot be answered, with the reason."""
 
 
-def pair_rows(model: Any) -> dict[str, int]:
+def pair_rows(model: Any) -> dict[str, Any]:
     """Rows of a shard and of a batch of pairs, for a model."""
     encoder = getattr(getattr(model, "network", None), "source_encoder", None)
     if encoder is not None and encoder.encoder.sees_context:
@@ -125,7 +128,8 @@ def targets_of(
     hashes = [one.sha256 for one in describe_inputs([given.path] if given and given.path else [])]
     spoken = getattr(model, "language", None) or language
     settings = {"nbest": nbest, "beam": beam, "overrides": hashes, "language": spoken}
-    return Question("transduce", "words", settings, source_batches, answer, SOURCES_PER_SHARD)
+    faults = partial(_unknown_languages, model, named=language)
+    return Question("transduce", "words", settings, source_batches, answer, SOURCES_PER_SHARD, faults=faults)
 
 
 SEEDS_APART = 1_000_003
@@ -144,7 +148,8 @@ def samples_of(model: Any, *, count: int, seed: int = 0, language: str | None = 
         return _listed([found[row] for row in range(len(sources.texts))], marked=False)
 
     settings = {"sample": count, "seed": seed, "language": getattr(model, "language", None) or language}
-    return Question("transduce", "words", settings, source_batches, answer, SOURCES_PER_SHARD)
+    faults = partial(_unknown_languages, model, named=language)
+    return Question("transduce", "words", settings, source_batches, answer, SOURCES_PER_SHARD, faults=faults)
 
 
 LANGUAGES = ("source_language", "target_language")
@@ -156,16 +161,28 @@ def languages_of(model: Any, sources: Sources, named: str | None) -> list[str] |
 
     None where there is none, or the model does not ask. Raises `DataError` for a column that there is not.
     """
-    if getattr(model, "languages", None) is None or getattr(model, "language", None) is not None:
-        return None
     others = (
         {} if sources.others is None else dict(zip(sources.others.column_names, sources.others.columns, strict=True))
     )
     if named is not None and named not in others:
         known = ", ".join(others) or "none"
         raise DataError("sources", f"no column {named!r} for their languages; beside the sources: {known}")
+    if getattr(model, "languages", None) is None or getattr(model, "language", None) is not None:
+        return None
     sides = [others[one].to_pylist() for one in ([named] if named else LANGUAGES) if one in others]
-    return ["-".join(dict.fromkeys(map(str, both))) for both in zip(*sides, strict=True)] if sides else None
+    return ["-".join(dict.fromkeys(map(_language, both))) for both in zip(*sides, strict=True)] if sides else None
+
+
+def _language(cell: object) -> str:
+    return "" if cell is None else str(cell)
+
+
+def _unknown_languages(model: Any, sources: Sources, *, named: str | None) -> dict[int, str]:
+    """Rows of a language that a model has not learned, or of none, with the reason."""
+    spoken = languages_of(model, sources, named)
+    known = dict.fromkeys(model.languages.symbols) if spoken else {}
+    reason = f"expected one of {', '.join(known)}"
+    return {row: f"language {own!r}: {reason}" for row, own in enumerate(spoken or ()) if own not in known}
 
 
 def _check_transducer(model: Any) -> None:
@@ -267,7 +284,7 @@ class TableRun:
     def _write(self, placed: PlacedBatch, shard: ShardInProgress, on_batch: OnBatch, telling: "Warnings") -> None:
         """Write the answers to a batch to a shard, and what it rejects."""
         rejects = list(placed.batch.rejects)
-        batch = self._writable(self._fitting(placed.batch), rejects)
+        batch = self._answerable(self._writable(self._fitting(placed.batch), rejects), rejects)
         with telling.once():
             for part, answers in self._answers(batch, placed.number, rejects):
                 table, rows = self._table(part, answers)
@@ -326,6 +343,13 @@ class TableRun:
             reason = f"text with a tab or a line break, which TSV cannot hold: {shown}"
             self._reject(batch, row, f"{reason}. Use --format json or csv, or -o FILE.parquet", rejects)
         return chosen_rows(batch, [row for row in range(len(batch.numbers)) if row not in bad])
+
+    def _answerable(self, batch: RowBatch, rejects: list[Reject]) -> RowBatch:
+        """Rows without a fault that the model would stop at; others are rejected."""
+        faults = self.question.faults(batch.content) if len(batch.numbers) else {}
+        for row, reason in faults.items():
+            self._reject(batch, row, reason, rejects)
+        return chosen_rows(batch, [row for row in range(len(batch.numbers)) if row not in faults]) if faults else batch
 
     def _table(self, batch: RowBatch, answers: BatchAnswers) -> tuple[Table, int]:
         """Output rows: ids, what was asked, the answers, other columns; and how many."""
