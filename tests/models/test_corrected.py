@@ -73,6 +73,9 @@ def test_a_target_that_is_listed_twice_is_named_with_its_lines(model, tmp_path, 
 def test_sources_that_differ_in_case_alone_may_have_the_same_target(model):
     given = Overrides(Pairs.of([("Read", "R EH D"), ("read", "R EH D"), ("READ", "R IY D")]))
     assert given.by_source(model.tokenizers) == {tuple("read"): ["R EH D", "R IY D"]}
+    again = Overrides(Pairs.of([("Read", "R EH D"), ("read", "R EH D"), ("read", "R EH D")]))
+    with pytest.raises(DataError, match="'read' has the target 'R EH D' already, in line 2"):
+        again.by_source(model.tokenizers)
 
 
 def test_of_labelled_pairs_those_that_match_are_overrides(model):

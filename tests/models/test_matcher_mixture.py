@@ -228,3 +228,28 @@ def test_a_mixture_learns_more_where_all_its_members_do(members, tables):
     assert not can(mixed, Capability.FINE_TUNE)
     with pytest.raises(ArgumentError, match="cannot learn more"):
         nsed.Matcher.fit(labelled(30, 5), start=mixed)
+
+
+def test_summaries_of_many_pairs_have_the_decisions_of_the_mixture(mixture, tables):
+    pairs = labelled(10, 4)
+    for mixed in (mixture, tables, MatcherMixture([tables.members[2]])):
+        made = mixed.summarize_all(pairs)
+        for one, full in zip(made, mixed.explain_all(pairs), strict=True):
+            assert str(one.script) == str(full.script)
+            assert one.decision[:7] == pytest.approx(full.decision[:7], abs=1e-6)
+        assert [one.decision.match for one in made] == mixed.match(pairs).tolist()
+    assert mixture.summarize_all([]) == []
+
+
+def test_what_an_edit_distance_says_itself_is_not_said_by_other_members(tables):
+    pairs = labelled(10, 4)
+    for made in MatcherMixture([tables.members[2]]).explain_all(pairs):
+        rest = {part.name: part.value for part in made.contributions if part.edit is None}
+        assert rest["members"] == pytest.approx(0, abs=1e-6)
+        assert abs(rest["chance"]) > 1
+        assert math.fsum(part.value for part in made.contributions) == pytest.approx(made.total)
+
+
+def test_from_a_few_pairs_every_member_keeps_its_threshold_and_calibration(tables):
+    more = nsed.Matcher.fit(labelled(30, 5), start=tables)
+    assert [one.criterion for one in more.members] == [one.criterion for one in tables.members]

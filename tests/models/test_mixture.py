@@ -317,6 +317,8 @@ def test_languages_count_by_default_where_pairs_have_two_of_them(tmp_path):
     assert Transducer.fit(pairs, languages=False, **small).config.languages is False
     one = replace(pairs, source_languages=["x"] * len(pairs), target_languages=["x"] * len(pairs))
     assert Transducer.fit(one, **small).languages is None
+    gaps = replace(pairs, source_languages=["x"] + [""] * (len(pairs) - 1), target_languages=None)
+    assert Transducer.fit(gaps, **small).languages is None  # an empty cell names no language
     assert Transducer.fit(pairs, validation=list(pairs), **small).config.languages is False  # they do not say theirs
     model.save(tmp_path)
     assert Transducer.fit(pairs, start=nsed.load(tmp_path), train__steps=1).config.languages is True

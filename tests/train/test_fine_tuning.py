@@ -80,6 +80,9 @@ def test_a_fine_tuning_that_ends_with_pairs_wrong_says_so(golden, caplog):
     caplog.clear()
     Transducer.fit(FIXES, start=golden, train__patience=1)
     assert "a larger train.patience (now 1) goes on longer" in caplog.text
+    caplog.clear()
+    Transducer.fit(FIXES, start=golden, train__minutes=1e-6)
+    assert "a larger train.minutes (now 1e-06) goes on longer" in caplog.text
 
 
 @pytest.mark.slow

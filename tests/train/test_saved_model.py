@@ -297,3 +297,13 @@ def test_a_model_saved_over_another_does_not_keep_the_records_of_its_training(tm
     nsed.LearnableEditDistance.fit([("ab", "AB")], iterations=1).save(tmp_path)
     kept = {path.name for path in tmp_path.iterdir() if not path.name.startswith("weights-")}
     assert kept == {"model.json"}
+
+
+def test_another_threshold_is_no_other_training_whose_records_would_have_to_go(tmp_path):
+    pairs = [("ab", "AB"), ("ba", "BA"), ("aa", "AA"), ("bb", "BB")] * 4
+    labelled = [*pairs, *((source, target[0] * 3) for source, target in pairs)]
+    trained = nsed.OddsMatcher.fit(labelled, [1] * 16 + [0] * 16, train__steps=2, folder=tmp_path)
+    trained.criterion = trained.criterion._replace(threshold=trained.threshold + 1)
+    trained.save(tmp_path)
+    assert {"settings.yaml", "run.json", "curves.csv"} <= {path.name for path in tmp_path.iterdir()}
+    assert nsed.load(tmp_path).threshold == trained.threshold

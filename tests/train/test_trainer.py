@@ -1,5 +1,6 @@
 """The training loop on a task of its own: order, schedules, checkpoints, exact resumption."""
 
+import time
 from dataclasses import replace
 
 import numpy as np
@@ -64,6 +65,18 @@ def test_training_ends_with_its_minutes_not_at_the_validation_after_them():
     unhurried = Trainer(Line(), replace(SETTINGS, minutes=10.0))
     unhurried.run()
     assert unhurried.step == 60
+
+
+def test_the_minutes_before_an_interruption_count_for_what_is_tuned_afterwards_too(tmp_path):
+    settings = replace(SETTINGS, minutes=10.0)
+    begun = Trainer(Line(), settings, tmp_path)
+    begun._budget.begin(400.0)
+    with pytest.raises(KeyboardInterrupt):
+        begun.run(on_step=lambda step: interrupt(step, 13))
+    resumed = Trainer(Line(), settings, tmp_path)
+    assert resumed.deadline - time.monotonic() == pytest.approx(600, abs=5)
+    assert resumed.resume()
+    assert resumed.deadline - time.monotonic() == pytest.approx(200, abs=10)
 
 
 def test_the_cosine_ends_with_the_minutes_where_these_are_over_before_the_steps():

@@ -95,6 +95,7 @@ REMAINDERS = {
     "languages": "how close the two languages are",
     "identity": "that the strings, or all of their classes, are the same",
     "coherence": "how operations fit those around them",
+    "chance": "how improbable the two strings are by themselves, by chance",
     "members": "what other members of the mixture say beyond these operations",
     "threshold": "the constant of the calibration, and of the model",
 }

@@ -413,7 +413,8 @@ def _tell_of_unlearned(trainer: Trainer, task: PairTask) -> None:
     """Say that learning more ended with pairs wrong, and which setting goes on longer."""
     if trainer.best == float(task.higher_is_better):
         return
-    ended = "train.patience" if trainer.step < trainer.config.steps else "train.steps"
+    ended = "train.patience" if trainer.schedule.exhausted else "train.minutes"
+    ended = ended if trainer.step < trainer.config.steps else "train.steps"
     now = getattr(trainer.config, ended.removeprefix("train."))
     message = f"not all pairs are learned: {task.metric} {trainer.best:.4f} on the pairs themselves; a larger {ended}"
     logging.getLogger("nsed").warning(f"{message} (now {now}) goes on longer")

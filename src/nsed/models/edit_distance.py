@@ -105,12 +105,16 @@ class LearnableEditDistance(LatticeModel, DecidingModel):
         return LATTICE_VERBS | {Capability.OPERATIONS, Capability.COSTS, Capability.FINE_TUNE, *decides}
 
     @property
-    def criterion(self) -> Criterion:  # type: ignore[override]  # not every one has it
+    def criterion(self) -> Criterion:  # not every one has it
         """See `DecidingModel.criterion`."""
         if self._criterion is None:
             advice = "train it on labelled pairs, or with labelled validation pairs, to match (nsed train --validation)"
             raise UndecidedError(f"this edit distance has scores, but no threshold to decide by: {advice}")
         return self._criterion
+
+    @criterion.setter
+    def criterion(self, criterion: Criterion) -> None:
+        self._criterion = criterion
 
     @classmethod
     def fit(

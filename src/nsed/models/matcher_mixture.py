@@ -13,17 +13,17 @@ import torch
 from nsed.capabilities import Capability, can
 from nsed.errors import ArgumentError
 from nsed.evaluate.calibration import Calibration, logistic_regression
-from nsed.explain.decision import Decision
-from nsed.explain.explanation import Explanation
+from nsed.explain.decision import ROUNDING, Decision
+from nsed.explain.explanation import Explanation, ExplanationSummary
 from nsed.explain.rule_table import RuleTable
 from nsed.lattice import EditLattice
 from nsed.models.base import Contents, Model, checked_scores
-from nsed.models.edit_distance import LearnableEditDistance
+from nsed.models.edit_distance import LearnableEditDistance, quiet_about_symbols
 from nsed.models.lattice_model import LATTICE_VERBS, LatticeModel
 from nsed.models.mixture import of_member
 from nsed.models.odds import OddsMatcher
 from nsed.models.odds_training import CALIBRATED_FROM
-from nsed.models.pair_model import SHARE, Criterion, DecidingModel, PairModel, labels_of
+from nsed.models.pair_model import SHARE, Criterion, DecidingModel, labels_of
 from nsed.models.persistence import model_class
 from nsed.models.settings import ConfigLike, check_unchanged, resolve_settings
 from nsed.progress import OnBatch, OnStep, OnValidation, ignore
@@ -180,8 +180,7 @@ class MatcherMixture(DecidingModel):
     def _with_members(self, members: list[Any]) -> "MatcherMixture":
         """Mixture of what members have become, each with the threshold and the calibration that it had."""
         for before, now in zip(self.members, members, strict=True):
-            if isinstance(now, PairModel):
-                now.criterion = before.criterion
+            now.criterion = before.criterion
         return MatcherMixture(members, self.weights, criterion=self.criterion)
 
     @property
@@ -218,11 +217,28 @@ class MatcherMixture(DecidingModel):
         scores = np.asarray(self.score(known)).tolist()
         others = [one for one in self.members if isinstance(one, OddsMatcher) and one is not lead]
         others = others if isinstance(lead, OddsMatcher) else []
-        explained = (_decided(lead, one) for one in lead.explain_all(known, scripts=scripts))
+        explained = (
+            replace(one, decision=one.decision or _decision_of(lead, own, one.log_prob))
+            for one, own in zip(lead.explain_all(known, scripts=scripts), self._lead_scores(known), strict=True)
+        )
         told = zip(*(one.explain_all(known, scripts=1) for one in others), strict=True) if others else repeat(())
         for pair, explanation, score, more in zip(known, explained, scores, told, strict=False):
             parts = [(self._share_of(one), one, found) for one, found in zip(others, more, strict=True)]
             yield replace(explanation, decision=self._mixed(pair, explanation, parts, score))
+
+    def summarize_all(self, pairs: PairsLike, *, on_batch: OnBatch = ignore) -> list[ExplanationSummary]:
+        """See `LatticeModel.summarize_all`: by the first member with operations, with the decisions of the mixture."""
+        known, lead = Pairs.of(pairs), self._lead
+        made, scores = lead.summarize_all(known, on_batch=on_batch), np.asarray(self.score(known)).tolist()
+        return [
+            one._replace(decision=self._decision(one.decision or _decision_of(lead, own, one.log_prob), score))
+            for one, own, score in zip(made, self._lead_scores(known), scores, strict=True)
+        ]
+
+    def _lead_scores(self, pairs: Pairs) -> list[float]:
+        """Scores of the leading member, by which it decides: they need not be the log-probabilities of its lattices."""
+        with quiet_about_symbols():
+            return [float(score) for score in np.asarray(self._lead.score(pairs))]
 
     def _share_of(self, member: Any) -> float:
         """Share of a member's log-odds in those of the mixture."""
@@ -232,20 +248,23 @@ class MatcherMixture(DecidingModel):
         self, pair: tuple[str, str], lead: Explanation, others: list[tuple[float, Any, Explanation]], score: float
     ) -> Decision:
         """Decision of the mixture in terms of the leading member's evidence, and of what others say of the same."""
-        own, share = lead.decision, self._share_of(self._lead)
-        assert own is not None
-        threshold, calibration = self.threshold, self.calibration
+        assert lead.decision is not None
+        whole, share = self._decision(lead.decision, score), self._share_of(self._lead)
+        added = added_evidence(pair, (self._lead, lead), others)
+        parts = [(share, lead), *((share_of, one) for share_of, _, one in others)]
+        named = _named_parts((share_of, one.decision) for share_of, one in parts)
+        constants = self.calibration.intercept + sum(share_of * one.constant for share_of, one in parts)
+        named["members"] = whole.offset - constants - sum(added) - sum(named.values())
+        return whole._replace(beside=tuple(named.items()), added=added)
+
+    def _decision(self, own: Decision, score: float) -> Decision:
+        """Decision of the mixture in terms of the leading member's evidence; all else is its offset."""
+        threshold, calibration, share = self.threshold, self.calibration, self._share_of(self._lead)
         total, needed = calibration.logits(np.array([score, threshold])).tolist()
         slope, offset = share * own.slope, total - share * (own.log_odds - own.offset)
         at = (needed - offset) / slope if slope else own.threshold
         probability = float(calibration.probability(np.array([score]))[0])
-        added = added_evidence(pair, (self._lead, lead), others)
-        parts = [(share, lead), *((share_of, one) for share_of, _, one in others)]
-        named = _named_parts((share_of, one.decision) for share_of, one in parts)
-        constants = calibration.intercept + sum(share_of * one.constant for share_of, one in parts)
-        named["members"] = offset - constants - sum(added) - sum(named.values())
-        beside = tuple(named.items())
-        return Decision(score >= threshold, probability, total, at, slope, offset, needed, beside=beside, added=added)
+        return Decision(score >= threshold, probability, total, at, slope, offset, needed)
 
     def contents(self, *, half: bool = False) -> Contents:
         """See `Model.contents`: those of all members, under their numbers, with the weights."""
@@ -342,9 +361,16 @@ def _checked_weights(weights: list[float], members: int) -> np.ndarray:
     return found
 
 
-def _decided(member: Any, explanation: Explanation) -> Explanation:
-    """Explanation with the decision of the member, which one with a threshold need not have of its own."""
-    return replace(explanation, decision=explanation.decision or member.criterion.decision(explanation.log_prob))
+def _decision_of(member: Any, score: float, log_prob: float) -> Decision:
+    """Decision of an edit distance, whose explanations have none, in terms of a pair's log-probability.
+
+    What its score has beside this, how improbable both strings are by chance, is a part of the offset.
+    """
+    criterion: Criterion = member.criterion
+    decision, more = criterion.decision(score), score - log_prob
+    beside = (("chance", decision.slope * more),) if abs(decision.slope * more) > ROUNDING else ()
+    offset = decision.offset + decision.slope * more
+    return decision._replace(threshold=decision.threshold - more, offset=offset, beside=beside)
 
 
 def _weights(evidence: np.ndarray, labels: np.ndarray) -> np.ndarray:

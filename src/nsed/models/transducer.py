@@ -178,7 +178,8 @@ class Transducer(DecodingModel, LatticeTransducer):
         planned = with_recipe(super().plan(config, named, pairs, validation), named, pairs.positives(), validation)
         if not isinstance(planned, TransducerConfig) or planned.languages != "auto":
             return planned
-        known = [] if validation is not None and validation.languages is None else sorted(set(pairs.languages or ()))
+        told = validation is None or validation.languages is not None
+        known = {*(pairs.languages or ())} - {""} if told else set()  # an empty cell names no language
         if len(known) < 2:
             return replace(planned, languages=False)
         reason = "; ".join(filter(None, [planned.train.recipe, f"a vector for each of {len(known)} languages"]))

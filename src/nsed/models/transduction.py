@@ -104,19 +104,17 @@ class Overrides:
         Sources that are one to the model, read and READ, may have the same target. Raises `DataError`, with file and
         line, for a target that a source has twice.
         """
-        targets: dict[tuple[str, ...], list[str]] = {}
-        seen: dict[tuple[tuple[str, ...], tuple[str, ...]], int] = {}
+        targets: dict[tuple[str, ...], dict[tuple[str, ...], str]] = {}
+        seen: dict[tuple[str, tuple[str, ...]], int] = {}
         for row, (source, target) in enumerate(self.pairs):
             if self.pairs.labels is not None and not self.pairs.labels[row]:
                 continue
-            key = tokenizers.source.split(source), tokenizers.target.split(target)
-            if key in seen and self.pairs.sources[seen[key]] == source:
-                raise self._twice(seen[key], row)
-            if key in seen:
-                continue
-            seen[key] = row
-            targets.setdefault(key[0], []).append(target)
-        return targets
+            written = tokenizers.target.split(target)
+            if (source, written) in seen:
+                raise self._twice(seen[source, written], row)
+            seen[source, written] = row
+            targets.setdefault(tokenizers.source.split(source), {}).setdefault(written, target)
+        return {source: [*own.values()] for source, own in targets.items()}
 
     def _twice(self, first: int, again: int) -> DataError:
         line, target = _lines(self.path, len(self.pairs))[first], self.pairs.targets[again]

@@ -53,7 +53,7 @@ class SavedModel:
 
 def write_model(path: str | Path, model: SavedModel) -> None:
     """Save to a folder, which is made if need be, atomically."""
-    folder, content = Path(path), format_tensors({name: t.contiguous() for name, t in model.tensors.items()})
+    folder, content = Path(path), _content(model)
     weights = f"weights-{_digest(content)[:12]}.safetensors"
     described = _described(model)
     kind = described.pop("kind")
@@ -128,12 +128,17 @@ def replacing_folder(folder: Path) -> Iterator[Path]:
 
 
 def holds_another(folder: Path, model: SavedModel) -> bool:
-    """Whether a folder has a model of other settings, symbols or training, or one that cannot be read."""
+    """Whether a folder has a model of other settings, symbols or training, or one that cannot be read.
+
+    The same weights with another threshold, say, are no other training.
+    """
     try:
         there = read_description(folder)
     except ModelFileError:
         return (folder / DESCRIPTION).exists()
-    return any(_differs(there[name], value) for name, value in json.loads(json.dumps(_described(model))).items())
+    now = json.loads(json.dumps(_described(model)))
+    differing = {name for name, value in now.items() if _differs(there[name], value)}
+    return bool(differing) and not (differing == {"record"} and there["sha256"] == _digest(_content(model)))
 
 
 def _differs(there: Any, now: Any) -> bool:
@@ -141,6 +146,11 @@ def _differs(there: Any, now: Any) -> bool:
     if isinstance(there, dict) and isinstance(now, dict):
         return any(name not in now or _differs(value, now[name]) for name, value in there.items())
     return bool(there != now)
+
+
+def _content(model: SavedModel) -> bytes:
+    """Weights as they are in a file."""
+    return format_tensors({name: tensor.contiguous() for name, tensor in model.tensors.items()})
 
 
 def _described(model: SavedModel) -> dict[str, Any]:

@@ -105,6 +105,7 @@ class Trainer:
         self.schedule.decays, self.schedule.waiting = record["decays"], record["waiting"]
         self.validations = [Validation(*values) for values in record["validations"]]
         self._budget.begin(record.get("seconds", 0.0))
+        self.deadline -= record.get("seconds", 0.0)
         return True
 
     def run(self, *, on_step: OnStep = lambda _: None, on_validation: OnValidation = lambda _: None) -> None:
