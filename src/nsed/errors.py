@@ -22,6 +22,8 @@ DoubtfulLinksWarning (UserWarning)     labels, links or pairs that are probably 
 HeaderWarning (UserWarning)            a first row that looks like a header, and is read as data
 """
 
+import sys
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -174,3 +176,19 @@ class DoubtfulLinksWarning(UserWarning):
 
 class HeaderWarning(UserWarning):
     """A first row that looks like a header of other names than the usual ones; it is read as data all the same."""
+
+
+def warn(warning: Warning) -> None:
+    """Warn at the line that called nsed, however deep in it something was seen.
+
+    >>> with warnings.catch_warnings(record=True, action="always") as heard:
+    ...     warn(HeaderWarning("words.tsv:1: the first row looks like a header"))
+    >>> heard[0].category.__name__
+    'HeaderWarning'
+    """
+    frame, depth, outermost = sys._getframe(1), 2, 2
+    while frame.f_back is not None:
+        frame, depth = frame.f_back, depth + 1
+        if frame.f_globals.get("__name__", "").partition(".")[0] == "nsed":
+            outermost = depth
+    warnings.warn(warning, stacklevel=outermost + 1)

@@ -1,6 +1,7 @@
 """The models that come with the package are small, and what their cards say was measured."""
 
 import json
+import warnings
 from dataclasses import asdict
 from functools import reduce
 from itertools import pairwise
@@ -146,3 +147,23 @@ def test_scores_are_probabilities_of_pronunciations():
 def test_marks_that_a_model_has_never_seen_do_not_cost_the_letter(name, strange, plain):
     model = nsed.load(name)
     assert [few[0].text for few in model.transduce(strange)] == [few[0].text for few in model.transduce(plain)]
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda g2p, names: g2p.transduce(["caf☃"]),
+        lambda g2p, names: list(g2p.explain_all([("caf☃", "K AE")])),
+        lambda g2p, names: g2p.align("caf☃", "K AE"),
+        lambda g2p, names: names.probability([("caf☃", "caf")]),
+        lambda g2p, names: names.match([("caf☃", "caf")]),
+    ],
+)
+def test_warnings_name_the_line_that_asked_and_each_is_shown_once(ask):
+    """They named lines of the package, and one explanation warned three times, from three of these."""
+    models = nsed.load("g2p-en"), nsed.load("names")
+    with warnings.catch_warnings(record=True, action="default") as heard:
+        ask(*models)
+    (one,) = heard
+    wrapper = "jaxtyping"  # around the verb, while shapes are checked: then the line that called is its own
+    assert one.filename == __file__ or wrapper in Path(one.filename).parts

@@ -5,7 +5,6 @@ strictly as those of any other file. What is written, a word list with its cogna
 """
 
 import re
-import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from importlib import import_module, util
@@ -16,7 +15,7 @@ from typing import Any, NamedTuple
 
 from nsed.datasets.word_list import CLASSES, CONCEPTS, Word, WordTable, checked_word, free_names, segments
 from nsed.datasets.word_list import LANGUAGES as LISTED_LANGUAGES
-from nsed.errors import ArgumentError, DataError, MissingExtraError, NsedError, abbreviate
+from nsed.errors import ArgumentError, DataError, MissingExtraError, NsedError, abbreviate, warn
 from nsed.text.readers.delimited import COMMA, Row, Separator, csv_rows, named_columns
 from nsed.text.readers.lines import open_text
 from nsed.train.saved_model import replacing_folder
@@ -503,7 +502,7 @@ def _add_bibliography(dataset: Any, path: Path | None) -> None:
             dataset.add_sources(*sources.Sources.from_file(path))
     except sources.database.PybtexError as error:
         message = f"{path}: cannot be read as BibTeX: {abbreviate(error)}; sources have titles alone"
-        warnings.warn(message, stacklevel=2)
+        warn(UserWarning(message))
 
 
 def _add_titles(dataset: Any, labels: Mapping[str, str]) -> None:

@@ -1,6 +1,5 @@
 """Assignment: which of the scored pairs become links, what is known of labelled ones, and clusters of links."""
 
-import warnings
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Literal, NamedTuple
@@ -8,7 +7,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from nsed.errors import ArgumentError, DataError, DoubtfulLinksWarning, UnknownIdWarning
+from nsed.errors import ArgumentError, DataError, DoubtfulLinksWarning, UnknownIdWarning, warn
 from nsed.evaluate.matching import ThresholdPoint, threshold_curve, threshold_point
 from nsed.jobs.clustering import EarlierClusters, LinkMethod, cluster_links, cluster_number, components, keep_ids
 from nsed.jobs.records import EvidenceWeights, LinkEvidence, Records, read_table
@@ -74,7 +73,7 @@ def _tell_of_strangers(path: str | Path, strangers: Sequence[tuple[str, str]], l
         expected = "pairs of ids as --id has them, that of the first table first"
         raise ArgumentError("--labels", got=f"links of records that are not there: {some}", expected=expected)
     message = f"{path}: {len(strangers):,} of {links:,} known links are of records that are not there, and do not count"
-    warnings.warn(f"{message}: {some}", UnknownIdWarning, stacklevel=2)
+    warn(UnknownIdWarning(f"{message}: {some}"))
 
 
 def _tell_of_no_loners(path: str | Path, complete: np.ndarray, keys: np.ndarray, size: int, *, alone: bool) -> None:
@@ -84,7 +83,7 @@ def _tell_of_no_loners(path: str | Path, complete: np.ndarray, keys: np.ndarray,
     if others and complete.sum() == len(np.unique(linked)):
         message = f"{path}: every record in it has a link, so wrong links of {others:,} other records do not count"
         advice = "If it has all links, say so (--labels-complete); else add pairs with label 0 of records without any"
-        warnings.warn(f"{message}. {advice}", DoubtfulLinksWarning, stacklevel=3)
+        warn(DoubtfulLinksWarning(f"{message}. {advice}"))
 
 
 class KnownLinks:

@@ -1,7 +1,6 @@
 """Candidate pairs: of all references the few that are worth a model's time for each query, and what that loses."""
 
 import json
-import warnings
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, get_args
@@ -10,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from nsed.capabilities import Capability, can
-from nsed.errors import ArgumentError, DataError, DoubtfulLinksWarning, TooLongError, abbreviate
+from nsed.errors import ArgumentError, DataError, DoubtfulLinksWarning, TooLongError, abbreviate, warn
 from nsed.evaluate.significance import Interval, wilson_interval
 from nsed.jobs.operation_search import OperationSearch, known_shares, side_of
 from nsed.jobs.vector_index import NgramIndex, Ranked, VectorIndex, check_encoder, encoder_vectors, plain_text
@@ -274,7 +273,7 @@ class Candidates:
         short = np.flatnonzero(~np.isnan(scores))
         if len(short) < len(scores):
             message = f"candidates that are too long for the ranker, and left out: {len(scores) - len(short):,}"
-            warnings.warn(message, DoubtfulLinksWarning, stacklevel=3)
+            warn(DoubtfulLinksWarning(message))
         order = short[np.lexsort((-scores[short], found.queries[short]))]
         order = order[rank_of(found.queries[order]) < k]
         return Ranked(found.queries[order], found.references[order], scores[order])

@@ -4,7 +4,6 @@ Clusters of links, of which few pairs are known among many records, and numbers 
 """
 
 import math
-import warnings
 from collections.abc import Callable, Collection, Hashable
 from heapq import heapify, heappop, heappush
 from importlib import import_module
@@ -14,7 +13,7 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from nsed.errors import ArgumentError, DataError, DoubtfulLinksWarning, ShapeError
+from nsed.errors import ArgumentError, DataError, DoubtfulLinksWarning, ShapeError, warn
 from nsed.evaluate.clustering import numbered
 from nsed.registry import Registry
 
@@ -217,7 +216,7 @@ def tell_of_one_cluster(clusters: np.ndarray) -> None:
     if most > max(MANY_RECORDS, LARGE_SHARE * len(clusters)):
         message = f"one cluster has {most:,} of {len(clusters):,} records, which links connect in chains"
         advice = "A higher --threshold, --precision with --labels, or a model trained on mined pairs keeps them apart"
-        warnings.warn(f"{message}. {advice}", DoubtfulLinksWarning, stacklevel=3)
+        warn(DoubtfulLinksWarning(f"{message}. {advice}"))
 
 
 def components(left: np.ndarray, right: np.ndarray, size: int) -> np.ndarray:

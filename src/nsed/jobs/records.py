@@ -1,6 +1,5 @@
 """Records to be linked: columns of a table, the evidence of pairs of them, and its weights, given or learned."""
 
-import warnings
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -11,7 +10,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 import pyarrow as pa
 
-from nsed.errors import ArgumentError, DataError, DoubtfulLinksWarning
+from nsed.errors import ArgumentError, DataError, DoubtfulLinksWarning, warn
 from nsed.evaluate.calibration import logistic_regression
 from nsed.models.pair_model import DecidingModel
 from nsed.text import Pairs
@@ -295,7 +294,7 @@ def _too_long(n: np.ndarray, m: np.ndarray) -> np.ndarray:
     if found.any():
         most = int(cells.argmax())
         message = f"pairs of strings that are too long to be compared: {found.sum():,}, one has {n[most]:,} and"
-        warnings.warn(f"{message} {m[most]:,} symbols. They are no evidence", DoubtfulLinksWarning, stacklevel=2)
+        warn(DoubtfulLinksWarning(f"{message} {m[most]:,} symbols. They are no evidence"))
     return np.asarray(found)
 
 

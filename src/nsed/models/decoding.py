@@ -10,7 +10,7 @@ import numpy as np
 import torch
 
 from nsed.config import bounded
-from nsed.errors import ArgumentError, CutOutputWarning, UnknownSymbolWarning
+from nsed.errors import ArgumentError, CutOutputWarning, UnknownSymbolWarning, warn
 from nsed.evaluate import transduction_score
 from nsed.models.base import NetworkModel, checked_scores
 from nsed.models.transduction import WIDEST_BEAM, TransducingModel, Transduction, checked_sources
@@ -208,14 +208,14 @@ def _warn_of_unwritable(tokenizer: Tokenizer, targets: Sequence[str]) -> None:
         "validation pairs count as errors for it, however long the training. Add pairs with each of these symbols to "
         "the training pairs, or correct the pairs where it is a slip"
     )
-    warnings.warn(message, UnknownSymbolWarning, stacklevel=4)  # whoever called fit
+    warn(UnknownSymbolWarning(message))
 
 
 def _warn_of_cuts(results: Iterable[list[Transduction]], longest: int) -> None:
     cut = sum(bool(best) and len(best[0].symbols) >= longest for best in results)
     if cut:
         message = f"{cut} of the targets reach {longest} symbols, the most allowed"
-        warnings.warn(f"{message} (longest_output, max_length)", CutOutputWarning, stacklevel=4)
+        warn(CutOutputWarning(f"{message} (longest_output, max_length)"))
 
 
 def longest_output(decoder: AnyDecoder, config: SearchConfig | Any) -> int:

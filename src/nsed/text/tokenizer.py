@@ -6,7 +6,6 @@ cluster is, only strings with marks, joiners and the like are asked one by one; 
 point. The readable twin is `encode_one_by_one`.
 """
 
-import warnings
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -15,7 +14,7 @@ from itertools import chain, repeat
 
 import numpy as np
 
-from nsed.errors import ArgumentError, UnknownSymbolWarning
+from nsed.errors import ArgumentError, UnknownSymbolWarning, warn
 from nsed.text.batch import DistinctPairs, EncodedStrings
 from nsed.text.graphemes import is_plain, split_graphemes
 from nsed.text.pairs import Pairs
@@ -178,7 +177,7 @@ class Tokenizer:
         alien = 2 * len(others) > every > 0
         warning = UnknownSymbolWarning(self._alien(len(others), every) if alien else self._unknown(new, others, kin))
         warning.side = self.side
-        warnings.warn(warning, stacklevel=6)  # whoever called the verb
+        warn(warning)
 
     def _unknown(self, new: Sequence[str], others: Sequence[str], kin: Mapping[str, str]) -> str:
         """Message: which symbols are unknown, and what they are read as."""

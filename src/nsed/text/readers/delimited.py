@@ -8,7 +8,6 @@ import math
 import re
 import shlex
 import unicodedata
-import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from importlib.util import find_spec
 from itertools import chain, combinations, islice
@@ -17,7 +16,7 @@ from typing import NamedTuple, TypeVar
 
 import pyarrow as pa
 
-from nsed.errors import DataError, HeaderWarning, NsedError, abbreviate
+from nsed.errors import DataError, HeaderWarning, NsedError, abbreviate, warn
 from nsed.text.pairs import COLUMNS, LABELLED, LABELS, Pairs, parse_label, present
 from nsed.text.readers.lines import open_text
 
@@ -426,7 +425,7 @@ def _warn_of_header(layout: "Layout", what: str, columns: str) -> None:
 
 
 def _warn_of_first_row(path: Path, first: Row, message: str) -> None:
-    warnings.warn(f"{path}:{first.line}: the first row, {message}", HeaderWarning, stacklevel=8)  # of read_pairs
+    warn(HeaderWarning(f"{path}:{first.line}: the first row, {message}"))
 
 
 LONE_WORDS = frozenset(
