@@ -599,6 +599,25 @@ def test_equal_keys_and_sql_rules_are_united(tables, model):
         job(tables, model, rules=["a.nothing = b.name"], overwrite=True).run()
 
 
+@pytest.mark.parametrize("left", [[1990, 1991, 1992], [1990.0, None, 1992.0], ["1990", "", "1992"]])
+def test_keys_and_exact_columns_that_are_numbers_here_and_text_there_agree(tmp_path, model, left):
+    pytest.importorskip("duckdb")
+    names = ["gray", "gala", "lay"]
+    pq.write_table(pa.table({"name": names, "born": left, "key": left}), tmp_path / "a.parquet")
+    right = pa.table({"name": names, "born": ["1990", "1991", "1992"], "key": [1990, 1991, 1992]})
+    pq.write_table(right, tmp_path / "b.parquet")
+    job = LinkJob(
+        *(tmp_path / name for name in ("a.parquet", "b.parquet", "links.tsv")),
+        on=[TextColumn("name", model)],
+        exact=["born"],
+        rules=[equal_keys("key")],
+        threshold=0,
+        assign="all",
+    )
+    assert job.run().candidates == sum(one not in (None, "") for one in left)
+    assert all(float(one["agreement_born"]) > 0 for one in rows(tmp_path / "links.tsv"))
+
+
 def test_rules_whose_pairs_cannot_be_written_are_no_wrong_rules(tmp_path):
     pytest.importorskip("duckdb")
     table = pa.table({"name": ["gray", "grey"]})

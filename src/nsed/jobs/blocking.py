@@ -36,16 +36,16 @@ class BlockedPairs(NamedTuple):
 
 
 def equal_keys(columns: str) -> str:
-    """SQL rule of columns, separated by commas, that must be there and agree.
+    """SQL rule of columns, separated by commas, that must be there and agree, as text: numbers agree with it.
 
-    >>> print(equal_keys("surname,born"))
-    a."surname" = b."surname" AND a."surname" <> '' AND a."born" = b."born" AND a."born" <> ''
+    >>> print(equal_keys("born"))
+    a."born"::VARCHAR = b."born"::VARCHAR AND a."born"::VARCHAR <> ''
     """
     names = [name.strip() for name in columns.split(",") if name.strip()]
     if not names:
         raise ArgumentError("--block", got=repr(columns), expected="columns, separated by commas: surname,postcode")
-    quoted = [name.replace('"', '""') for name in names]
-    return " AND ".join(f'a."{name}" = b."{name}" AND a."{name}" <> \'\'' for name in quoted)
+    keys = ['"{}"::VARCHAR'.format(name.replace('"', '""')) for name in names]
+    return " AND ".join(f"a.{key} = b.{key} AND a.{key} <> ''" for key in keys)
 
 
 def write_rule_pairs(left: pa.Table, right: pa.Table | None, rules: Sequence[str], folder: Path) -> Path:

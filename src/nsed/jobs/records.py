@@ -10,6 +10,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import pyarrow as pa
+from pyarrow import compute
 
 from nsed.errors import ArgumentError, DataError, DoubtfulLinksWarning
 from nsed.evaluate.calibration import logistic_regression
@@ -86,13 +87,33 @@ class Records:
 
 
 def read_table(path: str | Path, first: str) -> pa.Table:
-    """All columns of a file of records. Raises `DataError` where it has not the first column that is wanted."""
+    """All columns of a file of records, see `whole_numbers`. Raises `DataError` where there is no such first column."""
     texts, others = read_sources(path, column=first, missing=True)
     table = pa.table({first: pa.array(texts, pa.string())})
     if others is not None:
         for name in others.column_names:
-            table = table.append_column(name, others.column(name))
+            table = table.append_column(name, whole_numbers(others.column(name)))
     return table
+
+
+def whole_numbers(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Column in which whole numbers are integers: pandas makes floats of them where one is missing.
+
+    So 2031.0 of one table is the 2031 of another one, as an id, a postcode or a key.
+
+    >>> whole_numbers(pa.chunked_array([[2031.0, None, float("nan")]])).to_pylist(), whole_numbers(
+    ...     pa.chunked_array([[0.5, 1.0]])
+    ... ).to_pylist()
+    ([2031, None, None], [0.5, 1.0])
+    """
+    if not pa.types.is_floating(column.type):
+        return column
+    given = column.cast(pa.float64())
+    known = compute.if_else(compute.is_nan(given), None, given)
+    try:
+        return known.cast(pa.int64())
+    except pa.ArrowInvalid:  # one has a fraction, or is too large
+        return column
 
 
 def with_missing(texts: Iterable[str]) -> Texts:
