@@ -401,6 +401,9 @@ def test_threshold_keeps_the_precision_that_is_asked_for():
         ({"precision": 0.9}, "expected --labels with known links"),
         ({"threshold": 2}, "expected a probability"),
         ({"on": []}, "expected at least one text column"),
+        ({"exact": ["town", "town"]}, "--exact: got town more than once"),
+        ({"numeric": [NumericColumn("town", 1), NumericColumn("town", 2)]}, "--numeric: got town more than once"),
+        ({"threshold": 0.5, "review": 0.6}, "--review: got 0.6, expected less than the threshold, 0.5, where it ends"),
     ],
 )
 def test_settings_that_cannot_be_are_refused(tables, model, settings, message):
@@ -414,6 +417,16 @@ def test_columns_and_ids_that_are_wrong_are_named(tables, model):
     (tables / "a.tsv").write_text("id\tname\n1\tgray\n1\tlay\n", encoding="utf-8")
     with pytest.raises(DataError, match="'1' names 2 records"):
         job(tables, model).run()
+    (tables / "a.tsv").write_text("id\tname\n1\tgray\n\tlay\n", encoding="utf-8")
+    with pytest.raises(DataError, match=r"a\.tsv: id of record 2 is missing; expected one for each record"):
+        job(tables, model).run()
+
+
+def test_an_infinite_number_is_refused_and_does_not_spoil_the_evidence_of_all_others(tables, model):
+    for name in ("a.tsv", "b.tsv"):
+        (tables / name).write_text(f"id\tname\tborn\n{name[0]}0\tgray\t1990\n{name[0]}1\tlay\tinf\n", encoding="utf-8")
+    with pytest.raises(DataError, match=r"a\.tsv: born of record 2 is infinite"):
+        job(tables, model, numeric=[NumericColumn("born", 1)]).run()
 
 
 def test_threshold_of_one_column_is_that_of_its_model(tables, model):

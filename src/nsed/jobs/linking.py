@@ -6,6 +6,7 @@ on from there, to the same output. Which pairs become links is decided in the en
 
 import json
 import warnings
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -178,9 +179,8 @@ class LinkJob:
         if self.precision is not None and (self.labels is None or self.threshold is not None):
             got = "no labels" if self.labels is None else "a threshold too"
             raise ArgumentError("--precision", got=got, expected="--labels with known links, and no --threshold")
-        for name, value in (("--threshold", self.threshold), ("--review", self.review)):
-            if value is not None and not 0 <= value <= 1:
-                raise ArgumentError(name, got=value, expected="a probability, from 0 to 1")
+        self._check_columns()
+        self._check_band()
         if self.clusters is not None:
             row_format(Path(self.clusters), argument="--clusters")
         self._check_clusters()
@@ -194,6 +194,27 @@ class LinkJob:
             raise ArgumentError("--ranker", got=got, expected="candidates of one text column, which --by may name")
         if self.labels is not None and self.id is None:
             raise ArgumentError("--labels", got="no --id", expected="--id COLUMN: labels are pairs of ids")
+
+    def _check_columns(self) -> None:
+        """Check that no column is compared twice in the same way, which would count its evidence twice."""
+        kinds = {"--on": [one.name for one in self.on], "--exact": self.exact}
+        for name, columns in {**kinds, "--numeric": [one.name for one in self.numeric]}.items():
+            twice = [column for column, count in Counter(columns).items() if count > 1]
+            if twice:
+                raise ArgumentError(name, got=f"{', '.join(twice)} more than once", expected="each column once")
+
+    def _check_band(self) -> None:
+        """Check the threshold, and that the review band ends there and not before it begins."""
+        for name, value in (("--threshold", self.threshold), ("--review", self.review)):
+            if value is not None and not 0 <= value <= 1:
+                raise ArgumentError(name, got=value, expected="a probability, from 0 to 1")
+        if self.review is not None and (self.precision is not None or not self._chooses):
+            end = self._own_threshold() if self.precision is None else self.precision
+            if self.review > end:
+                what = "threshold" if self.precision is None else "precision"
+                raise ArgumentError(
+                    "--review", got=self.review, expected=f"less than the {what}, {end:g}, where it ends"
+                )
 
     def _check_clusters(self) -> None:
         """Check what is said of clusters, which links of one table have."""

@@ -63,13 +63,17 @@ class Records:
         numeric: Iterable[str] = (),
         path: str | Path = "",
     ) -> "Records":
-        """Records of a table. Raises `DataError` for columns that are not there, ids that are not unique, no number."""
+        """Records of a table. Raises `DataError` for columns and ids that are not there, ids given twice, no number."""
         wanted = [*texts, *filter(None, [identity]), *exact, *numeric]
         missing = [name for name in wanted if name not in table.column_names]
         if missing:
             there = ", ".join(table.column_names)
             raise DataError(path, f"no column {', '.join(map(repr, missing))}; there are {there}")
         ids = _strings(table, identity) if identity else [str(row + 1) for row in range(len(table))]
+        if "" in ids:
+            raise DataError(
+                path, f"{identity} of record {ids.index('') + 1:,} is missing; expected one for each record"
+            )
         if len(set(ids)) < len(ids):
             twice, count = Counter(ids).most_common(1)[0]
             raise DataError(path, f"{identity} {twice!r} names {count} records; expected one each")
@@ -138,6 +142,11 @@ def _numbers(table: pa.Table, name: str, path: str | Path) -> np.ndarray:
             values[row] = float(text) if text else np.nan
         except ValueError:
             raise DataError(path, f"{name} of record {row + 1} is no number; give such a column to --exact") from None
+        if np.isinf(values[row]):
+            message = (
+                f"{name} of record {row + 1} is infinite, which is no difference; leave it empty where it is unknown"
+            )
+            raise DataError(path, message)
     return values
 
 
