@@ -597,6 +597,23 @@ def test_redacted_job_writes_no_string_of_the_records(tables, model):
         job(tables, model, why=["nobody"], overwrite=True).run()
 
 
+def test_redacted_job_quotes_no_string_in_what_it_complains_of(tables, model):
+    pytest.importorskip("duckdb")
+    for rule in ("a.name::int = b.name::int", "error(a.name)"):
+        with pytest.raises(ArgumentError, match="whose text may quote records and is left out") as failed:
+            job(tables, model, rules=[rule], redact=True).run()
+        assert not [name for name in NAMES if name in str(failed.value)]
+    with pytest.raises(ArgumentError, match='have a column named "nothing"'):
+        job(tables, model, rules=["a.nothing = b.name"], redact=True, overwrite=True).run()
+    with (tables / "b.tsv").open("a", encoding="utf-8") as file:
+        file.write("b9\tgarland\n")
+    with pytest.raises(
+        DataError, match=r"b\.tsv:12: expected 3 columns separated by a tab, found 2; what is"
+    ) as failed:
+        job(tables, model, redact=True, overwrite=True).run()
+    assert "garland" not in str(failed.value)
+
+
 def test_equal_keys_and_sql_rules_are_united(tables, model):
     pytest.importorskip("duckdb")
     rules = [equal_keys("town"), "a.name[1:2] = b.name[1:2]"]

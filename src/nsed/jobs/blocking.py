@@ -48,11 +48,13 @@ def equal_keys(columns: str) -> str:
     return " AND ".join(f"a.{key} = b.{key} AND a.{key} <> ''" for key in keys)
 
 
-def write_rule_pairs(left: pa.Table, right: pa.Table | None, rules: Sequence[str], folder: Path) -> Path:
+def write_rule_pairs(
+    left: pa.Table, right: pa.Table | None, rules: Sequence[str], folder: Path, *, redact: bool = False
+) -> Path:
     """Write the pairs of rows that any rule joins, each once, by rows; of one table, those with the lower row first.
 
-    Raises `ArgumentError` for a rule that DuckDB does not understand, `DataError` for a disk that is full,
-    `MissingExtraError` without DuckDB.
+    Raises `ArgumentError` for a rule that DuckDB does not understand, or that fails on a record, which is not quoted if
+    it is to be redacted; `DataError` for a disk that is full, `MissingExtraError` without DuckDB.
     """
     path = folder / RULES
     beside = path.with_name(f"{RULES}.part")
@@ -70,6 +72,8 @@ def write_rule_pairs(left: pa.Table, right: pa.Table | None, rules: Sequence[str
         raise DataError(path, f"cannot be written: {str(error).splitlines()[0]}") from None
     except _duckdb().Error as error:
         listed, said = " | ".join(rules), str(error).splitlines()[0]
+        if redact and not isinstance(error, (_duckdb().ParserException, _duckdb().BinderException)):
+            said = f"{said.partition(':')[0]}, whose text may quote records and is left out"
         raise ArgumentError("--rule", got=f"{listed}: {said}", expected="conditions on columns of a and b") from None
     finally:
         connection.close()

@@ -16,7 +16,7 @@ from typing import Any, cast, get_args
 import numpy as np
 
 from nsed.capabilities import Capability, can
-from nsed.errors import ArgumentError, MissingExtraError, UnknownSymbolWarning
+from nsed.errors import ArgumentError, DataError, MissingExtraError, UnknownSymbolWarning
 from nsed.evaluate.matching import ThresholdPoint, best_f1, lowest_at_precision, threshold_at_precision
 from nsed.jobs.assignment import (
     ROUNDING,
@@ -244,7 +244,13 @@ class LinkJob:
         return generators_of(self.by, self.on[0].model, columns=len(self.on), rules=bool(self.rules))
 
     def _tables(self) -> list[Any]:
-        return [read_table(path, self.on[0].name) for path in (self.left, self.right) if path is not None]
+        try:
+            return [read_table(path, self.on[0].name) for path in (self.left, self.right) if path is not None]
+        except DataError as error:
+            if not self.redact or error.line is None:
+                raise
+            what = error.reason.partition(": ")[0]  # what comes after it was found in the row
+            raise DataError(error.path, f"{what}; what is there is left out, see --redact", line=error.line) from None
 
     def _records(self, table: Any, path: str | Path) -> Records:
         names, numeric = [one.name for one in self.on], [one.name for one in self.numeric]
@@ -256,7 +262,8 @@ class LinkJob:
             return None
         path = folder.path / RULES
         if not path.exists():
-            path = write_rule_pairs(tables[0], tables[1] if len(tables) > 1 else None, self.rules, folder.path)
+            second = tables[1] if len(tables) > 1 else None
+            path = write_rule_pairs(tables[0], second, self.rules, folder.path, redact=self.redact)
         return RulePairs(path)
 
     def _compare(self, left: Records, right: Records, rules: RulePairs | None, folder: ShardFolder) -> None:
