@@ -386,6 +386,35 @@ def test_greedy_assignment_is_one_to_one_and_leaves_no_free_pair(seed):
     assert not [row for row in range(30) if pairs.left[row] not in left and pairs.right[row] not in right]
 
 
+@pytest.mark.parametrize("seed", range(5))
+def test_duplicates_do_not_depend_on_which_record_of_a_pair_comes_first(seed):
+    """A record in the middle of a chain had two links, one on either side; the best of a later record was lost."""
+    stream = np.random.default_rng(seed)
+    different = np.unique(stream.integers(0, 8, (20, 2)), axis=0)
+    left, right = different[different[:, 0] < different[:, 1]].T
+    log_odds, places = stream.normal(size=len(left)), np.arange(len(left))
+    other = np.array([5, 2, 7, 0, 3, 6, 1, 4])  # the same records in another order
+    turned = ScoredPairs(np.minimum(other[left], other[right]), np.maximum(other[left], other[right]), log_odds, places)
+    for how in ("one-to-one", "best", "all"):
+        kept = assigned(ScoredPairs(left, right, log_odds, places), how, alone=True)
+        assert set(kept.tolist()) == set(assigned(turned, how, alone=True).tolist())
+        records = np.concatenate([left[kept], right[kept]]).tolist()
+        assert how != "one-to-one" or len(set(records)) == len(records)
+        best = {int(np.argmax(np.where((left == one) | (right == one), log_odds, -np.inf))) for one in {*left, *right}}
+        assert how != "best" or set(kept.tolist()) == best
+
+
+def test_links_of_duplicates_are_one_to_one_where_that_is_asked_for(tmp_path, model):
+    path = people(tmp_path, enumerate(["gray", "gray", "gray", "lay"]))
+    done = LinkJob(
+        path, None, tmp_path / "p.tsv", on=[TextColumn("name", model)], id="id", assign="one-to-one", threshold=0.5
+    )
+    done.run()
+    both = [one[side] for one in rows(tmp_path / "p.tsv") for side in ("id_a", "id_b")]
+    assert both
+    assert len(set(both)) == len(both)
+
+
 def test_threshold_keeps_the_precision_that_is_asked_for():
     curve = threshold_curve(np.array([0.9, 0.8, 0.7, 0.6]), np.array([1, 1, 0, 1]), positives=5)
     point = threshold_at_precision(curve, 0.7)

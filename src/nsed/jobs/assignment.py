@@ -277,29 +277,41 @@ class ScoredShards:
         return found
 
 
-def assigned(pairs: ScoredPairs, how: Assignment) -> np.ndarray:
+def assigned(pairs: ScoredPairs, how: Assignment, *, alone: bool = False) -> np.ndarray:
     """Rows of the pairs that may be links, whatever the threshold, in the order of their records.
 
     One-to-one is greedy: the pair with the highest log-odds first, then the next whose records are both free. Of equal
-    ones the first record wins.
+    ones the first record wins. Of one table (`alone`) a record is the same on either side: which of two is the first
+    says nothing, and `best` are the pairs that are the best of one of their records.
 
     >>> pairs = ScoredPairs(np.array([0, 0, 1]), np.array([5, 6, 5]), np.array([3.0, 1.0, 2.0]), np.arange(3))
     >>> [assigned(pairs, how).tolist() for how in ("one-to-one", "best", "all")]
     [[0], [0, 2], [0, 1, 2]]
+    >>> chain = ScoredPairs(np.array([0, 1]), np.array([1, 2]), np.array([1.0, 2.0]), np.arange(2))
+    >>> [assigned(chain, how, alone=True).tolist() for how in ("one-to-one", "best", "all")]
+    [[1], [0, 1], [0, 1]]
     """
     order = np.lexsort((pairs.right, pairs.left, -pairs.log_odds))
     if how == "all":
         kept = order
     elif how == "best":
-        kept = order[np.unique(pairs.left[order], return_index=True)[1]]
+        kept = _best(pairs, order, alone=alone)
     else:
-        kept = np.array(_greedy(pairs, order), dtype=np.int64)
+        kept = np.array(_greedy(pairs, order, alone=alone), dtype=np.int64)
     return kept[np.lexsort((pairs.right[kept], pairs.left[kept]))]
 
 
-def _greedy(pairs: ScoredPairs, order: np.ndarray) -> list[int]:
+def _best(pairs: ScoredPairs, order: np.ndarray, *, alone: bool) -> np.ndarray:
+    """Best pair of each first record; of one table, of each record."""
+    if not alone:
+        return np.asarray(order[np.unique(pairs.left[order], return_index=True)[1]])
+    records = np.stack([pairs.left[order], pairs.right[order]], axis=1).ravel()
+    return np.asarray(order[np.unique(np.unique(records, return_index=True)[1] // 2)])
+
+
+def _greedy(pairs: ScoredPairs, order: np.ndarray, *, alone: bool) -> list[int]:
     taken_left: set[int] = set()
-    taken_right: set[int] = set()
+    taken_right: set[int] = taken_left if alone else set()
     kept = []
     for row, one, other in zip(order.tolist(), pairs.left[order].tolist(), pairs.right[order].tolist(), strict=True):
         if one not in taken_left and other not in taken_right:

@@ -113,7 +113,8 @@ class LinkJob:
     review: float | None = None
     """Where the review band begins that ends at the threshold: a probability, with `precision` a precision."""
     assign: Assignment = "one-to-one"
-    """Links of a record: one at most on either side, greedily; the best one of each record of the first table; all."""
+    """Links of a record: one at most on either side, greedily; the best one of each record of the first table; all.
+    Of one table a record is the same on either side."""
     labels: str | Path | None = None
     """Pairs of ids that are known links: all of the records in it. A record without any has a pair with label 0."""
     labels_complete: bool = False
@@ -342,7 +343,7 @@ class LinkJob:
         return self._assigned(shards.scored(crossed.log_odds, self._floor()))
 
     def _assigned(self, scored: ScoredPairs) -> ScoredPairs:
-        return scored.chosen(assigned(scored, self.assign))
+        return scored.chosen(assigned(scored, self.assign, alone=self.right is None))
 
     def _floor(self) -> float:
         """Log-odds below which no pair is needed: a little less than those of the lowest probability in question."""
