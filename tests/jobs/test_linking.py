@@ -506,6 +506,24 @@ def test_links_that_a_job_wrote_are_labels_of_the_next(tables, model):
 
 
 @pytest.mark.filterwarnings("ignore::nsed.errors.DoubtfulLinksWarning")  # labels of linked records alone
+@pytest.mark.parametrize("ending", ["parquet", "arrow"])
+@pytest.mark.parametrize("columns", [["id_a", "id_b"], ["source", "target"]])
+def test_labels_of_ids_that_are_numbers(tmp_path, model, columns, ending):
+    names, path = ["gray", "gala", "lay"], tmp_path / f"known.{ending}"
+    for file, ids in (("a.parquet", [1, 2, 3]), ("b.parquet", ["7", "8", "9"])):
+        pq.write_table(pa.table({"id": ids, "name": names}), tmp_path / file)
+    known = pa.table(dict(zip([*columns, "label"], ([1, 2, 3], [7.0, 8.0, 9.0], [1, 1, 0]), strict=True)))
+    if ending == "parquet":
+        pq.write_table(known, path)
+    else:
+        with pa.OSFile(str(path), "wb") as file, pa.ipc.new_file(file, known.schema) as writer:
+            writer.write_table(known)
+    files = tmp_path / "a.parquet", tmp_path / "b.parquet", tmp_path / "links.tsv"
+    done = LinkJob(*files, on=[TextColumn("name", model)], id="id", labels=path, threshold=0.5).run()
+    assert (done.candidate_recall, done.at_threshold.recall, done.at_threshold.matches) == (1, 1, 3)
+
+
+@pytest.mark.filterwarnings("ignore::nsed.errors.DoubtfulLinksWarning")  # labels of linked records alone
 def test_records_without_labels_are_not_judged_and_links_that_are_lost_count_in_recall(tables, model):
     known = (tables / "known.tsv").read_text(encoding="utf-8").splitlines()
     (tables / "some.tsv").write_text("\n".join([*known[:7], "a0\tb5"]) + "\n", encoding="utf-8")

@@ -11,8 +11,12 @@ import pyarrow as pa
 from nsed.errors import ArgumentError, DataError, DoubtfulLinksWarning, UnknownIdWarning
 from nsed.evaluate.matching import ThresholdPoint, threshold_curve, threshold_point
 from nsed.jobs.clustering import EarlierClusters, LinkMethod, cluster_links, cluster_number, components, keep_ids
-from nsed.jobs.records import EvidenceWeights, LinkEvidence, Records, read_table
+from nsed.jobs.records import EvidenceWeights, LinkEvidence, Records, read_table, whole_numbers
 from nsed.text import Pairs, read_pairs
+from nsed.text.pairs import COLUMNS
+from nsed.text.readers.batches import TABLES
+from nsed.text.readers.delimited import ReadOptions
+from nsed.text.readers.parquet import Rows, pairs_of_table, sound
 
 Assignment = Literal["one-to-one", "best", "all"]
 FOLDS = 5
@@ -58,11 +62,29 @@ class DecidedPairs(NamedTuple):
 
 def read_known(path: str | Path) -> Pairs:
     """Known links, pairs of ids: two columns and perhaps a label, or `id_a` and `id_b`, as links are written."""
+    if Path(path).suffix.lower() in TABLES and (known := _known_of_table(Path(path))) is not None:
+        return known
     try:
         names = read_table(path, "id_a").column_names
     except DataError:  # no such column, or what `read_pairs` says as well
         return read_pairs(path)
     return read_pairs(path, columns=["id_a", "id_b", *(["label"] if "label" in names else [])])
+
+
+def _known_of_table(path: Path) -> Pairs | None:
+    """Known links of a binary table, whose ids may be numbers; None where it has no such columns, or no row."""
+    with sound(path):
+        pieces = list(TABLES[path.suffix.lower()](path, start=0, rows=2**16))
+    names = pieces[0].column_names if pieces else []
+    columns = next((list(both) for both in (("id_a", "id_b"), COLUMNS[:2]) if {*both} <= {*names}), None)
+    if columns is None:
+        return None
+    table = pa.concat_tables(pieces)
+    for name in columns:
+        column = whole_numbers(table.column(name))
+        if pa.types.is_integer(column.type):
+            table = table.set_column(table.column_names.index(name), name, column.cast(pa.string()))
+    return pairs_of_table(Rows(path, table), ReadOptions([*columns, *(["label"] if "label" in names else [])])).content
 
 
 def _tell_of_strangers(path: str | Path, strangers: Sequence[tuple[str, str]], links: int) -> None:
