@@ -1,5 +1,7 @@
 """`nsed candidates`: rows, recall, a saved index, errors."""
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from typer.testing import CliRunner
 
@@ -80,6 +82,18 @@ def test_lookup_builds_adds_removes_and_answers(files):
     assert "Venezuela" not in run("lookup", "query", index, "--text", "venezuela")
     with pytest.raises(ArgumentError, match="ROWS or --text: got neither"):
         run("lookup", "query", index)
+
+
+def test_lookup_refuses_a_row_without_an_id_and_knows_a_number_that_is_a_float(files):
+    index, add = files / "lookup", ["--on", "name", "--id", "id"]
+    run("lookup", "build", index, files / "cities.tsv", *add)
+    (files / "none.tsv").write_text("id\tname\n4\tOslo\n\tBonn\n", encoding="utf-8")
+    pq.write_table(pa.table({"id": [1.0, None], "name": ["Oslo", "Bonn"]}), files / "none.parquet")
+    for name in ("none.tsv", "none.parquet"):
+        with pytest.raises(DataError, match=f"{name}: id of row 2 is missing; expected one for each string"):
+            run("lookup", "add", index, files / name, *add)
+    pq.write_table(pa.table({"id": [1.0], "name": ["Wien"]}), files / "float.parquet")
+    assert "3 strings" in run("lookup", "add", index, files / "float.parquet", *add)
 
 
 def test_lookup_of_an_id_that_is_there_twice_names_it_and_makes_no_index(files):

@@ -118,6 +118,8 @@ def test_threshold_of_a_model_that_makes_no_decisions_is_no_attribute_error(file
     [
         (["--on", "word"], "word without a model, expected --model MODEL, or --on word=MODEL"),
         (["--on", "word=MODEL", "--weight", "word=much"], "expected COLUMN=NUMBER"),
+        (["--on", "word=MODEL", "--weight", "word=nan"], "expected COLUMN=NUMBER"),
+        (["--on", "word=MODEL", "--numeric", "id=inf"], "expected COLUMN=SCALE, a number above 0"),
         (["--on", "word=MODEL", "--weight", "town=2"], "expected a column that is compared: word"),
     ],
 )

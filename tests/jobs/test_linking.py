@@ -438,6 +438,35 @@ def test_greedy_assignment_is_one_to_one_and_leaves_no_free_pair(seed):
     assert not [row for row in range(30) if pairs.left[row] not in left and pairs.right[row] not in right]
 
 
+@pytest.mark.parametrize("seed", range(5))
+def test_duplicates_do_not_depend_on_which_record_of_a_pair_comes_first(seed):
+    """A record in the middle of a chain had two links, one on either side; the best of a later record was lost."""
+    stream = np.random.default_rng(seed)
+    different = np.unique(stream.integers(0, 8, (20, 2)), axis=0)
+    left, right = different[different[:, 0] < different[:, 1]].T
+    log_odds, places = stream.normal(size=len(left)), np.arange(len(left))
+    other = np.array([5, 2, 7, 0, 3, 6, 1, 4])  # the same records in another order
+    turned = ScoredPairs(np.minimum(other[left], other[right]), np.maximum(other[left], other[right]), log_odds, places)
+    for how in ("one-to-one", "best", "all"):
+        kept = assigned(ScoredPairs(left, right, log_odds, places), how, alone=True)
+        assert set(kept.tolist()) == set(assigned(turned, how, alone=True).tolist())
+        records = np.concatenate([left[kept], right[kept]]).tolist()
+        assert how != "one-to-one" or len(set(records)) == len(records)
+        best = {int(np.argmax(np.where((left == one) | (right == one), log_odds, -np.inf))) for one in {*left, *right}}
+        assert how != "best" or set(kept.tolist()) == best
+
+
+def test_links_of_duplicates_are_one_to_one_where_that_is_asked_for(tmp_path, model):
+    path = people(tmp_path, enumerate(["gray", "gray", "gray", "lay"]))
+    done = LinkJob(
+        path, None, tmp_path / "p.tsv", on=[TextColumn("name", model)], id="id", assign="one-to-one", threshold=0.5
+    )
+    done.run()
+    both = [one[side] for one in rows(tmp_path / "p.tsv") for side in ("id_a", "id_b")]
+    assert both
+    assert len(set(both)) == len(both)
+
+
 def test_threshold_keeps_the_precision_that_is_asked_for():
     curve = threshold_curve(np.array([0.9, 0.8, 0.7, 0.6]), np.array([1, 1, 0, 1]), positives=5)
     point = threshold_at_precision(curve, 0.7)
@@ -453,6 +482,9 @@ def test_threshold_keeps_the_precision_that_is_asked_for():
         ({"precision": 0.9}, "expected --labels with known links"),
         ({"threshold": 2}, "expected a probability"),
         ({"on": []}, "expected at least one text column"),
+        ({"exact": ["town", "town"]}, "--exact: got town more than once"),
+        ({"numeric": [NumericColumn("town", 1), NumericColumn("town", 2)]}, "--numeric: got town more than once"),
+        ({"threshold": 0.5, "review": 0.6}, "--review: got 0.6, expected less than the threshold, 0.5, where it ends"),
     ],
 )
 def test_settings_that_cannot_be_are_refused(tables, model, settings, message):
@@ -466,6 +498,16 @@ def test_columns_and_ids_that_are_wrong_are_named(tables, model):
     (tables / "a.tsv").write_text("id\tname\n1\tgray\n1\tlay\n", encoding="utf-8")
     with pytest.raises(DataError, match="'1' names 2 records"):
         job(tables, model).run()
+    (tables / "a.tsv").write_text("id\tname\n1\tgray\n\tlay\n", encoding="utf-8")
+    with pytest.raises(DataError, match=r"a\.tsv: id of record 2 is missing; expected one for each record"):
+        job(tables, model).run()
+
+
+def test_an_infinite_number_is_refused_and_does_not_spoil_the_evidence_of_all_others(tables, model):
+    for name in ("a.tsv", "b.tsv"):
+        (tables / name).write_text(f"id\tname\tborn\n{name[0]}0\tgray\t1990\n{name[0]}1\tlay\tinf\n", encoding="utf-8")
+    with pytest.raises(DataError, match=r"a\.tsv: born of record 2 is infinite"):
+        job(tables, model, numeric=[NumericColumn("born", 1)]).run()
 
 
 def test_threshold_of_one_column_is_that_of_its_model(tables, model):
@@ -513,6 +555,24 @@ def test_links_that_a_job_wrote_are_labels_of_the_next(tables, model):
     first = job(tables, model).run()
     again = job(tables, model, labels=tables / "links.tsv", output=tables / "again.tsv").run()
     assert (again.links, again.candidate_recall, again.at_threshold.matches) == (first.links, 1, first.links)
+
+
+@pytest.mark.filterwarnings("ignore::nsed.errors.DoubtfulLinksWarning")  # labels of linked records alone
+@pytest.mark.parametrize("ending", ["parquet", "arrow"])
+@pytest.mark.parametrize("columns", [["id_a", "id_b"], ["source", "target"]])
+def test_labels_of_ids_that_are_numbers(tmp_path, model, columns, ending):
+    names, path = ["gray", "gala", "lay"], tmp_path / f"known.{ending}"
+    for file, ids in (("a.parquet", [1, 2, 3]), ("b.parquet", ["7", "8", "9"])):
+        pq.write_table(pa.table({"id": ids, "name": names}), tmp_path / file)
+    known = pa.table(dict(zip([*columns, "label"], ([1, 2, 3], [7.0, 8.0, 9.0], [1, 1, 0]), strict=True)))
+    if ending == "parquet":
+        pq.write_table(known, path)
+    else:
+        with pa.OSFile(str(path), "wb") as file, pa.ipc.new_file(file, known.schema) as writer:
+            writer.write_table(known)
+    files = tmp_path / "a.parquet", tmp_path / "b.parquet", tmp_path / "links.tsv"
+    done = LinkJob(*files, on=[TextColumn("name", model)], id="id", labels=path, threshold=0.5).run()
+    assert (done.candidate_recall, done.at_threshold.recall, done.at_threshold.matches) == (1, 1, 3)
 
 
 @pytest.mark.filterwarnings("ignore::nsed.errors.DoubtfulLinksWarning")  # labels of linked records alone
@@ -636,6 +696,23 @@ def test_redacted_job_writes_no_string_of_the_records(tables, model):
         job(tables, model, why=["nobody"], overwrite=True).run()
 
 
+def test_redacted_job_quotes_no_string_in_what_it_complains_of(tables, model):
+    pytest.importorskip("duckdb")
+    for rule in ("a.name::int = b.name::int", "error(a.name)"):
+        with pytest.raises(ArgumentError, match="whose text may quote records and is left out") as failed:
+            job(tables, model, rules=[rule], redact=True).run()
+        assert not [name for name in NAMES if name in str(failed.value)]
+    with pytest.raises(ArgumentError, match='have a column named "nothing"'):
+        job(tables, model, rules=["a.nothing = b.name"], redact=True, overwrite=True).run()
+    with (tables / "b.tsv").open("a", encoding="utf-8") as file:
+        file.write("b9\tgarland\n")
+    with pytest.raises(
+        DataError, match=r"b\.tsv:12: expected 3 columns separated by a tab, found 2; what is"
+    ) as failed:
+        job(tables, model, redact=True, overwrite=True).run()
+    assert "garland" not in str(failed.value)
+
+
 def test_equal_keys_and_sql_rules_are_united(tables, model):
     pytest.importorskip("duckdb")
     rules = [equal_keys("town"), "a.name[1:2] = b.name[1:2]"]
@@ -649,6 +726,25 @@ def test_equal_keys_and_sql_rules_are_united(tables, model):
     assert {(one["id_a"], one["id_b"]) for one in rows(tables / "links.tsv")} == {(f"a{a}", f"b{b}") for a, b in alike}
     with pytest.raises(ArgumentError, match='have a column named "nothing"'):
         job(tables, model, rules=["a.nothing = b.name"], overwrite=True).run()
+
+
+@pytest.mark.parametrize("left", [[1990, 1991, 1992], [1990.0, None, 1992.0], ["1990", "", "1992"]])
+def test_keys_and_exact_columns_that_are_numbers_here_and_text_there_agree(tmp_path, model, left):
+    pytest.importorskip("duckdb")
+    names = ["gray", "gala", "lay"]
+    pq.write_table(pa.table({"name": names, "born": left, "key": left}), tmp_path / "a.parquet")
+    right = pa.table({"name": names, "born": ["1990", "1991", "1992"], "key": [1990, 1991, 1992]})
+    pq.write_table(right, tmp_path / "b.parquet")
+    job = LinkJob(
+        *(tmp_path / name for name in ("a.parquet", "b.parquet", "links.tsv")),
+        on=[TextColumn("name", model)],
+        exact=["born"],
+        rules=[equal_keys("key")],
+        threshold=0,
+        assign="all",
+    )
+    assert job.run().candidates == sum(one not in (None, "") for one in left)
+    assert all(float(one["agreement_born"]) > 0 for one in rows(tmp_path / "links.tsv"))
 
 
 def test_rules_whose_pairs_cannot_be_written_are_no_wrong_rules(tmp_path):

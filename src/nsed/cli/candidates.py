@@ -328,6 +328,7 @@ def _lines(path: Path) -> list[str]:
 
 def _read_rows(path: Path, on: str | None, id_: str | None) -> tuple[list[str], list[str]]:
     from nsed.errors import DataError
+    from nsed.jobs.records import whole_numbers
     from nsed.text.readers import read_sources
 
     texts, others = read_sources(path, column=on)
@@ -336,7 +337,11 @@ def _read_rows(path: Path, on: str | None, id_: str | None) -> tuple[list[str], 
         return different, different
     if others is None or id_ not in others.column_names:
         raise DataError(path, f"no column {id_!r} beside that of the strings")
-    return [str(one) for one in others.column(id_).to_pylist()], list(texts)
+    ids = whole_numbers(others.column(id_)).to_pylist()
+    missing = [row for row, one in enumerate(ids, start=1) if one in (None, "")]
+    if missing:
+        raise DataError(path, f"{id_} of row {missing[0]:,} is missing; expected one for each string")
+    return [str(one) for one in ids], list(texts)
 
 
 def _query_index(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -247,7 +248,7 @@ def numeric_columns(given: list[str]) -> list[NumericColumn]:
             scale = float(number)
         except ValueError:
             scale = 0.0
-        if not scale > 0:
+        if not 0 < scale < math.inf:
             raise ArgumentError("--numeric", got=one, expected="COLUMN=SCALE, a number above 0, say born=1")
         columns.append(NumericColumn(name, scale))
     return columns
@@ -278,7 +279,9 @@ def _factors(weights: list[str], columns: list[str]) -> dict[str, float]:
         try:
             factors[column] = float(number)
         except ValueError:
-            raise ArgumentError("--weight", got=one, expected="COLUMN=NUMBER, say name=0.5") from None
+            factors[column] = math.nan
+        if not math.isfinite(factors[column]):
+            raise ArgumentError("--weight", got=one, expected="COLUMN=NUMBER, say name=0.5")
         if column not in columns:
             raise ArgumentError("--weight", got=column, expected=f"a column that is compared: {', '.join(columns)}")
     return factors

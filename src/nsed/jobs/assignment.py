@@ -10,8 +10,12 @@ import pyarrow as pa
 from nsed.errors import ArgumentError, DataError, DoubtfulLinksWarning, UnknownIdWarning, warn
 from nsed.evaluate.matching import ThresholdPoint, threshold_curve, threshold_point
 from nsed.jobs.clustering import EarlierClusters, LinkMethod, cluster_links, cluster_number, components, keep_ids
-from nsed.jobs.records import EvidenceWeights, LinkEvidence, Records, read_table
+from nsed.jobs.records import EvidenceWeights, LinkEvidence, Records, read_table, whole_numbers
 from nsed.text import Pairs, read_pairs
+from nsed.text.pairs import COLUMNS
+from nsed.text.readers.batches import TABLES
+from nsed.text.readers.delimited import ReadOptions
+from nsed.text.readers.parquet import Rows, pairs_of_table, sound
 
 Assignment = Literal["one-to-one", "best", "all"]
 FOLDS = 5
@@ -57,11 +61,29 @@ class DecidedPairs(NamedTuple):
 
 def read_known(path: str | Path) -> Pairs:
     """Known links, pairs of ids: two columns and perhaps a label, or `id_a` and `id_b`, as links are written."""
+    if Path(path).suffix.lower() in TABLES and (known := _known_of_table(Path(path))) is not None:
+        return known
     try:
         names = read_table(path, "id_a").column_names
     except DataError:  # no such column, or what `read_pairs` says as well
         return read_pairs(path)
     return read_pairs(path, columns=["id_a", "id_b", *(["label"] if "label" in names else [])])
+
+
+def _known_of_table(path: Path) -> Pairs | None:
+    """Known links of a binary table, whose ids may be numbers; None where it has no such columns, or no row."""
+    with sound(path):
+        pieces = list(TABLES[path.suffix.lower()](path, start=0, rows=2**16))
+    names = pieces[0].column_names if pieces else []
+    columns = next((list(both) for both in (("id_a", "id_b"), COLUMNS[:2]) if {*both} <= {*names}), None)
+    if columns is None:
+        return None
+    table = pa.concat_tables(pieces)
+    for name in columns:
+        column = whole_numbers(table.column(name))
+        if pa.types.is_integer(column.type):
+            table = table.set_column(table.column_names.index(name), name, column.cast(pa.string()))
+    return pairs_of_table(Rows(path, table), ReadOptions([*columns, *(["label"] if "label" in names else [])])).content
 
 
 def _tell_of_strangers(path: str | Path, strangers: Sequence[tuple[str, str]], links: int) -> None:
@@ -276,29 +298,41 @@ class ScoredShards:
         return found
 
 
-def assigned(pairs: ScoredPairs, how: Assignment) -> np.ndarray:
+def assigned(pairs: ScoredPairs, how: Assignment, *, alone: bool = False) -> np.ndarray:
     """Rows of the pairs that may be links, whatever the threshold, in the order of their records.
 
     One-to-one is greedy: the pair with the highest log-odds first, then the next whose records are both free. Of equal
-    ones the first record wins.
+    ones the first record wins. Of one table (`alone`) a record is the same on either side: which of two is the first
+    says nothing, and `best` are the pairs that are the best of one of their records.
 
     >>> pairs = ScoredPairs(np.array([0, 0, 1]), np.array([5, 6, 5]), np.array([3.0, 1.0, 2.0]), np.arange(3))
     >>> [assigned(pairs, how).tolist() for how in ("one-to-one", "best", "all")]
     [[0], [0, 2], [0, 1, 2]]
+    >>> chain = ScoredPairs(np.array([0, 1]), np.array([1, 2]), np.array([1.0, 2.0]), np.arange(2))
+    >>> [assigned(chain, how, alone=True).tolist() for how in ("one-to-one", "best", "all")]
+    [[1], [0, 1], [0, 1]]
     """
     order = np.lexsort((pairs.right, pairs.left, -pairs.log_odds))
     if how == "all":
         kept = order
     elif how == "best":
-        kept = order[np.unique(pairs.left[order], return_index=True)[1]]
+        kept = _best(pairs, order, alone=alone)
     else:
-        kept = np.array(_greedy(pairs, order), dtype=np.int64)
+        kept = np.array(_greedy(pairs, order, alone=alone), dtype=np.int64)
     return kept[np.lexsort((pairs.right[kept], pairs.left[kept]))]
 
 
-def _greedy(pairs: ScoredPairs, order: np.ndarray) -> list[int]:
+def _best(pairs: ScoredPairs, order: np.ndarray, *, alone: bool) -> np.ndarray:
+    """Best pair of each first record; of one table, of each record."""
+    if not alone:
+        return np.asarray(order[np.unique(pairs.left[order], return_index=True)[1]])
+    records = np.stack([pairs.left[order], pairs.right[order]], axis=1).ravel()
+    return np.asarray(order[np.unique(np.unique(records, return_index=True)[1] // 2)])
+
+
+def _greedy(pairs: ScoredPairs, order: np.ndarray, *, alone: bool) -> list[int]:
     taken_left: set[int] = set()
-    taken_right: set[int] = set()
+    taken_right: set[int] = taken_left if alone else set()
     kept = []
     for row, one, other in zip(order.tolist(), pairs.left[order].tolist(), pairs.right[order].tolist(), strict=True):
         if one not in taken_left and other not in taken_right:

@@ -36,23 +36,25 @@ class BlockedPairs(NamedTuple):
 
 
 def equal_keys(columns: str) -> str:
-    """SQL rule of columns, separated by commas, that must be there and agree.
+    """SQL rule of columns, separated by commas, that must be there and agree, as text: numbers agree with it.
 
-    >>> print(equal_keys("surname,born"))
-    a."surname" = b."surname" AND a."surname" <> '' AND a."born" = b."born" AND a."born" <> ''
+    >>> print(equal_keys("born"))
+    a."born"::VARCHAR = b."born"::VARCHAR AND a."born"::VARCHAR <> ''
     """
     names = [name.strip() for name in columns.split(",") if name.strip()]
     if not names:
         raise ArgumentError("--block", got=repr(columns), expected="columns, separated by commas: surname,postcode")
-    quoted = [name.replace('"', '""') for name in names]
-    return " AND ".join(f'a."{name}" = b."{name}" AND a."{name}" <> \'\'' for name in quoted)
+    keys = ['"{}"::VARCHAR'.format(name.replace('"', '""')) for name in names]
+    return " AND ".join(f"a.{key} = b.{key} AND a.{key} <> ''" for key in keys)
 
 
-def write_rule_pairs(left: pa.Table, right: pa.Table | None, rules: Sequence[str], folder: Path) -> Path:
+def write_rule_pairs(
+    left: pa.Table, right: pa.Table | None, rules: Sequence[str], folder: Path, *, redact: bool = False
+) -> Path:
     """Write the pairs of rows that any rule joins, each once, by rows; of one table, those with the lower row first.
 
-    Raises `ArgumentError` for a rule that DuckDB does not understand, `DataError` for a disk that is full,
-    `MissingExtraError` without DuckDB.
+    Raises `ArgumentError` for a rule that DuckDB does not understand, or that fails on a record, which is not quoted if
+    it is to be redacted; `DataError` for a disk that is full, `MissingExtraError` without DuckDB.
     """
     path = folder / RULES
     beside = path.with_name(f"{RULES}.part")
@@ -70,6 +72,8 @@ def write_rule_pairs(left: pa.Table, right: pa.Table | None, rules: Sequence[str
         raise DataError(path, f"cannot be written: {str(error).splitlines()[0]}") from None
     except _duckdb().Error as error:
         listed, said = " | ".join(rules), str(error).splitlines()[0]
+        if redact and not isinstance(error, (_duckdb().ParserException, _duckdb().BinderException)):
+            said = f"{said.partition(':')[0]}, whose text may quote records and is left out"
         raise ArgumentError("--rule", got=f"{listed}: {said}", expected="conditions on columns of a and b") from None
     finally:
         connection.close()

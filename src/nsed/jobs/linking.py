@@ -6,6 +6,7 @@ on from there, to the same output. Which pairs become links is decided in the en
 
 import json
 import warnings
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -15,7 +16,7 @@ from typing import Any, cast, get_args
 import numpy as np
 
 from nsed.capabilities import Capability, can
-from nsed.errors import ArgumentError, MissingExtraError, UnknownSymbolWarning
+from nsed.errors import ArgumentError, DataError, MissingExtraError, UnknownSymbolWarning
 from nsed.evaluate.matching import ThresholdPoint, best_f1, lowest_at_precision, threshold_at_precision
 from nsed.jobs.assignment import (
     ROUNDING,
@@ -112,7 +113,8 @@ class LinkJob:
     review: float | None = None
     """Where the review band begins that ends at the threshold: a probability, with `precision` a precision."""
     assign: Assignment = "one-to-one"
-    """Links of a record: one at most on either side, greedily; the best one of each record of the first table; all."""
+    """Links of a record: one at most on either side, greedily; the best one of each record of the first table; all.
+    Of one table a record is the same on either side."""
     labels: str | Path | None = None
     """Pairs of ids that are known links: all of the records in it. A record without any has a pair with label 0."""
     labels_complete: bool = False
@@ -178,9 +180,8 @@ class LinkJob:
         if self.precision is not None and (self.labels is None or self.threshold is not None):
             got = "no labels" if self.labels is None else "a threshold too"
             raise ArgumentError("--precision", got=got, expected="--labels with known links, and no --threshold")
-        for name, value in (("--threshold", self.threshold), ("--review", self.review)):
-            if value is not None and not 0 <= value <= 1:
-                raise ArgumentError(name, got=value, expected="a probability, from 0 to 1")
+        self._check_columns()
+        self._check_band()
         if self.clusters is not None:
             row_format(Path(self.clusters), argument="--clusters")
         self._check_clusters()
@@ -194,6 +195,27 @@ class LinkJob:
             raise ArgumentError("--ranker", got=got, expected="candidates of one text column, which --by may name")
         if self.labels is not None and self.id is None:
             raise ArgumentError("--labels", got="no --id", expected="--id COLUMN: labels are pairs of ids")
+
+    def _check_columns(self) -> None:
+        """Check that no column is compared twice in the same way, which would count its evidence twice."""
+        kinds = {"--on": [one.name for one in self.on], "--exact": self.exact}
+        for name, columns in {**kinds, "--numeric": [one.name for one in self.numeric]}.items():
+            twice = [column for column, count in Counter(columns).items() if count > 1]
+            if twice:
+                raise ArgumentError(name, got=f"{', '.join(twice)} more than once", expected="each column once")
+
+    def _check_band(self) -> None:
+        """Check the threshold, and that the review band ends there and not before it begins."""
+        for name, value in (("--threshold", self.threshold), ("--review", self.review)):
+            if value is not None and not 0 <= value <= 1:
+                raise ArgumentError(name, got=value, expected="a probability, from 0 to 1")
+        if self.review is not None and (self.precision is not None or not self._chooses):
+            end = self._own_threshold() if self.precision is None else self.precision
+            if self.review > end:
+                what = "threshold" if self.precision is None else "precision"
+                raise ArgumentError(
+                    "--review", got=self.review, expected=f"less than the {what}, {end:g}, where it ends"
+                )
 
     def _check_clusters(self) -> None:
         """Check what is said of clusters, which links of one table have."""
@@ -223,7 +245,13 @@ class LinkJob:
         return generators_of(self.by, self.on[0].model, columns=len(self.on), rules=bool(self.rules))
 
     def _tables(self) -> list[Any]:
-        return [read_table(path, self.on[0].name) for path in (self.left, self.right) if path is not None]
+        try:
+            return [read_table(path, self.on[0].name) for path in (self.left, self.right) if path is not None]
+        except DataError as error:
+            if not self.redact or error.line is None:
+                raise
+            what = error.reason.partition(": ")[0]  # what comes after it was found in the row
+            raise DataError(error.path, f"{what}; what is there is left out, see --redact", line=error.line) from None
 
     def _records(self, table: Any, path: str | Path) -> Records:
         names, numeric = [one.name for one in self.on], [one.name for one in self.numeric]
@@ -235,7 +263,8 @@ class LinkJob:
             return None
         path = folder.path / RULES
         if not path.exists():
-            path = write_rule_pairs(tables[0], tables[1] if len(tables) > 1 else None, self.rules, folder.path)
+            second = tables[1] if len(tables) > 1 else None
+            path = write_rule_pairs(tables[0], second, self.rules, folder.path, redact=self.redact)
         return RulePairs(path)
 
     def _compare(self, left: Records, right: Records, rules: RulePairs | None, folder: ShardFolder) -> None:
@@ -314,7 +343,7 @@ class LinkJob:
         return self._assigned(shards.scored(crossed.log_odds, self._floor()))
 
     def _assigned(self, scored: ScoredPairs) -> ScoredPairs:
-        return scored.chosen(assigned(scored, self.assign))
+        return scored.chosen(assigned(scored, self.assign, alone=self.right is None))
 
     def _floor(self) -> float:
         """Log-odds below which no pair is needed: a little less than those of the lowest probability in question."""

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import pyarrow as pa
+from pyarrow import compute
 
 from nsed.errors import ArgumentError, DataError, DoubtfulLinksWarning, warn
 from nsed.evaluate.calibration import logistic_regression
@@ -61,13 +62,17 @@ class Records:
         numeric: Iterable[str] = (),
         path: str | Path = "",
     ) -> "Records":
-        """Records of a table. Raises `DataError` for columns that are not there, ids that are not unique, no number."""
+        """Records of a table. Raises `DataError` for columns and ids that are not there, ids given twice, no number."""
         wanted = [*texts, *filter(None, [identity]), *exact, *numeric]
         missing = [name for name in wanted if name not in table.column_names]
         if missing:
             there = ", ".join(table.column_names)
             raise DataError(path, f"no column {', '.join(map(repr, missing))}; there are {there}")
         ids = _strings(table, identity) if identity else [str(row + 1) for row in range(len(table))]
+        if "" in ids:
+            raise DataError(
+                path, f"{identity} of record {ids.index('') + 1:,} is missing; expected one for each record"
+            )
         if len(set(ids)) < len(ids):
             twice, count = Counter(ids).most_common(1)[0]
             raise DataError(path, f"{identity} {twice!r} names {count} records; expected one each")
@@ -85,13 +90,33 @@ class Records:
 
 
 def read_table(path: str | Path, first: str) -> pa.Table:
-    """All columns of a file of records. Raises `DataError` where it has not the first column that is wanted."""
+    """All columns of a file of records, see `whole_numbers`. Raises `DataError` where there is no such first column."""
     texts, others = read_sources(path, column=first, missing=True)
     table = pa.table({first: pa.array(texts, pa.string())})
     if others is not None:
         for name in others.column_names:
-            table = table.append_column(name, others.column(name))
+            table = table.append_column(name, whole_numbers(others.column(name)))
     return table
+
+
+def whole_numbers(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Column in which whole numbers are integers: pandas makes floats of them where one is missing.
+
+    So 2031.0 of one table is the 2031 of another one, as an id, a postcode or a key.
+
+    >>> whole_numbers(pa.chunked_array([[2031.0, None, float("nan")]])).to_pylist(), whole_numbers(
+    ...     pa.chunked_array([[0.5, 1.0]])
+    ... ).to_pylist()
+    ([2031, None, None], [0.5, 1.0])
+    """
+    if not pa.types.is_floating(column.type):
+        return column
+    given = column.cast(pa.float64())
+    known = compute.if_else(compute.is_nan(given), None, given)
+    try:
+        return known.cast(pa.int64())
+    except pa.ArrowInvalid:  # one has a fraction, or is too large
+        return column
 
 
 def with_missing(texts: Iterable[str]) -> Texts:
@@ -116,6 +141,11 @@ def _numbers(table: pa.Table, name: str, path: str | Path) -> np.ndarray:
             values[row] = float(text) if text else np.nan
         except ValueError:
             raise DataError(path, f"{name} of record {row + 1} is no number; give such a column to --exact") from None
+        if np.isinf(values[row]):
+            message = (
+                f"{name} of record {row + 1} is infinite, which is no difference; leave it empty where it is unknown"
+            )
+            raise DataError(path, message)
     return values
 
 
