@@ -133,6 +133,25 @@ def test_transducers_answer_as_in_the_package(name, tmp_path):
     same_targets(full, lite, WORDS)
 
 
+@pytest.mark.parametrize(("normalisation", "attention", "scale"), [("outgoing", True, 1), ("incoming", False, 8)])
+def test_targets_that_are_cut_off_have_answers_however_improbable_their_end(normalisation, attention, scale, tmp_path):
+    settings = {"encoder__kind": "unigram", "attention": attention, "normalisation": normalisation}
+    model = untrained(nsed.Transducer, settings | {"longest_output": 10})
+    for parameter in model.network.parameters():
+        parameter.mul_(scale)
+    full, lite = both(model, tmp_path)
+    sources = ["r" * 39, "gala" * 9]
+    for theirs, ours in zip(full.transduce(sources, beam=1), lite.transduce(sources, beam=1), strict=True):
+        assert [one.text for one in ours] == [one.text for one in theirs]
+        assert close([one.log_prob for one in ours], [one.log_prob for one in theirs])
+    assert all(few and few[0].log_prob > -1e4 for few in lite.transduce(sources, beam=4))
+
+
+def test_a_word_longer_than_any_target_is_answered_by_the_shipped_model():
+    full, lite = nsed.load("g2p-en"), nsed_lite.load(shipped_models()["g2p-en"].path)
+    same_targets(full, lite, ["abc" * 40])
+
+
 @pytest.mark.parametrize("name", MATCHERS)
 def test_matchers_answer_as_in_the_package(name, tmp_path):
     labels = [row < 10 for row in range(20)]

@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import nsed
 import nsed_lite
 from golden.answers import FOLDERS
 from nsed.evaluate.calibration import Calibration
@@ -290,3 +291,34 @@ def test_letters_with_new_marks_are_read_as_the_letters_and_the_warning_says_so(
         nsed_lite.UnknownSymbolWarning, match=r"^2 .* to the model, which reads Á as A, and <unk> for: x$"
     ):
         exact.score([("ÁxB", "ab")])
+
+
+def test_the_command_takes_the_language_for_pairs_too_and_refuses_one_that_says_nothing(tmp_path, capsys):
+    words = nsed.Pairs(["gray", "say"] * 2, ["grey", "sey"] * 2, source_languages=["de", "cs"] * 2)
+    settings = {"encoder__dim": 8, "train__steps": 1, "longest_output": 8}
+    nsed.Transducer.fit(words, validation=words, languages=True, **settings).save(tmp_path)
+    for verb in ("score", "align", "transduce"):
+        strings = ["gray"] if verb == "transduce" else ["gray=grey"]
+        assert main([verb, str(tmp_path), *strings, "--language", "cs"]) == 0, capsys.readouterr().err
+    capsys.readouterr()
+    assert main(["score", str(tmp_path), "gray=grey", "--language", "cs"]) == 0
+    scored = float(capsys.readouterr().out.split("\t")[2])
+    assert scored == pytest.approx(float(nsed.load(tmp_path).for_language("cs").score([("gray", "grey")])[0]), rel=1e-4)
+    assert main(["match", str(FOLDERS / "matcher-rnn"), "A=a", "--language", "cs"]) == 1
+    assert "--language: got 'cs', expected none: only a transducer" in capsys.readouterr().err
+
+
+def test_the_command_ends_quietly_where_nobody_reads_on():
+    command = [sys.executable, "-m", "nsed_lite", "score", str(FOLDERS / "edit-distance")]
+    process = subprocess.Popen(
+        command,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=os.environ | {"PYTHONPATH": str(LITE)},
+    )
+    process.stdout.close()
+    process.stdin.write(b"A\ta\n" * 2000)
+    process.stdin.close()
+    assert (process.stderr.read(), process.wait()) == (b"", 0)
+    process.stderr.close()

@@ -1,11 +1,12 @@
 """The command `nsed-lite`: transduce, score, match or align with the model of a folder."""
 
 import argparse
+import os
 import sys
 import warnings
 from collections.abc import Sequence
 
-from nsed_lite import Mixture, ModelFolderError, Transducer, __version__, load, reuse_freed_memory
+from nsed_lite import AnyModel, Mixture, ModelFolderError, Transducer, __version__, load, reuse_freed_memory
 
 EXAMPLES = """examples:
   nsed-lite transduce models/g2p-en flagships neural --nbest 3
@@ -37,6 +38,9 @@ def _run(given: argparse.Namespace) -> int:
     try:
         lines = _transduced(given, strings) if given.verb == "transduce" else _answered(given, strings)
         sys.stdout.writelines("\t".join(map(str, line)) + "\n" for line in lines)
+        sys.stdout.flush()
+    except BrokenPipeError:  # whoever read the answers, `head` say, has enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # where Python flushes to when it exits
     except (ModelFolderError, TypeError, ValueError) as error:
         sys.stderr.write(f"nsed-lite: {error}\n")
         return 1
@@ -52,17 +56,27 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("strings", nargs="*", metavar="STRING", help="sources to transduce, or pairs SOURCE=TARGET")
     parser.add_argument("--nbest", type=int, default=1, help="targets of each source (default: 1)")
     parser.add_argument("--beam", type=int, help="beam width (default: that of the model); 1 is greedy and fastest")
-    parser.add_argument("--language", help="language of all sources, for a model of several")
+    parser.add_argument("--language", help="language of all sources, for a transducer of several")
     return parser
+
+
+def _model(given: argparse.Namespace) -> AnyModel:
+    """Model of the folder, for the language that is given. Raises `ValueError` where it has none to choose from."""
+    model = load(given.folder)
+    if given.language is None:
+        return model
+    if not isinstance(model, Transducer | Mixture):
+        expected = "none: only a transducer or a mixture is for one language; from Python, score(pairs, languages=...)"
+        raise ValueError(f"--language: got {given.language!r}, expected {expected}")
+    return model.for_language(given.language)
 
 
 def _transduced(given: argparse.Namespace, sources: list[str]) -> list[tuple[object, ...]]:
     """Lines of source, target and log-probability."""
-    model = load(given.folder)
+    model = _model(given)
     if not isinstance(model, Transducer | Mixture):
         raise ValueError(f"{given.folder}: this model writes no targets; expected a transducer or a mixture")
-    chosen = model.for_language(given.language) if given.language else model
-    found = chosen.transduce(sources, nbest=given.nbest, beam=given.beam)
+    found = model.transduce(sources, nbest=given.nbest, beam=given.beam)
     return [
         (source, one.text, f"{one.log_prob:.6g}") for source, few in zip(sources, found, strict=True) for one in few
     ]
@@ -70,7 +84,7 @@ def _transduced(given: argparse.Namespace, sources: list[str]) -> list[tuple[obj
 
 def _answered(given: argparse.Namespace, strings: list[str]) -> list[tuple[object, ...]]:
     """Lines of source, target and the answer to the pair."""
-    model, pairs = load(given.folder), [_pair(text) for text in strings]
+    model, pairs = _model(given), [_pair(text) for text in strings]
     if given.verb == "align":
         return [(*pair, script) for pair, script in zip(pairs, model.align_all(pairs), strict=True)]
     if given.verb == "score":

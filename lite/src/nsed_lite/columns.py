@@ -81,6 +81,10 @@ class Outgoing:
         log_alpha = with_deletes(memory[0], column.table(column.scores[:, 0] - offset))
         symbols = self.symbols
         written = column.mixed(log_alpha, shares[:, 1 : 1 + symbols], shares[:, 1 + symbols :])
+        last, rows = column.real.sum(0) - 1, np.arange(column.real.shape[1])
+        cells = column.places[last, rows]
+        end = log_alpha[last, rows] + column.scores[cells, 1 + END] - offset[cells]
+        written[:, END] = np.maximum(end, NEG)  # exactly: a target that is cut off ends however improbable that is
         return Opened(column, log_alpha, offset, written)
 
     def close(self, opened: Opened, rows: np.ndarray, symbols: np.ndarray) -> Memory:
@@ -179,6 +183,11 @@ class Incoming:
         insert = np.exp(column.scores[:, 1 : 1 + self.symbols] - of_insert[:, None])
         substitute = np.exp(column.scores[:, 1 + self.symbols :] - of_substitute[:, None])
         written = column.mixed(log_alpha, insert.astype(np.float32), substitute.astype(np.float32))
+        rows, nothing = np.arange(len(written)), np.zeros(len(column.scores))
+        classes = (np.full_like(rows, 1 + END), np.full_like(rows, 1 + self.symbols + END))
+        inserted, substituted = (column.chosen(one, rows, nothing) for one in classes)
+        end = np.logaddexp.reduce(log_alpha + np.logaddexp(inserted - total, substituted - below))
+        written[:, END] = np.maximum(end, NEG)  # exactly, see `Outgoing.open`
         return written - _log_sum(written)[:, None]
 
 
