@@ -70,6 +70,8 @@ def random_table(seed=0):
         ("-", ""),
         ("", ""),
         ("漢", ""),
+        ("ξ", "X"),  # xi: of two letters, as em, but no vowel comes first
+        ("\x00", ""),  # has no name
     ],
 )
 def test_a_symbol_has_the_latin_letters_that_its_characters_are_named_after(symbol, letters):

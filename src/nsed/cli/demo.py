@@ -16,7 +16,7 @@ from nsed.models.persistence import load
 from nsed.models.transducer import Transducer, TransducerConfig
 from nsed.text import Pairs
 
-TRAIN = {"warmup": 20, "validate_every": 30, "learning_rate": 5e-3, "device": "cpu"}
+TRAIN = {"warmup": 20, "validate_every": 30, "learning_rate": 5e-3, "threads": 1, "device": "cpu"}
 ENCODER = {"dim": 32, "layers": 1, "dropout": 0.0}
 Network = TypeVar("Network", bound=Model)
 BLOCKS = "▁▂▃▄▅▆▇█"

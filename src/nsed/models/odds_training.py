@@ -78,6 +78,9 @@ class OddsTrainConfig(TrainConfig):
     """Updates at most."""
     validate_every: int = bounded(20, low=1, most=10**9)
     """Validation interval: steps between validations, each of which saves the model."""
+    threads: int = bounded(1, low=0, most=1024)
+    """CPU threads; 0: as many as torch has. The steps are small: more threads mostly wait for one another. With 1, the
+    weights are the same, bit for bit, in every run on one machine."""
 
 
 @dataclass(frozen=True)
