@@ -7,7 +7,10 @@ import pytest
 import torch
 
 from nsed.encoders import EncoderConfig
+from nsed.errors import TooLongError
+from nsed.kernels import use_backend
 from nsed.lattice import Arcs, EditLattice
+from nsed.networks import bulk_scores as bulk
 from nsed.networks.bulk_scores import bulk_scores
 from nsed.networks.losses import (
     distortion_loss,
@@ -20,7 +23,7 @@ from nsed.networks.losses import (
     real_cells,
 )
 from nsed.networks.matcher import MatcherNetwork, lattice_of
-from nsed.networks.pair_features import NormedProjection, PairFeatures, pair_scores
+from nsed.networks.pair_features import SIMILARITY_DIM, NormedProjection, PairFeatures, pair_scores
 from nsed.networks.transducer import TransducerNetwork
 from nsed.text.batch import EncodedStrings, PaddedStrings
 from nsed.types import END
@@ -289,6 +292,37 @@ def test_bulk_scores_are_those_of_the_lattices(kind, options):
     assert sum(done) == len(found) == 36
     none = np.zeros(0, dtype=np.int64)
     assert len(bulk_scores(network, source, target, (none, none), languages=known)) == 0
+
+
+@pytest.mark.parametrize("options", [{}, {"interaction": 2}, {"categories": 5}])
+def test_pairs_whose_vectors_have_no_room_are_scored_some_after_the_others(options, monkeypatch):
+    network, languages = matcher("rnn", feature_width=2, **options), np.array([0, 1, 2, 3, 3, 1])
+    source, target = EncodedStrings(STRINGS), EncodedStrings(STRINGS[::-1])
+    pairs = tuple(side.ravel() for side in np.meshgrid(np.arange(6), np.arange(6)))
+    known = (languages, languages[::-1].copy()) if "categories" in options else (None, None)
+    whole, done = bulk_scores(network, source, target, pairs, languages=known), []
+    of_a_symbol = 4 * (2 * network.features.source.weight.shape[0] + options.get("interaction", 0) * SIMILARITY_DIM)
+    monkeypatch.setattr(bulk, "VECTOR_BYTES", 20 * of_a_symbol + 1)
+    found = bulk_scores(network, source, target, pairs, languages=known, on_batch=done.append)
+    assert found.tolist() == pytest.approx(whole.tolist(), abs=1e-5)
+    parts = bulk.affordable_parts(network, source, target, pairs)
+    assert [row for part in parts for row in range(36)[part]] == list(range(36))
+    for part in parts:
+        needed = [np.unique(rows[part]) for rows in pairs]
+        assert sum((side.lengths[own] + 1).sum() for side, own in zip((source, target), needed, strict=True)) <= 20
+    assert len(done) == len(parts) > 2
+    monkeypatch.setattr(bulk, "VECTOR_BYTES", 1)  # a pair at a time at least
+    assert len(bulk.affordable_parts(network, source, target, pairs)) == 36
+
+
+def test_a_pair_that_is_too_long_for_a_lattice_is_refused_by_the_row_that_it_is(monkeypatch):
+    monkeypatch.setattr(bulk, "MAX_CELLS", 19)
+    source, target = EncodedStrings(STRINGS), EncodedStrings(STRINGS[::-1])
+    rows, columns = np.array([0, 0, 5]), np.array([0, 4, 2])  # 4 x 5, 4 x 2, and 5 x 4 cells
+    with use_backend("torch"), pytest.raises(TooLongError, match="at place 0"):
+        bulk_scores(matcher("rnn"), source, target, (rows, columns))
+    with use_backend("torch"), pytest.raises(TooLongError, match="at place 1"):
+        bulk_scores(matcher("rnn"), source, target, (rows[1:], columns[1:]))
 
 
 def test_features_are_not_dropped_unless_asked_for():

@@ -87,16 +87,15 @@ def affordable_parts(
     most, lengths = _most_symbols(network), (source.lengths + 1, target.lengths + 1)
     if not network.source_encoder.encoder.sees_context or sum(int(side.sum()) for side in lengths) <= most:
         return [slice(0, len(pairs[0]))]
-    starts = [0]
-    while True:
-        new = np.zeros(len(pairs[0]) - starts[-1], np.int64)
+    starts, count = [0], len(pairs[0])
+    while starts[-1] < count:
+        new = np.zeros(count - starts[-1], np.int64)
         for rows, sizes in zip(pairs, lengths, strict=True):
             different, first = np.unique(rows[starts[-1] :], return_index=True)
             new[first] += sizes[different]
         fitting = int(np.searchsorted(np.cumsum(new), most, side="right"))
-        if fitting >= len(new):
-            return [slice(*ends) for ends in pairwise([*starts, len(pairs[0])])]
         starts.append(starts[-1] + max(fitting, 1))
+    return [slice(*ends) for ends in pairwise(starts)]
 
 
 def _most_symbols(network: MatcherNetwork) -> int:
