@@ -12,7 +12,7 @@ from nsed.evaluate import adjusted_rand
 from nsed.evaluate.clustering import numbered
 from nsed.jobs import CLUSTERERS, cluster, similarity_matrix
 from nsed.jobs import clustering as infomap
-from nsed.jobs.clustering import average_links, cluster_links, components, keep_ids
+from nsed.jobs.clustering import average_links, cluster_links, keep_ids, linked_records
 
 METHODS = list(CLUSTERERS)
 seeds, counts, thresholds = st.integers(0, 10**6), st.integers(2, 25), st.floats(0.05, 0.95)
@@ -167,7 +167,7 @@ def random_links(seed, count, threshold):
     random = np.random.default_rng(seed)
     pairs = np.argwhere(np.triu(random.random((count, count)) < 0.4, 1))
     similarities = random.random(len(pairs)).round(2)  # so that some are equal
-    return pairs, similarities, components(*pairs[similarities >= threshold].T, count)
+    return pairs, similarities, linked_records(*pairs[similarities >= threshold].T, count)
 
 
 @given(seeds, counts, thresholds)
@@ -195,7 +195,7 @@ def test_clusters_of_links_stay_within_components_and_are_numbered_from_1(method
 def test_one_wrong_link_joins_no_two_large_groups(method):
     groups = [[*range(6)], [*range(6, 12)]]
     pairs = np.array([*((a, b) for group in groups for a in group for b in group if a < b), (0, 6)])
-    similarities, connected = np.full(len(pairs), 0.9), components(*pairs.T, 12)
+    similarities, connected = np.full(len(pairs), 0.9), linked_records(*pairs.T, 12)
     assert connected.tolist() == [1] * 12
     found = cluster_links(connected, pairs, similarities, threshold=0.5, method=method)
     assert found.tolist() == [1] * 6 + [2] * 6

@@ -27,6 +27,7 @@ from nsed.text.columns import AnswerColumn, Column, column_like
 from nsed.text.pairs import PairsLike
 from nsed.text.texts import Texts, from_tensors, to_tensors
 from nsed.train.saved_model import SavedModel
+from nsed.train.split import components
 
 Word = tuple[str, str]
 """Graph node: a language and a string."""
@@ -44,7 +45,8 @@ class Chains:
     def __init__(self, pairs: Pairs) -> None:
         numbers: dict[Word, int] = {}
         ends = [[numbers.setdefault(word, len(numbers)) for word in both] for both in _words(pairs)]
-        tops = _components(np.array(ends, dtype=np.int64).reshape(-1, 2).T, len(numbers))
+        one, other = np.array(ends, dtype=np.int64).reshape(-1, 2).T
+        tops = components(one, other, len(numbers))
         self._tops = dict(zip(numbers, tops.tolist(), strict=True))
 
     def connect(self, pairs: Pairs) -> np.ndarray:
@@ -60,17 +62,6 @@ def _words(pairs: Pairs) -> Iterator[tuple[Word, Word]]:
 
 def _column(languages: Sequence[str] | None, texts: Sequence[str]) -> Iterator[Word]:
     return zip(repeat("") if languages is None else languages, texts, strict=False)
-
-
-def _components(ends: np.ndarray, nodes: int) -> np.ndarray:
-    """Component of each node, the number of its first one; roots are hooked to lower roots until no edge joins two."""
-    top = np.arange(nodes)
-    while (top[ends[0]] != top[ends[1]]).any():
-        lower, higher = np.sort(top[ends], axis=0)
-        np.minimum.at(top, higher, lower)
-        while (top[top] != top).any():
-            top = top[top]
-    return top
 
 
 FOUND = 0.5

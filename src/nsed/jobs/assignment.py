@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from nsed.errors import ArgumentError, DataError, DoubtfulLinksWarning, UnknownIdWarning, warn
 from nsed.evaluate.matching import ThresholdPoint, threshold_curve, threshold_point
-from nsed.jobs.clustering import EarlierClusters, LinkMethod, cluster_links, cluster_number, components, keep_ids
+from nsed.jobs.clustering import EarlierClusters, LinkMethod, cluster_links, cluster_number, keep_ids, linked_records
 from nsed.jobs.records import EvidenceWeights, LinkEvidence, Records, read_table, whole_numbers
 from nsed.text import Pairs, read_pairs
 from nsed.text.pairs import COLUMNS
@@ -146,7 +146,7 @@ class KnownLinks:
         Records of one table that links connect share a fold. Each fold has about as many records with links.
         """
         one, other = self.keys // self.size, self.keys % self.size
-        groups = components(one, other, self.size) if self.alone else np.arange(len(self.complete))
+        groups = linked_records(one, other, self.size) if self.alone else np.arange(len(self.complete))
         linked, found = np.unique(groups[one]), np.full(len(groups), -1)
         count = min(FOLDS, len(linked))
         if count > 1:
@@ -387,7 +387,7 @@ class LinkClusters(NamedTuple):
     ) -> "LinkClusters":
         """Clusters of some links, by the probabilities of all pairs, with the numbers that they had before."""
         pairs, cut = np.stack([scored.left, scored.right], axis=1), threshold - ROUNDING
-        connected = components(links.left, links.right, size)
+        connected = linked_records(links.left, links.right, size)
         found = cluster_links(connected, pairs, scored.probabilities, threshold=cut, method=method)
         apart = int((found[links.left] != found[links.right]).sum())
         counts = {"found": int(found.max(initial=0)), "apart": apart}

@@ -16,6 +16,7 @@ import numpy as np
 from nsed.errors import ArgumentError, DataError, DoubtfulLinksWarning, ShapeError, warn
 from nsed.evaluate.clustering import numbered
 from nsed.registry import Registry
+from nsed.train.split import components
 
 
 def similarity_matrix(count: int, pairs: np.ndarray, scores: np.ndarray) -> np.ndarray:
@@ -93,14 +94,9 @@ def _mean(sums: np.ndarray, counts: np.ndarray) -> np.ndarray:
 
 
 def connected_components(similarities: np.ndarray, threshold: float) -> np.ndarray:
-    """Connected components: items are together where a chain of pairs at least as similar as the threshold leads.
-
-    Union-find: each item points to one above it, the top of which stands for all of its cluster.
-    """
-    above = list(range(len(similarities)))
-    for one, other in np.argwhere(np.triu(links(similarities, threshold))).tolist():
-        above[_top(one, above)] = _top(other, above)
-    return np.array([_top(item, above) for item in above], dtype=np.int64)
+    """Connected components: items are together where a chain of pairs at least as similar as the threshold leads."""
+    one, other = np.nonzero(np.triu(links(similarities, threshold)))
+    return components(one, other, len(similarities))
 
 
 def _top(item: int, above: list[int]) -> int:
@@ -219,37 +215,24 @@ def tell_of_one_cluster(clusters: np.ndarray) -> None:
         warn(DoubtfulLinksWarning(f"{message}. {advice}"))
 
 
-def components(left: np.ndarray, right: np.ndarray, size: int) -> np.ndarray:
-    """Connected components of records (union-find), numbered from 1 in the order of their first records.
+def linked_records(left: np.ndarray, right: np.ndarray, size: int) -> np.ndarray:
+    """Clusters of records that links connect, numbered from 1 in the order of their first records.
 
-    >>> components(np.array([0, 3]), np.array([2, 4]), 5).tolist()
+    >>> linked_records(np.array([0, 3]), np.array([2, 4]), 5).tolist()
     [1, 2, 1, 3, 3]
     """
-    parent = np.arange(size)
-
-    def root(record: int) -> int:
-        while parent[record] != record:
-            parent[record] = parent[parent[record]]
-            record = int(parent[record])
-        return record
-
-    for one, other in zip(left.tolist(), right.tolist(), strict=True):
-        low, high = sorted((root(one), root(other)))
-        parent[high] = low
-    while not np.array_equal(above := parent[parent], parent):
-        parent = above
-    return np.asarray(np.unique(parent, return_inverse=True)[1] + 1)
+    return np.asarray(np.unique(components(left, right, size), return_inverse=True)[1] + 1)
 
 
 def cluster_links(
     connected: np.ndarray, pairs: np.ndarray, similarities: np.ndarray, *, threshold: float, method: LinkMethod
 ) -> np.ndarray:
-    """Clusters of records within each connected component of their links, numbered as `components` are.
+    """Clusters of records within each connected component of their links, numbered as `linked_records` are.
 
     A method looks at the pairs of a component that have a similarity, also below the threshold; all others have 0.
 
     >>> chain, similarities = np.array([[0, 1], [1, 2], [2, 3]]), np.array([0.9, 0.6, 0.9])
-    >>> cluster_links(components(*chain.T, 4), chain, similarities, threshold=0.5, method="average").tolist()
+    >>> cluster_links(linked_records(*chain.T, 4), chain, similarities, threshold=0.5, method="average").tolist()
     [1, 1, 2, 2]
     """
     if method == "components":

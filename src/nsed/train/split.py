@@ -178,20 +178,33 @@ def string_numbers(pairs: EncodedPairs, *, shared: bool) -> tuple[np.ndarray, np
     return source, target
 
 
+def components(one: np.ndarray, other: np.ndarray, size: int) -> np.ndarray:
+    """Connected component of each node of a graph, by the smallest node in it (union-find, all edges at a time).
+
+    Nodes point to lower ones; the tops of an edge's nodes are joined, the higher to the lower, until no edge has two.
+
+    >>> components(np.array([0, 3]), np.array([2, 4]), 5).tolist()
+    [0, 1, 0, 3, 3]
+    """
+    tops = np.arange(size)
+    while len(one):
+        low, high = np.sort([tops[one], tops[other]], axis=0)
+        apart = low != high
+        one, other = one[apart], other[apart]
+        np.minimum.at(tops, high[apart], low[apart])
+        while not np.array_equal(above := tops[tops], tops):
+            tops = above
+    return tops
+
+
 def connected(one: np.ndarray, other: np.ndarray) -> np.ndarray:
-    """Connected component of each edge of a graph, by the smallest number in it (label propagation).
+    """Connected component of each edge of a graph, see `components`.
 
     >>> connected(np.array([0, 1, 3, 4]), np.array([1, 2, 3, 3])).tolist()
     [0, 0, 3, 3]
     """
-    labels = np.arange(max(one.max(initial=-1), other.max(initial=-1)) + 1)
-    while True:
-        low: np.ndarray = np.minimum(labels[one], labels[other])
-        if (labels[one] == low).all() and (labels[other] == low).all():
-            return np.asarray(low)
-        np.minimum.at(labels, one, low)
-        np.minimum.at(labels, other, low)
-        labels = labels[labels]
+    size = int(max(one.max(initial=-1), other.max(initial=-1))) + 1
+    return np.asarray(components(one, other, size)[one])
 
 
 def communities(one: np.ndarray, other: np.ndarray) -> np.ndarray:
