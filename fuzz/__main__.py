@@ -178,6 +178,7 @@ def _record(target: Target, outcome: Outcome, engine: str) -> None:
     known: dict[str, Any] = json.loads(RESULTS.read_text(encoding="utf-8")) if RESULTS.exists() else {}
     record = {
         "date": datetime.now(UTC).date().isoformat(),
+        "commit": _commit(),
         "engine": engine,
         "executions": outcome.executions,
         "seconds": round(outcome.seconds),
@@ -187,6 +188,12 @@ def _record(target: Target, outcome: Outcome, engine: str) -> None:
     }
     known.setdefault(target.name, []).append(record)
     RESULTS.write_text(json.dumps(known, indent=1) + "\n", encoding="utf-8")
+
+
+def _commit() -> str:
+    """Commit of the code that ran, if this is a checkout."""
+    asked = subprocess.run(["git", "rev-parse", "--short", "HEAD"], cwd=ROOT, capture_output=True, text=True, check=False)
+    return asked.stdout.strip()
 
 
 if __name__ == "__main__":
