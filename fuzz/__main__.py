@@ -192,7 +192,9 @@ def _record(target: Target, outcome: Outcome, engine: str) -> None:
 
 def _commit() -> str:
     """Commit of the code that ran, if this is a checkout."""
-    asked = subprocess.run(["git", "rev-parse", "--short", "HEAD"], cwd=ROOT, capture_output=True, text=True, check=False)
+    asked = subprocess.run(
+        ["git", "rev-parse", "--short", "HEAD"], cwd=ROOT, capture_output=True, text=True, check=False
+    )
     return asked.stdout.strip()
 
 
