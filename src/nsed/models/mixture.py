@@ -154,6 +154,11 @@ class Mixture(SearchModel, LatticeTransducer):
         """Languages that the members know, all the same; None where they know none."""
         return self.members[0].languages
 
+    @property
+    def language(self) -> str | None:
+        """See `Transducer.language`."""
+        return self.members[0].language
+
     def for_language(self, language: str) -> "Mixture":
         """See `Transducer.for_language`."""
         members = [one.for_language(language) for one in self.members]
