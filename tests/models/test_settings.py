@@ -169,9 +169,16 @@ def test_all_faults_are_told_together_with_what_was_meant():
         "encoder.dim: got 0",
         "lenght_penalty: no such key; did you mean 'length_penalty'?",
         "train.steps: got 'many'",
-        "knid",
+        "encoder.knid: no such key; did you mean 'encoder__kind'?",
     ):
         assert part in str(told.value)
+
+
+def test_what_was_meant_is_spelled_as_what_was_given_a_keyword_or_a_key_of_a_file():
+    for name in ("steps", "train_steps"):
+        for given, meant in (((None, {name: 3}), "train__steps"), (({name: 3}, {}), "train.steps")):
+            with pytest.raises(ConfigError, match=rf"{name}: no such key; did you mean '{meant}'\?"):
+                resolve_settings(KINDS, *given)
 
 
 def test_a_kind_that_the_class_does_not_make_is_refused():
