@@ -9,6 +9,7 @@ import inspect
 import math
 import textwrap
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from numbers import Integral
 from pathlib import Path
 from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
@@ -164,6 +165,11 @@ def _check_size(value: Any, where: str) -> None:
             expected = f"at most {MOST_VALUES:,} values, {DEEPEST} inside one another, none inside itself"
             raise ConfigError(where, [f"got more, expected {expected}"])
         waiting += [(each, depth + 1) for each in inside]
+
+
+def is_whole(value: object, *, low: int) -> bool:
+    """Whether a value is a whole number, one of numpy's too, of at least `low`."""
+    return isinstance(value, Integral) and int(value) >= low
 
 
 def shown(value: object) -> str:

@@ -136,7 +136,7 @@ def test_rules_of_a_mixture_are_those_of_its_first_member_with_lattices(members)
         list(MatcherMixture([members[1]]).lattices(pairs))
 
 
-@pytest.mark.parametrize("weights", [[1.0], [1.0, float("nan")], [1.0, -1.0], [0.5, 0.25, 0.25]])
+@pytest.mark.parametrize("weights", [[1.0], [1.0, float("nan")], [1.0, -1.0], [0.5, 0.25, 0.25], ["a", "b"], "ab", 3])
 def test_weights_are_one_for_each_member(members, weights):
     with pytest.raises(ArgumentError, match=r"weights: got .* expected 2 numbers"):
         MatcherMixture(members, weights)
@@ -199,6 +199,8 @@ def test_a_few_pairs_change_the_members_and_neither_weights_nor_decisions(tables
         assert (before.score(few) != now.score(few)).any()
     assert steps == sorted(steps)
     assert steps[-1] == tables.steps
+    with pytest.raises(ArgumentError, match="start: got 'names', expected a trained model"):
+        MatcherMixture.fit(few, start="names")
     with pytest.raises(ArgumentError, match=r"config.model: got 'odds', expected one of matcher-mixture"):
         MatcherMixture.fit(few, start=tables, config={"model": "odds"})
 

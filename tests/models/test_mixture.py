@@ -12,6 +12,7 @@ from nsed.config import from_mapping
 from nsed.datasets.rule_language import transduction_pairs
 from nsed.errors import ArgumentError
 from nsed.evaluate.report import NamedModel, evaluate
+from nsed.models.matcher_mixture import MatcherMixture
 from nsed.models.mixture import Mixture
 from nsed.models.transducer import Transducer, TransducerConfig
 from nsed.models.transduction import Transduction
@@ -217,6 +218,24 @@ def test_a_student_with_a_teachers_answers_for_words_without_any_beats_one_witho
         for found in (model.transduce([source for source, _ in test]) for model in (alone, student))
     ]
     assert right[1] > right[0] + 0.1
+
+
+@pytest.mark.slow  # types are not checked, as of users
+@pytest.mark.parametrize(
+    ("members", "got"),
+    [("g2p-en", "'g2p-en', expected a list of models"), (["g2p-en"], "'g2p-en' at place 0, expected")],
+)
+def test_names_of_models_are_no_members_and_what_makes_a_mixture_of_them_is_said(members, got):
+    for kind in (Mixture, MatcherMixture):
+        with pytest.raises(ArgumentError, match=rf"members: got {got}.* nsed.load\(\['a', 'b'\]\)"):
+            kind(members)
+
+
+@pytest.mark.slow  # types are not checked, as of users
+@pytest.mark.parametrize("models", ["x", 1.5, 0])
+def test_what_is_no_number_of_members_is_refused(models):
+    with pytest.raises(ArgumentError, match=f"models: got {models!r}, expected a whole number, at least 1 and at most"):
+        Mixture.fit(PAIRS, models=models)
 
 
 def test_a_student_of_several_languages_and_a_teacher_of_several_or_of_none_are_refused_before_it_answers():

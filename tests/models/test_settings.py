@@ -208,3 +208,15 @@ def test_the_name_of_a_model_is_no_model_to_start_from():
             ArgumentError, match=r"start: got 'g2p-en', expected a trained model, as nsed.load reads it"
         ):
             kind.fit(PAIRS, start="g2p-en")
+
+
+def test_a_model_of_another_kind_is_no_model_to_start_from():
+    """Was told as a fault of `config.model`, which nobody gave."""
+    table = nsed.LearnableEditDistance.fit(PAIRS)
+    with pytest.raises(ArgumentError, match="start: got a model of kind 'edit-distance', expected one of kind odds"):
+        nsed.OddsMatcher.fit(PAIRS, LABELS[:10], start=table)
+
+
+def test_what_is_no_path_of_a_folder_is_no_place_for_a_model():
+    with pytest.raises(ArgumentError, match="path: got None, expected the folder to write the model to"):
+        nsed.LearnableEditDistance.fit(PAIRS).save(None)

@@ -18,10 +18,10 @@ from nsed.explain.decision import ROUNDING, Decision
 from nsed.explain.explanation import Explanation, ExplanationSummary
 from nsed.explain.rule_table import RuleTable
 from nsed.lattice import EditLattice
-from nsed.models.base import Contents, Model, checked_scores
+from nsed.models.base import Contents, Model, checked_scores, checked_start
 from nsed.models.edit_distance import LearnableEditDistance, quiet_about_symbols
 from nsed.models.lattice_model import LATTICE_VERBS, LatticeModel
-from nsed.models.mixture import of_member
+from nsed.models.mixture import listed_models, of_member
 from nsed.models.odds import OddsMatcher
 from nsed.models.odds_training import CALIBRATED_FROM
 from nsed.models.pair_model import SHARE, Criterion, DecidingModel, labels_of
@@ -70,9 +70,9 @@ class MatcherMixture(DecidingModel):
         criterion: Criterion | None = None,
         record: Mapping[str, Any] | None = None,
     ) -> None:
-        self.members = _checked(list(members))
+        self.members = _checked(listed_models(members))
         even = [1 / len(self.members)] * len(self.members)
-        self.weights = _checked_weights(even if weights is None else list(weights), len(self.members))
+        self.weights = _checked_weights(even if weights is None else weights, len(self.members))
         self.criterion = criterion or Criterion(0.0, Calibration(1.0, 0.0))
         self.config = MatcherMixtureConfig()
         self.record = dict(record or {})
@@ -117,6 +117,7 @@ class MatcherMixture(DecidingModel):
         and a symbol that one cannot learn, is an error before any of them learns. The steps of all of them are counted,
         see `steps`. With a folder, the mixture is saved there in the end.
         """
+        checked_start(start, cls.configs)
         check_unchanged(start.config, resolve_settings(cls.configs, config, {}, suggested=start.fine_tuning_settings))
         training, tuned = _tuning_split(Pairs.of(pairs, labels), None if validation is None else Pairs.of(validation))
         enough, members = tuned is not None and _have_enough(tuned), list[Any]()
@@ -387,9 +388,12 @@ def _checked(members: list[Any]) -> list[Any]:
     return members
 
 
-def _checked_weights(weights: list[float], members: int) -> np.ndarray:
+def _checked_weights(weights: object, members: int) -> np.ndarray:
     """Weights as an array. Raises `ArgumentError` where they are not as many as the members, or no weights."""
-    found = np.array(weights, dtype=float)
+    try:
+        found = np.array(list(weights) if isinstance(weights, Iterable) else weights, dtype=float)
+    except (TypeError, ValueError):  # of what is no number
+        found = np.zeros(0)
     if found.shape != (members,) or not np.isfinite(found).all() or (found < 0).any():
         raise ArgumentError("weights", got=weights, expected=f"{members} numbers of at least 0, one for each member")
     return found
