@@ -240,7 +240,7 @@ class Candidates:
             return "ngrams"
         if can(self.model, Capability.TRANSDUCE):
             return "nbest"
-        return "operations" if hasattr(self.model, "operations") and crosses_scripts(self.model) else "ngrams"
+        return "operations" if can(self.model, Capability.OPERATIONS) and crosses_scripts(self.model) else "ngrams"
 
     def _build(self, ngrams: NgramIndex | None = None, vectors: VectorIndex | None = None) -> None:
         first: dict[str, int] = {}
