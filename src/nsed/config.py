@@ -9,6 +9,7 @@ import inspect
 import math
 import textwrap
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from numbers import Integral
 from pathlib import Path
 from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
@@ -47,12 +48,13 @@ def named(default: str, known: Iterable[str]) -> Any:
     return dataclasses.field(default=default, metadata={"known": known})
 
 
-def from_mapping(config: type[T], values: Mapping[Any, Any], *, where: str = "config") -> T:
+def from_mapping(config: type[T], values: Mapping[Any, Any], *, where: str = "config", as_keywords: bool = False) -> T:
     """A configuration from plain values. Raises `ConfigError` with every unknown key and every wrong value.
 
-    A field that is a configuration itself takes a mapping.
+    A field that is a configuration itself takes a mapping. Keys that were probably meant are spelled `encoder.dim`, or,
+    where values were given as keywords, `encoder__dim`.
     """
-    faults = _mapping_faults(config, values)
+    faults = _mapping_faults(config, values, "" if as_keywords else None)
     if faults:
         raise ConfigError(where, faults)
     hints = _type_hints(config)
@@ -165,6 +167,11 @@ def _check_size(value: Any, where: str) -> None:
         waiting += [(each, depth + 1) for each in inside]
 
 
+def is_whole(value: object, *, low: int) -> bool:
+    """Whether a value is a whole number, one of numpy's too, of at least `low`."""
+    return isinstance(value, Integral) and int(value) >= low
+
+
 def shown(value: object) -> str:
     """A value as errors repeat it, shortened."""
     try:
@@ -234,25 +241,39 @@ def _override(text: str) -> Any:
     return value
 
 
-def _unknown(name: object, config: type[Config]) -> str:
-    given, known = shortened(name) if isinstance(name, str) and name.isprintable() else shown(name), _type_hints(config)
+def has_key(config: type[Config], name: str) -> bool:
+    """Whether a configuration has a key, `train.steps` say."""
+    outer, _, inner = name.partition(".")
+    hint = _type_hints(config).get(outer)
+    return hint is not None and (not inner or (_is_config(hint) and has_key(hint, inner)))
+
+
+def probable_key(given: str, config: type[Config]) -> str | None:
+    """Key, `train.steps` say, that was probably meant by one that there is not; None where none is like it."""
+    known = _type_hints(config)
     inside = [f"{outer}.{key}" for outer, hint in known.items() if _is_config(hint) for key in _type_hints(hint)]
     meant = next((key for key in inside if given in (key.partition(".")[2], key.replace(".", "_"))), None)
     close = process.extractOne(given, list(known), scorer=fuzz.ratio, score_cutoff=70)
-    meant = meant or (close[0] if close else None)
-    if meant:
-        return f"{given}: no such key; did you mean {meant!r}?"
-    return f"{given}: no such key; known: {', '.join(known)}"
+    return meant or (close[0] if close else None)
 
 
-def _mapping_faults(config: type[Config], values: Mapping[Any, Any]) -> list[str]:
-    """Everything wrong with plain values, inner configurations included."""
+def _unknown(name: object, config: type[Config], keyword: str | None) -> str:
+    given = shortened(name) if isinstance(name, str) and name.isprintable() else shown(name)
+    if meant := probable_key(given, config):
+        spelled = meant if keyword is None else keyword + meant.replace(".", "__")
+        return f"{given}: no such key; did you mean {spelled!r}?"
+    return f"{given}: no such key; known: {', '.join(_type_hints(config))}"
+
+
+def _mapping_faults(config: type[Config], values: Mapping[Any, Any], keyword: str | None) -> list[str]:
+    """Everything wrong with plain values, inner configurations included; `keyword` begins those that reach in here."""
     hints = _type_hints(config)
-    faults = [_unknown(name, config) for name in values if name not in hints]
+    faults = [_unknown(name, config, keyword) for name in values if name not in hints]
     plain = {}
     for name, value in values.items():
         if name in hints and _is_config(hints[name]) and isinstance(value, Mapping):
-            faults += [f"{name}.{fault}" for fault in _mapping_faults(hints[name], value)]
+            inner = None if keyword is None else f"{keyword}{name}__"
+            faults += [f"{name}.{fault}" for fault in _mapping_faults(hints[name], value, inner)]
         elif name in hints:
             plain[name] = value
     return faults + _faults(config, plain)

@@ -69,6 +69,8 @@ def test_errors_say_what_to_do(files):
         run("candidates", files / "cities.tsv")
     with pytest.raises(ArgumentError, match="model: got none, expected a model, for operations"):
         run("candidates", files / "cities.tsv", files / "queries.tsv", "--on", "name", "--by", "operations")
+    with pytest.raises(ArgumentError, match="--format: got parquet, expected tsv, csv or json without --output FILE"):
+        run("candidates", files / "cities.tsv", files / "queries.tsv", "--on", "name", "--format", "parquet")
 
 
 def test_lookup_builds_adds_removes_and_answers(files):

@@ -439,6 +439,19 @@ def spoken(tmp_path_factory):
     return folder / "m", folder / "both.tsv"
 
 
+def test_a_student_of_pairs_of_several_languages_is_refused_before_a_folder_is_made(
+    spoken, pairs, transducer, tmp_path
+):
+    several, both = spoken
+    for given, teacher, message in (
+        (both, transducer, r"languages: got pairs of 2 \(x, y\), expected one: .* --set languages=false"),
+        (pairs, several, r"teacher: got a model of several languages \(x, y\).* it stays so for --teacher"),
+    ):
+        with pytest.raises(ArgumentError, match=message):
+            run("train", given, tmp_path / "m", "--teacher", teacher, *TINY)
+        assert not (tmp_path / "m").exists()
+
+
 def test_every_command_that_asks_a_transducer_of_several_languages_has_the_option_that_its_error_names(
     spoken, tmp_path
 ):

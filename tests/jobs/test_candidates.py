@@ -275,6 +275,29 @@ def test_settings_that_do_not_suit_are_refused(settings, message):
         nsed.Candidates(**settings).fit(["a"])
 
 
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"by": "ngram"}, "by: got ngram, expected some of ngrams"),
+        ({"by": []}, "by: got none"),
+        ({"by": 3}, "by: got 3"),
+        ({"k": 0}, "k: got 0, expected a whole number, 1 or more"),
+        ({"k": 1.5}, "k: got 1.5"),
+        ({"k": "3"}, "k: got '3'"),
+    ],
+)
+def test_settings_that_none_can_be_are_refused_where_they_are_given(settings, message):
+    """`k=0` was said by the first query, `k=1.5` by nobody."""
+    with pytest.raises(ArgumentError, match=message):
+        nsed.Candidates(**settings)
+    fitted = nsed.Candidates(k=np.int64(2)).fit(["a"])
+    with pytest.raises(ArgumentError, match=message):
+        fitted.set_params(**settings)
+    if "k" in settings:
+        with pytest.raises(ArgumentError, match=message):
+            fitted.query(["a"], settings["k"])
+
+
 def test_clone_of_scikit_learn():
     from sklearn.base import clone
 

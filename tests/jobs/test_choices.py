@@ -90,6 +90,8 @@ def test_cutoff_leaves_out_what_is_below():
         ("a", "abc", 1, "choices: got 'abc', expected a list of strings"),
         ("a", ["a", 3], 1, "choices: got 3 at place 1"),
         ("a", ["a"], -1, "limit: got -1"),
+        ("a", ["a"], 1.5, "limit: got 1.5, expected a whole number"),
+        ("a", ["a"], "1", "limit: got '1'"),
     ],
 )
 def test_what_is_no_choice_is_said(query, choices, limit, message):

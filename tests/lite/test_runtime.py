@@ -16,6 +16,7 @@ import nsed
 import nsed_lite
 from golden.answers import FOLDERS
 from nsed.evaluate.calibration import Calibration
+from nsed.models.matcher_mixture import MatcherMixture
 from nsed_lite.__main__ import main
 from nsed_lite.layers import Gru, gelu
 from nsed_lite.model import Criterion
@@ -88,6 +89,15 @@ def altered(tmp_path, change, name="transducer-exact"):
 def test_folders_that_cannot_be_run_say_why_and_what_to_do(change, message, tmp_path):
     with pytest.raises(nsed_lite.ModelFolderError, match=message):
         nsed_lite.load(altered(tmp_path, change))
+
+
+def test_a_mixture_with_a_baseline_names_the_full_package_as_the_way_out(tmp_path):
+    """It was told that the parts of the model do not fit together, as of a damaged one."""
+    MatcherMixture([nsed.load(FOLDERS / name) for name in ("matcher-rnn", "levenshtein")]).save(tmp_path)
+    expected = r"a mixture with a member of kind 'levenshtein'; nsed-lite runs .*odds: load it with the full package"
+    with pytest.raises(nsed_lite.ModelFolderError, match=expected) as told:
+        nsed_lite.load(tmp_path)
+    assert "do not fit together" not in str(told.value)
 
 
 def test_what_is_no_folder_says_so(tmp_path):

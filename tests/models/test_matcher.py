@@ -36,6 +36,16 @@ def test_an_unknown_keyword_is_told_the_settings_of_odds_where_none_is_of_a_netw
         Matcher.fit([("a", "b"), ("c", "d")], [1, 0], stepps=3, encoder__dim=8)
 
 
+@pytest.mark.parametrize(
+    ("keyword", "meant"),
+    [("encoder_dim", "encoder__dim"), ("dim", "encoder__dim"), ("train_steps", "train__steps")],
+)
+def test_a_misspelled_setting_of_a_network_is_told_how_it_makes_one(keyword, meant):
+    """`encoder_dim=9` listed the settings of odds, of which none is like it."""
+    with pytest.raises(ConfigError, match=f"{keyword}: no such key; did you mean '{meant}'"):
+        Matcher.fit([("a", "b"), ("c", "d")], [1, 0], **{keyword: 9})
+
+
 def test_decisions_are_those_of_scores_and_threshold(model):
     decisions, scores = model.match(TEST), model.score(TEST)
     assert (decisions == (scores >= model.threshold)).all()

@@ -10,7 +10,7 @@ import nsed
 from nsed.baselines.similarity import Levenshtein
 from nsed.capabilities import Capability, can
 from nsed.datasets import rule_language
-from nsed.errors import ArgumentError, NotExplainableError
+from nsed.errors import ArgumentError, ConfigError, NotExplainableError
 from nsed.evaluate import average_precision
 from nsed.explain.rules import rules
 from nsed.models.matcher_mixture import MatcherMixture, _tuning_split
@@ -136,7 +136,7 @@ def test_rules_of_a_mixture_are_those_of_its_first_member_with_lattices(members)
         list(MatcherMixture([members[1]]).lattices(pairs))
 
 
-@pytest.mark.parametrize("weights", [[1.0], [1.0, float("nan")], [1.0, -1.0], [0.5, 0.25, 0.25]])
+@pytest.mark.parametrize("weights", [[1.0], [1.0, float("nan")], [1.0, -1.0], [0.5, 0.25, 0.25], ["a", "b"], "ab", 3])
 def test_weights_are_one_for_each_member(members, weights):
     with pytest.raises(ArgumentError, match=r"weights: got .* expected 2 numbers"):
         MatcherMixture(members, weights)
@@ -199,6 +199,8 @@ def test_a_few_pairs_change_the_members_and_neither_weights_nor_decisions(tables
         assert (before.score(few) != now.score(few)).any()
     assert steps == sorted(steps)
     assert steps[-1] == tables.steps
+    with pytest.raises(ArgumentError, match="start: got 'names', expected a trained model"):
+        MatcherMixture.fit(few, start="names")
     with pytest.raises(ArgumentError, match=r"config.model: got 'odds', expected one of matcher-mixture"):
         MatcherMixture.fit(few, start=tables, config={"model": "odds"})
 
@@ -253,3 +255,37 @@ def test_what_an_edit_distance_says_itself_is_not_said_by_other_members(tables):
 def test_from_a_few_pairs_every_member_keeps_its_threshold_and_calibration(tables):
     more = nsed.Matcher.fit(labelled(30, 5), start=tables)
     assert [one.criterion for one in more.members] == [one.criterion for one in tables.members]
+
+
+def test_settings_of_training_go_to_the_members_that_have_them(tables):
+    """`train__steps=5` was no key of an edit distance, which was said when the others had learned."""
+    steps, few = [], labelled(30, 5)
+    more = nsed.Matcher.fit(few, start=tables, train__steps=2, train__validate_every=1, on_step=steps.append)
+    assert [one.config.train.steps for one in more.members[:2]] == [2, 2]
+    assert more.members[2].config == tables.members[2].config
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"iteratoins": 5}, r"settings of member 1 of 3, odds: .*\n.*iteratoins: no such key; .* 'iterations'"),
+        ({"train__stepz": 5}, r"member 1 of 3, odds: .*\n.*train.stepz: no such key; .* 'train__steps'"),
+        ({"train__steps": -1}, r"member 1 of 3, odds: .*\n.*train.steps: got -1"),
+        ({"encoder_dim": 5}, r"member 2 of 3, matcher: .*\n.*encoder_dim: no such key; .* 'encoder__dim'"),
+        ({"encoder__dim": 5}, r"member 2 of 3, matcher: .*\n.*encoder.dim: got 5, expected 8, as the model to start"),
+        ({"tolerance": -1.0}, r"member 3 of 3, edit-distance: .*\n.*tolerance: got -1"),
+    ],
+)
+def test_settings_that_no_member_can_have_are_told_before_any_of_them_learns(settings, message, tables):
+    steps = []
+    with pytest.raises(ConfigError, match=message):
+        nsed.Matcher.fit(labelled(30, 5), start=tables, on_step=steps.append, **settings)
+    assert steps == []
+
+
+def test_a_symbol_that_an_edit_distance_cannot_learn_is_told_before_other_members_learn(tables):
+    steps, few = [], labelled(30, 5)
+    pairs = Pairs([*few.sources, "ACZ"], [*few.targets, "ac"], [*few.labels, True])
+    with pytest.raises(ArgumentError, match=r"source symbols of the pairs: got Z, .*: its table cannot grow"):
+        nsed.Matcher.fit(pairs, start=tables, on_step=steps.append)
+    assert steps == []

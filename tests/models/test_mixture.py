@@ -12,11 +12,12 @@ from nsed.config import from_mapping
 from nsed.datasets.rule_language import transduction_pairs
 from nsed.errors import ArgumentError
 from nsed.evaluate.report import NamedModel, evaluate
+from nsed.models.matcher_mixture import MatcherMixture
 from nsed.models.mixture import Mixture
 from nsed.models.transducer import Transducer, TransducerConfig
 from nsed.models.transduction import Transduction
 from nsed.text import Pairs
-from nsed.train.distillation import kept_taught_pairs
+from nsed.train.distillation import check_teacher, kept_taught_pairs
 from nsed.train.run_folder import RunFolder
 from nsed.types import END, PAD, START, UNKNOWN
 from nsed.web import served_models as service
@@ -217,6 +218,55 @@ def test_a_student_with_a_teachers_answers_for_words_without_any_beats_one_witho
         for found in (model.transduce([source for source, _ in test]) for model in (alone, student))
     ]
     assert right[1] > right[0] + 0.1
+
+
+@pytest.mark.slow  # types are not checked, as of users
+@pytest.mark.parametrize(
+    ("members", "got"),
+    [("g2p-en", "'g2p-en', expected a list of models"), (["g2p-en"], "'g2p-en' at place 0, expected")],
+)
+def test_names_of_models_are_no_members_and_what_makes_a_mixture_of_them_is_said(members, got):
+    for kind in (Mixture, MatcherMixture):
+        with pytest.raises(ArgumentError, match=rf"members: got {got}.* nsed.load\(\['a', 'b'\]\)"):
+            kind(members)
+
+
+@pytest.mark.slow  # types are not checked, as of users
+@pytest.mark.parametrize("models", ["x", 1.5, 0])
+def test_what_is_no_number_of_members_is_refused(models):
+    with pytest.raises(ArgumentError, match=f"models: got {models!r}, expected a whole number, at least 1 and at most"):
+        Mixture.fit(PAIRS, models=models)
+
+
+def test_a_student_of_several_languages_and_a_teacher_of_several_or_of_none_are_refused_before_it_answers():
+    plain = Pairs.of(PAIRS)
+    both = replace(plain, source_languages=["de", "fr"] * 60)
+    teacher, several = untrained(), untrained(pairs=both, languages=True)
+    for pairs, settings_given in ((both, {}), (both, {"languages": True})):
+        expected = r"languages: got pairs of 2 \(de, fr\), expected one: .* languages=False, --set languages=false"
+        with pytest.raises(ArgumentError, match=expected):
+            Transducer.distill(pairs, teacher=teacher, **settings_given)
+    with pytest.raises(ArgumentError, match="languages: got true, expected one"):
+        Transducer.distill(plain, teacher=teacher, languages=True)
+    for wrong in (several, Mixture([several, several])):
+        with pytest.raises(
+            ArgumentError, match=r"several languages \(de, fr\).* nsed.load\(...\).for_language\('de'\)"
+        ):
+            Transducer.distill(plain, teacher=wrong)
+    with pytest.raises(ArgumentError, match="teacher: got OddsMatcher, which does not transduce"):
+        check_teacher(nsed.load("names"))
+
+
+@pytest.mark.slow
+def test_a_student_learns_from_a_teacher_for_one_language_of_several():
+    both = replace(Pairs.of(PAIRS), source_languages=["de", "fr"] * 60)
+    several = untrained(pairs=both, languages=True)
+    mixture = Mixture([several, several]).for_language("de")
+    assert mixture.language == "de"
+    short = {"config": settings(steps=1), "validation": PAIRS[10:15], "nbest": 1}
+    for pairs, more in ((PAIRS[:10], {}), (both.chosen(range(0, 20, 2)), {}), (both, {"languages": False})):
+        student = Transducer.distill(pairs, teacher=mixture, **short, **more)
+        assert student.languages is None
 
 
 @pytest.mark.slow

@@ -169,9 +169,16 @@ def test_all_faults_are_told_together_with_what_was_meant():
         "encoder.dim: got 0",
         "lenght_penalty: no such key; did you mean 'length_penalty'?",
         "train.steps: got 'many'",
-        "knid",
+        "encoder.knid: no such key; did you mean 'encoder__kind'?",
     ):
         assert part in str(told.value)
+
+
+def test_what_was_meant_is_spelled_as_what_was_given_a_keyword_or_a_key_of_a_file():
+    for name in ("steps", "train_steps"):
+        for given, meant in (((None, {name: 3}), "train__steps"), (({name: 3}, {}), "train.steps")):
+            with pytest.raises(ConfigError, match=rf"{name}: no such key; did you mean '{meant}'\?"):
+                resolve_settings(KINDS, *given)
 
 
 def test_a_kind_that_the_class_does_not_make_is_refused():
@@ -201,3 +208,15 @@ def test_the_name_of_a_model_is_no_model_to_start_from():
             ArgumentError, match=r"start: got 'g2p-en', expected a trained model, as nsed.load reads it"
         ):
             kind.fit(PAIRS, start="g2p-en")
+
+
+def test_a_model_of_another_kind_is_no_model_to_start_from():
+    """Was told as a fault of `config.model`, which nobody gave."""
+    table = nsed.LearnableEditDistance.fit(PAIRS)
+    with pytest.raises(ArgumentError, match="start: got a model of kind 'edit-distance', expected one of kind odds"):
+        nsed.OddsMatcher.fit(PAIRS, LABELS[:10], start=table)
+
+
+def test_what_is_no_path_of_a_folder_is_no_place_for_a_model():
+    with pytest.raises(ArgumentError, match="path: got None, expected the folder to write the model to"):
+        nsed.LearnableEditDistance.fit(PAIRS).save(None)

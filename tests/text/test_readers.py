@@ -32,6 +32,13 @@ def write(tmp_path):
     return make
 
 
+@pytest.mark.parametrize("path", [3, None, [("a", "b")]])
+def test_what_is_no_path_is_told_how_to_be_pairs(path):
+    for read in (read_pairs, read_sources):
+        with pytest.raises(ArgumentError, match=r"path: got .*, expected the path of a file .* nsed.Pairs.of\("):
+            read(path)
+
+
 GOOD = {
     "tsv": ("a.tsv", "ab\tAB\ncd\tCD\n", [("ab", "AB"), ("cd", "CD")], None),
     "no last line end": ("a.tsv", "ab\tAB\ncd\tCD", [("ab", "AB"), ("cd", "CD")], None),

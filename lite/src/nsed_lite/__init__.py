@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from nsed_lite.folder import ModelFolderError, read_folder
+from nsed_lite.folder import ModelFolderError, OtherKindError, read_folder
 from nsed_lite.lattice import Edit, EditScript
 from nsed_lite.matcher import Matcher
 from nsed_lite.matcher_mixture import MatcherMixture
@@ -63,6 +63,8 @@ def load(path: str | Path) -> AnyModel:
             model = KINDS[folder.kind](folder)
             model.check()
         return model
+    except OtherKindError as error:
+        raise ModelFolderError(path, str(error)) from None
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
         reason = f"missing {error}" if isinstance(error, KeyError) else str(error)
         raise ModelFolderError(path, f"the parts of the model do not fit together: {reason}") from None

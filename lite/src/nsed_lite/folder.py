@@ -27,6 +27,14 @@ class ModelFolderError(ValueError):
         super().__init__(f"{path}: {shown}")
 
 
+class OtherKindError(ValueError):
+    """A model, or a part of one, is of a kind that this runtime does not run; the message says what does."""
+
+    def __init__(self, what: str, kinds: Collection[str]) -> None:
+        advice = "load it with the full package: pip install neural-string-edit-distance, nsed.load(folder)"
+        super().__init__(f"holds {what}; nsed-lite runs {', '.join(kinds)}: {advice}")
+
+
 class Weights:
     """Tensors by name, each of which some layer must take: one that is left over belongs to a model of another make."""
 
@@ -81,9 +89,7 @@ def read_folder(path: str | Path, kinds: Collection[str]) -> Folder:
     description = _read_description(path)
     kind = description.get("kind")
     if not isinstance(kind, str) or kind not in kinds:
-        runs = f"holds a model of kind {kind!r}; nsed-lite runs {', '.join(kinds)}"
-        advice = "load it with the full package: pip install neural-string-edit-distance, nsed.load(folder)"
-        raise ModelFolderError(path, f"{runs}: {advice}")
+        raise ModelFolderError(path, str(OtherKindError(f"a model of kind {kind!r}", kinds)))
     try:
         for name, expected in (("config", dict), ("vocabularies", dict), ("sha256", str), ("weights", str)):
             if not isinstance(description[name], expected):

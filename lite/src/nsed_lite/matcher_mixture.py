@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from nsed_lite.folder import Folder
+from nsed_lite.folder import Folder, OtherKindError
 from nsed_lite.lattice import EditScript, Lattice
 from nsed_lite.matcher import Matcher
 from nsed_lite.model import Criterion, Model, Pair, Strings
@@ -22,7 +22,7 @@ class MatcherMixture(Model):
     def __init__(self, folder: Folder) -> None:
         told = folder.record["members"]
         if other := sorted({one["kind"] for one in told} - KINDS.keys()):
-            raise ValueError(f"a member of kind {other[0]!r}, expected {', '.join(KINDS)}")
+            raise OtherKindError(f"a mixture with a member of kind {other[0]!r}", KINDS)
         self.members = [KINDS[one["kind"]](folder.member(number)) for number, one in enumerate(told)]  # type: ignore[call-arg]  # each takes a folder
         folder.weights.left.clear()  # those of the members have been checked by each
         self.weights = np.array(folder.record["weights"], dtype=float)

@@ -1,7 +1,7 @@
 """Candidate pairs: of all references the few that are worth a model's time for each query, and what that loses."""
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, get_args
 
@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from nsed.capabilities import Capability, can
+from nsed.config import is_whole
 from nsed.errors import ArgumentError, DataError, DoubtfulLinksWarning, TooLongError, abbreviate, warn
 from nsed.evaluate.significance import Interval, wilson_interval
 from nsed.jobs.operation_search import OperationSearch, known_shares, side_of
@@ -21,6 +22,7 @@ from nsed.train.saved_model import replace_file
 
 Generator = Literal["ngrams", "operations", "nbest", "vectors", "exact"]
 GENERATORS: tuple[Generator, ...] = get_args(Generator)
+PARAMETERS = ("by", "k", "model", "ranker")
 FORMAT, SETTINGS, TEXTS, MODEL, RANKER = 1, "candidates.json", "references.arrow", "model", "ranker"
 QUERIES_AT_ONCE = 2048
 NBEST = 5
@@ -77,17 +79,23 @@ class Candidates:
     def __init__(
         self, by: Sequence[Generator] | Generator | None = None, *, k: int = 20, model: Any = None, ranker: Any = None
     ) -> None:
+        check_parameters({"by": by, "k": k})
         self.by, self.k, self.model, self.ranker = by, k, model, ranker
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Parameters, as scikit-learn's `clone` wants them."""
-        return {"by": self.by, "k": self.k, "model": self.model, "ranker": self.ranker}
+        return {name: getattr(self, name) for name in PARAMETERS}
 
     def set_params(self, **params: Any) -> "Candidates":
-        """Set parameters, as scikit-learn's grid search does."""
+        """Set parameters, as scikit-learn's grid search does.
+
+        Raises `ArgumentError` for unknown ones, and for values that none can be; whether a model suits, `fit` says.
+        """
         for name, value in params.items():
-            if name not in self.get_params():
-                raise ArgumentError(name, got=repr(value), expected=f"one of {', '.join(self.get_params())}")
+            if name not in PARAMETERS:
+                raise ArgumentError(name, got=repr(value), expected=f"one of {', '.join(PARAMETERS)}")
+        check_parameters(params)
+        for name, value in params.items():
             setattr(self, name, value)
         return self
 
@@ -106,8 +114,7 @@ class Candidates:
         scores are added, and of all generators together k are kept.
         """
         given, wanted = checked_texts(texts, "texts"), self.k if k is None else k
-        if wanted < 1:
-            raise ArgumentError("k", got=wanted, expected="1 or more")
+        check_k(wanted)
         if not hasattr(self, "references"):
             raise ArgumentError("candidates", got="none that are fitted", expected="Candidates.fit(references) first")
         parts = []
@@ -219,10 +226,7 @@ class Candidates:
             raise ArgumentError("ranker", got=f"a {type(self.ranker).__name__}", expected="a model that scores pairs")
         if by is None:
             return [self._suitable()]
-        listed = [by] if isinstance(by, str) else list(by)
-        unknown = [one for one in listed if one not in GENERATORS]
-        if unknown or not listed:
-            raise ArgumentError("by", got=", ".join(unknown) or "none", expected=f"some of {', '.join(GENERATORS)}")
+        listed = checked_generators(by)
         if {"operations", "nbest", "vectors"} & set(listed) and self.model is None:
             raise ArgumentError("model", got="none", expected=f"a model, for {' and '.join(listed)}")
         if "nbest" in listed and not can(self.model, Capability.TRANSDUCE):
@@ -236,7 +240,7 @@ class Candidates:
             return "ngrams"
         if can(self.model, Capability.TRANSDUCE):
             return "nbest"
-        return "operations" if hasattr(self.model, "operations") and crosses_scripts(self.model) else "ngrams"
+        return "operations" if can(self.model, Capability.OPERATIONS) and crosses_scripts(self.model) else "ngrams"
 
     def _build(self, ngrams: NgramIndex | None = None, vectors: VectorIndex | None = None) -> None:
         first: dict[str, int] = {}
@@ -313,6 +317,29 @@ class Candidates:
         pairs = zip(found.queries.tolist(), found.references.tolist(), strict=True)
         ranks = dict(zip(pairs, rank_of(found.queries).tolist(), strict=True))
         return np.array([ranks.get((place[query], row), np.inf) for query, row in known])
+
+
+def check_parameters(params: Mapping[str, Any]) -> None:
+    """Check some parameters of `Candidates`, without the models. Raises `ArgumentError` for what none can be."""
+    if "k" in params:
+        check_k(params["k"])
+    if params.get("by") is not None:
+        checked_generators(params["by"])
+
+
+def check_k(k: object) -> None:
+    """Check a number of candidates. Raises `ArgumentError` for what is none."""
+    if not is_whole(k, low=1):
+        raise ArgumentError("k", got=repr(k), expected="a whole number, 1 or more")
+
+
+def checked_generators(by: object) -> list[Generator]:
+    """Generators that are named, as a list. Raises `ArgumentError` for unknown ones, and for none."""
+    listed: list[Any] = [by] if isinstance(by, str) or not isinstance(by, Collection) else list(by)
+    unknown = [str(one) for one in listed if one not in GENERATORS]
+    if unknown or not listed:
+        raise ArgumentError("by", got=", ".join(unknown) or "none", expected=f"some of {', '.join(GENERATORS)}")
+    return listed
 
 
 def recall_of(found: Ranked, queries: Sequence[str], references: Sequence[str], pairs: Pairs) -> Recall:

@@ -10,6 +10,7 @@ import numpy as np
 import torch
 
 from nsed.capabilities import Capability, can
+from nsed.config import is_whole
 from nsed.errors import ArgumentError
 from nsed.models.matcher import Matcher
 from nsed.models.odds import OddsMatcher
@@ -206,8 +207,8 @@ def extract(
     """
     if not isinstance(query, str):
         raise ArgumentError("query", got=f"{query!r} ({type(query).__name__})", expected="a string")
-    if limit is not None and limit < 0:
-        raise ArgumentError("limit", got=limit, expected="at least 0, or None for all")
+    if limit is not None and not is_whole(limit, low=0):
+        raise ArgumentError("limit", got=repr(limit), expected="a whole number, at least 0, or None for all")
     keys, texts = _keyed(choices)
     if not texts:
         return []

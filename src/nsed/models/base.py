@@ -6,6 +6,7 @@ import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import asdict
+from os import PathLike
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple, NoReturn, TypeVar
 
@@ -68,10 +69,12 @@ def checked_scores(scores: np.ndarray) -> np.ndarray:
     return scores
 
 
-def checked_start(start: SomeModel) -> SomeModel:
-    """The model to start from. Raises `ArgumentError` for what is none, the name of one, say."""
+def checked_start(start: SomeModel, kinds: Collection[str]) -> SomeModel:
+    """The model to start from, of one of these kinds. Raises `ArgumentError` for others, and for the name of one."""
     if isinstance(start, Model):
-        return start
+        if start.kind in kinds:
+            return start
+        raise ArgumentError("start", got=f"a model of kind {start.kind!r}", expected=f"one of kind {', '.join(kinds)}")
     raise ArgumentError("start", got=shown(start), expected="a trained model, as nsed.load reads it from its folder")
 
 
@@ -134,6 +137,9 @@ class Model(ABC):
         Another model that is there is replaced, and what its training left beside it (settings, provenance, curves) is
         removed.
         """
+        given: object = path  # whatever the caller has
+        if not isinstance(given, str | PathLike):
+            raise ArgumentError("path", got=shown(given), expected="the folder to write the model to")
         made = SavedModel(self.kind, asdict(self.config), *self.contents(half=half))
         is_replaced = holds_another(Path(path), made)
         write_model(path, made)
@@ -354,7 +360,7 @@ class NetworkModel(Model):
     def _settings(
         cls, config: ConfigLike | None, keywords: Mapping[str, Any], start: SomeNetworkModel | None
     ) -> NetworkConfig:
-        suggested = None if start is None else checked_start(start).fine_tuning_settings
+        suggested = None if start is None else checked_start(start, cls.configs).fine_tuning_settings
         resolved = resolve_settings(cls.configs, config, keywords, suggested=suggested)
         assert isinstance(resolved, NetworkConfig)
         return resolved

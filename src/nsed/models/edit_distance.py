@@ -142,7 +142,7 @@ class LearnableEditDistance(LatticeModel, DecidingModel):
         """
         given = Pairs.of(pairs, labels)
         positive, tuning = training_parts(given, validation)
-        before = None if start is None else checked_start(start).config
+        before = None if start is None else checked_start(start, cls.configs).config
         resolved = resolve_settings(cls.configs, config, settings, suggested=before, pairs=positive)
         assert isinstance(resolved, EditDistanceConfig)
         if resolved.relative == "auto":

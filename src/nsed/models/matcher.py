@@ -9,7 +9,7 @@ import numpy as np
 import torch
 
 from nsed.capabilities import Capability
-from nsed.config import bounded
+from nsed.config import bounded, has_key, probable_key
 from nsed.encoders import EncoderConfig
 from nsed.errors import ArgumentError
 from nsed.explain.decision import Decision
@@ -241,7 +241,15 @@ def _are_of_network(config: ConfigLike | None, keywords: Mapping[str, Any]) -> b
         if kind not in (kinds := (*OddsMatcher.configs, *Matcher.configs)):
             raise ArgumentError("config.model", got=repr(kind), expected=f"one of {', '.join(kinds)}")
         return kind in Matcher.configs
-    return not NETWORK_SETTINGS.isdisjoint(top_names(config, keywords))
+    return any(_is_of_network(name) for name in top_names(config, keywords))
+
+
+def _is_of_network(name: str) -> bool:
+    """Whether a setting is of a network, or would be if it were spelled right: `encoder_dim` for `encoder__dim`."""
+    if has_key(OddsConfig, name) or (not has_key(MatcherConfig, name) and probable_key(name, OddsConfig)):
+        return False
+    meant = name if has_key(MatcherConfig, name) else probable_key(name, MatcherConfig)
+    return meant is not None and meant.partition(".")[0] in NETWORK_SETTINGS
 
 
 def with_languages(texts: Texts, languages: Sequence[str]) -> tuple[Texts, list[str]]:

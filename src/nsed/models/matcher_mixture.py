@@ -11,16 +11,17 @@ import numpy as np
 import torch
 
 from nsed.capabilities import Capability, can
-from nsed.errors import ArgumentError
+from nsed.config import has_key, probable_key
+from nsed.errors import ArgumentError, ConfigError
 from nsed.evaluate.calibration import Calibration, logistic_regression
 from nsed.explain.decision import ROUNDING, Decision
 from nsed.explain.explanation import Explanation, ExplanationSummary
 from nsed.explain.rule_table import RuleTable
 from nsed.lattice import EditLattice
-from nsed.models.base import Contents, Model, checked_scores
+from nsed.models.base import Contents, Model, checked_scores, checked_start
 from nsed.models.edit_distance import LearnableEditDistance, quiet_about_symbols
 from nsed.models.lattice_model import LATTICE_VERBS, LatticeModel
-from nsed.models.mixture import of_member
+from nsed.models.mixture import listed_models, of_member
 from nsed.models.odds import OddsMatcher
 from nsed.models.odds_training import CALIBRATED_FROM
 from nsed.models.pair_model import SHARE, Criterion, DecidingModel, labels_of
@@ -69,9 +70,9 @@ class MatcherMixture(DecidingModel):
         criterion: Criterion | None = None,
         record: Mapping[str, Any] | None = None,
     ) -> None:
-        self.members = _checked(list(members))
+        self.members = _checked(listed_models(members))
         even = [1 / len(self.members)] * len(self.members)
-        self.weights = _checked_weights(even if weights is None else list(weights), len(self.members))
+        self.weights = _checked_weights(even if weights is None else weights, len(self.members))
         self.criterion = criterion or Criterion(0.0, Calibration(1.0, 0.0))
         self.config = MatcherMixtureConfig()
         self.record = dict(record or {})
@@ -112,17 +113,20 @@ class MatcherMixture(DecidingModel):
         fewer, members in odds form learn slowly, and weights, threshold and calibration stay: 200 pairs of a few
         concepts say less of these than the mixture knows.
 
-        Keywords are settings of the members, over their own: `train__steps=50`. The steps of all of them are counted,
+        Keywords are settings of the members that have them, over their own: `train__steps=50`. One that no member has,
+        and a symbol that one cannot learn, is an error before any of them learns. The steps of all of them are counted,
         see `steps`. With a folder, the mixture is saved there in the end.
         """
+        checked_start(start, cls.configs)
         check_unchanged(start.config, resolve_settings(cls.configs, config, {}, suggested=start.fine_tuning_settings))
         training, tuned = _tuning_split(Pairs.of(pairs, labels), None if validation is None else Pairs.of(validation))
         enough, members = tuned is not None and _have_enough(tuned), list[Any]()
-        for one in start.members:
+        starts = [_begun(one, training, tuned) for one in start.members]
+        for one, begun, given in zip(start.members, starts, _settings_of(start.members, settings), strict=True):
             done = sum(steps_of(before) for before in start.members[: len(members)])
             told = {"on_step": _after(done, on_step), "on_validation": on_validation}
-            own = settings if enough else {**_slowly(one), **settings}
-            members.append(_learned_on(one, training, tuned, told, own))
+            own = given if enough else {**_slowly(one), **given}
+            members.append(_learned_on(begun, training, tuned, told, own))
             on_step(done + steps_of(one))
         mixture = cls.of(members, tuned) if enough and tuned is not None else start._with_members(members)
         if folder is not None:
@@ -310,15 +314,46 @@ def _after(done: int, on_step: OnStep) -> OnStep:
     return lambda step: on_step(done + step)
 
 
+def _begun(member: Any, training: Pairs, validation: Pairs | None) -> Any:
+    """Member that learns on. Raises `ArgumentError` where it cannot, from symbols that a table has no place for."""
+    return member.restarted(training, validation=validation) if isinstance(member, LearnableEditDistance) else member
+
+
 def _learned_on(
-    member: Any, training: Pairs, validation: Pairs | None, told: Mapping[str, Any], settings: Mapping[str, Any]
+    begun: Any, training: Pairs, validation: Pairs | None, told: Mapping[str, Any], settings: Mapping[str, Any]
 ) -> Any:
     """Member that has learned more."""
-    if isinstance(member, LearnableEditDistance):
-        start, told = member.restarted(training, validation=validation), {}
-    else:
-        start = member
-    return type(member).fit(training, start=start, validation=validation, **told, **settings)
+    told = {} if isinstance(begun, LearnableEditDistance) else told
+    return type(begun).fit(training, start=begun, validation=validation, **told, **settings)
+
+
+def _settings_of(members: list[Any], settings: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Settings of each member, of those given the ones that it has.
+
+    Raises `ConfigError` for one that no member has, and for a wrong value; it names the member.
+    """
+    own = [
+        {name: value for name, value in settings.items() if has_key(type(one.config), name.replace("__", "."))}
+        for one in members
+    ]
+    for name in settings:
+        if not any(name in some for some in own):
+            own[_likest(members, name)][name] = settings[name]
+    for number, (one, some) in enumerate(zip(members, own, strict=True), start=1):
+        try:
+            resolved = resolve_settings(type(one).configs, None, some, suggested=one.fine_tuning_settings)
+            if not isinstance(one, LearnableEditDistance):
+                check_unchanged(one.config, resolved)
+        except ConfigError as error:
+            raise ConfigError(f"settings of member {number} of {len(members)}, {one.kind}", error.faults) from None
+    return own
+
+
+def _likest(members: list[Any], name: str) -> int:
+    """Place of the member with settings like one that none has, and whose error says what was meant."""
+    outer, known = name.partition("__")[0], [type(one.config) for one in members]
+    alike = [has_key(config, outer) or bool(probable_key(outer, config)) for config in known]
+    return alike.index(max(alike))
 
 
 def _slowly(member: Any) -> dict[str, Any]:
@@ -353,9 +388,12 @@ def _checked(members: list[Any]) -> list[Any]:
     return members
 
 
-def _checked_weights(weights: list[float], members: int) -> np.ndarray:
+def _checked_weights(weights: object, members: int) -> np.ndarray:
     """Weights as an array. Raises `ArgumentError` where they are not as many as the members, or no weights."""
-    found = np.array(weights, dtype=float)
+    try:
+        found = np.array(list(weights) if isinstance(weights, Iterable) else weights, dtype=float)
+    except (TypeError, ValueError):  # of what is no number
+        found = np.zeros(0)
     if found.shape != (members,) or not np.isfinite(found).all() or (found < 0).any():
         raise ArgumentError("weights", got=weights, expected=f"{members} numbers of at least 0, one for each member")
     return found

@@ -13,7 +13,7 @@ import numpy as np
 import torch
 
 from nsed.capabilities import Capability
-from nsed.config import bounded
+from nsed.config import bounded, is_whole, shown
 from nsed.errors import ArgumentError, CutOutputWarning
 from nsed.evaluate.report.answers import answer
 from nsed.explain.rule_table import RuleTable
@@ -81,7 +81,7 @@ class Mixture(SearchModel, LatticeTransducer):
         tokenizers: Tokenizers | None = None,
         record: Mapping[str, Any] | None = None,
     ) -> None:
-        self.members = _checked(list(members))
+        self.members = _checked(listed_models(members))
         self.config = config or _joint_config(self.members)
         self.tokenizers = tokenizers or _joint_tokenizers(self.members)
         self.record = dict(record or {})
@@ -153,6 +153,11 @@ class Mixture(SearchModel, LatticeTransducer):
     def languages(self) -> Vocabulary | None:
         """Languages that the members know, all the same; None where they know none."""
         return self.members[0].languages
+
+    @property
+    def language(self) -> str | None:
+        """See `Transducer.language`."""
+        return self.members[0].language
 
     def for_language(self, language: str) -> "Mixture":
         """See `Transducer.for_language`."""
@@ -335,8 +340,9 @@ class Mixture(SearchModel, LatticeTransducer):
 
 def member_settings(first: TransducerConfig, models: int, *, both_directions: bool = False) -> list[TransducerConfig]:
     """Settings of the members: seeds from the first one's on; of both directions, every second one the other way."""
-    if not 1 <= models <= MOST_MEMBERS:
-        raise ArgumentError("models", got=models, expected=f"at least 1 and at most {MOST_MEMBERS}")
+    if not is_whole(models, low=1) or models > MOST_MEMBERS:
+        expected = f"a whole number, at least 1 and at most {MOST_MEMBERS}"
+        raise ArgumentError("models", got=repr(models), expected=expected)
     if first.train.devices > 1:
         advice = "To train members side by side, start a training for each, and mix them: nsed mix."
         raise ArgumentError("train.devices", got=first.train.devices, expected="1 for a mixture", advice=advice)
@@ -375,6 +381,20 @@ def _error_rate(model: Mixture, pairs: Pairs) -> float:
 
 def _hashes(data: tuple[Pairs, Pairs]) -> dict[str, str]:
     return {"training": hash_of(data[0]), "validation": hash_of(data[1])}
+
+
+def listed_models(members: object) -> list[Any]:
+    """Members as a list. Raises `ArgumentError` for what are no models, names of some, say."""
+    if isinstance(members, str) or not isinstance(members, Iterable):
+        raise ArgumentError("members", got=shown(members), expected=f"a list of {LOADED}")
+    listed = list(members)
+    for place, one in enumerate(listed):
+        if not isinstance(one, Model):
+            raise ArgumentError("members", got=f"{shown(one)} at place {place}", expected=LOADED)
+    return listed
+
+
+LOADED = "models, as nsed.load reads them; nsed.load(['a', 'b']) mixes those of two folders or names"
 
 
 def _checked(members: list[Model]) -> list[Transducer]:

@@ -65,7 +65,7 @@ def resolve_settings(
     if kind not in kinds:
         raise ArgumentError("config.model", got=repr(kind), expected=f"one of {', '.join(kinds)}")
     where = str(config) if isinstance(config, str | Path) else "settings"
-    resolved = from_mapping(kinds[kind], merged(values, _dotted(keywords)), where=where)
+    resolved = from_mapping(kinds[kind], merged(values, _dotted(keywords)), where=where, as_keywords=bool(keywords))
     return resolved if pairs is None else choose_symbols(resolved, pairs)
 
 

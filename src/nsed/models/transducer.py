@@ -33,7 +33,7 @@ from nsed.text import PairBatch, Pairs, Tokenizers, Vocabulary
 from nsed.text.batch import EncodedPairs
 from nsed.text.pairs import PairsLike
 from nsed.train.config import TrainConfig
-from nsed.train.distillation import GOLD, NBEST, Teacher, kept_taught_pairs
+from nsed.train.distillation import GOLD, NBEST, Teacher, check_teacher, kept_taught_pairs
 from nsed.types import REACHABLE, PerPair
 
 NORMALISATIONS: Registry[Normalisation] = Registry("normalisation")
@@ -179,7 +179,7 @@ class Transducer(DecodingModel, LatticeTransducer):
         if not isinstance(planned, TransducerConfig) or planned.languages != "auto":
             return planned
         told = validation is None or validation.languages is not None
-        known = {*(pairs.languages or ())} - {""} if told else set()  # an empty cell names no language
+        known = _named_languages(pairs) if told else set()
         if len(known) < 2:
             return replace(planned, languages=False)
         reason = "; ".join(filter(None, [planned.train.recipe, f"a vector for each of {len(known)} languages"]))
@@ -276,15 +276,15 @@ class Transducer(DecodingModel, LatticeTransducer):
         is validated with known targets only, whose words are not learned. With `start`, a trained model learns the
         rest in less time. For what else there is see `fit`; `on_batch` is told how many words the
         teacher has answered.
+
+        A student is of one language, as its teacher's answers are. Raises `ArgumentError` for pairs of several, unless
+        `languages` is False, and for a teacher of several that is for none of them.
         """
+        check_teacher(teacher)
         resolved = cls._settings(config, settings, start)
         assert isinstance(resolved, TransducerConfig)
-        if resolved.languages == "auto":
-            resolved = replace(resolved, languages=False)
-        if resolved.languages:
-            expected = "false: a teacher's answers are of one language"
-            raise ArgumentError("languages", got="true", expected=expected)
         known, given = Pairs.of(pairs), None if validation is None else Pairs.of(validation)
+        resolved = replace(resolved, languages=_without_languages(resolved.languages, known))
         resolved = cls.plan(resolved, None if start else named_settings(config, settings), known, given)
         training, checked = cls._split(known, given, seed=resolved.train.seed)
         apart = {*checked.sources} - {*training.sources}
@@ -358,3 +358,21 @@ def _languages_of(pairs: Pairs) -> list[str]:
         expected = "pairs with source_languages or target_languages, for `languages: true`"
         raise ArgumentError("pairs", got="no languages", expected=expected)
     return pairs.languages
+
+
+def _named_languages(pairs: Pairs) -> set[str]:
+    """Different languages that pairs name; an empty cell names none."""
+    return {*(pairs.languages or ())} - {""}
+
+
+def _without_languages(wanted: Literal[False, True, "auto"], pairs: Pairs) -> Literal[False]:
+    """The setting `languages` of a student. Raises `ArgumentError` where it, or the pairs, want several."""
+    named = sorted(_named_languages(pairs))
+    if not wanted or (wanted == "auto" and len(named) < 2):
+        return False
+    got = f"pairs of {len(named)} ({', '.join(named)})" if len(named) > 1 else "true"
+    advice = (
+        "Give the pairs of one language, and a teacher of it or teacher.for_language(...); "
+        "or all as if they were of one, with languages=False, --set languages=false"
+    )
+    raise ArgumentError("languages", got=got, expected="one: a student is of one language", advice=advice)

@@ -7,6 +7,7 @@ from math import exp
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
+from nsed.capabilities import Capability, can
 from nsed.errors import ArgumentError
 from nsed.progress import OnBatch, ignore
 from nsed.text import Pairs
@@ -29,6 +30,22 @@ class Teacher(Protocol):
 
     def transduce(self, sources: list[str], *, nbest: int = 1, on_batch: OnBatch = ignore) -> list[list[Any]]:
         """N-best targets of each source, best first, each with its `text` and `log_prob`."""
+
+
+def check_teacher(teacher: Any) -> None:
+    """Check that a teacher answers words.
+
+    Raises `ArgumentError` for what does not transduce, and for a model of several languages that is for none of them.
+    """
+    if not can(teacher, Capability.TRANSDUCE):
+        got = f"{type(teacher).__name__}, which does not transduce"
+        raise ArgumentError("teacher", got=got, expected="a transducer, a mixture of such, or what has their transduce")
+    languages = getattr(teacher, "languages", None)
+    if languages is not None and getattr(teacher, "language", None) is None:
+        named, first = ", ".join(languages.symbols), languages.symbols[0]
+        advice = f"Give nsed.load(...).for_language({first!r}), say; saved in a folder, it stays so for --teacher"
+        expected = "one that is for the language of its student"
+        raise ArgumentError("teacher", got=f"a model of several languages ({named})", expected=expected, advice=advice)
 
 
 def taught_pairs(

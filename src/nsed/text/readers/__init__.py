@@ -1,9 +1,11 @@
 """File readers of pairs, by the ending of the file's name."""
 
 from collections.abc import Callable, Sequence
+from os import PathLike
 from pathlib import Path
 from typing import NamedTuple
 
+from nsed.config import shown
 from nsed.errors import ArgumentError, DataError
 from nsed.registry import Registry
 from nsed.text.pairs import Pairs
@@ -49,7 +51,7 @@ def reader_for(path: str | Path) -> Reader:
     Traceback (most recent call last):
     nsed.errors.DataError: pairs.docx: no reader for '.docx'; known: .arrow, .csv, .dict, .feather, .parquet, .tsv, .txt
     """
-    ending = Path(path).suffix.lower()
+    ending = _checked_path(path).suffix.lower()
     if Path(path) == STDIN:
         return READERS[".tsv"]
     if ending not in READERS:
@@ -75,7 +77,15 @@ def read_pairs(
     label that is none. With `on_reject` such rows are left out, and it is told of each.
     """
     check_columns(columns)
-    return reader_for(path).read(Path(path), ReadOptions(columns, keep_others, on_reject))
+    return reader_for(path).read(_checked_path(path), ReadOptions(columns, keep_others, on_reject))
+
+
+def _checked_path(path: object) -> Path:
+    """Path of a file. Raises `ArgumentError` for what is none, the pairs themselves, say."""
+    if not isinstance(path, str | PathLike):
+        advice = "Pairs that are there already need no file: nsed.Pairs.of(...)."
+        raise ArgumentError("path", got=shown(path), expected="the path of a file of pairs or sources", advice=advice)
+    return Path(path)
 
 
 def check_columns(columns: Sequence[str] | None) -> None:
@@ -99,6 +109,6 @@ def read_sources(
     file. What has no ending of a table and no tab in its first line is lines. With `missing` nulls are empty strings.
     Raises `DataError`, as `read_pairs` does.
     """
-    ending = Path(path).suffix.lower()
+    ending = _checked_path(path).suffix.lower()
     read = READERS[ending].read_sources if ending in READERS else read_line_sources
     return read(Path(path), ReadOptions(None if column is None else [column], True, on_reject, missing=missing))
