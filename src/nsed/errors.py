@@ -113,6 +113,8 @@ class DataError(NsedError, ValueError):
 
     def __init__(self, path: str | Path, message: str, *, line: int | None = None) -> None:
         self.path, self.line, self.reason = str(path), line, message
+        self.header: tuple[str, ...] = ()
+        """Columns of a table that is wrong because it has no row."""
         place = str(path) if line is None else f"{path}:{line}"
         super().__init__(f"{place}: {message}")
 

@@ -827,11 +827,22 @@ def test_clusters_keep_their_numbers_when_records_come(tmp_path, model, file):
     assert any(str(before) == one["path"] for one in manifest["job"]["inputs"])
 
 
+@pytest.mark.parametrize("ending", ["tsv", "csv", "parquet", "arrow"])
+def test_an_earlier_run_that_found_no_link_is_no_fault_and_all_numbers_are_new(tmp_path, model, ending):
+    settings = dict(on=[TextColumn("name", Listed(model, [("gray", "grey")]))], id="id", threshold=0.5, by=["ngrams"])
+    none = tmp_path / f"none.{ending}"
+    assert LinkJob(people(tmp_path, [(1, "gray"), (2, "lay")]), None, none, **settings).run().links == 0
+    table = people(tmp_path, [(1, "gray"), (2, "lay"), (3, "grey")])
+    found = LinkJob(table, None, tmp_path / "links.tsv", previous=none, **settings).run()
+    assert found.clusters == {"found": 2, "apart": 0, "kept": 0, "split": 0, "merged": 0, "new": 2}
+
+
 def test_what_are_no_clusters_of_an_earlier_run_is_said(tables, model):
     settings = dict(on=[TextColumn("name", model)], previous=tables / "before.tsv")
     for text, message in {
         "id\tname\na1\tx\n": "no column cluster beside id, or id_a and id_b: give a file that nsed dedupe wrote",
         "record\tcluster\na1\t1\n": "no column named 'id_a'",
+        "id_a\tid_b\n": "there is a header but no source below it",
         "id\tcluster\na1\tx\n": "cluster 'x' is no number from 1",
         "id\tcluster\na1\t1\na1\t2\n": "record 'a1' is in clusters 1 and 2",
         "id\tcluster\nnobody\t1\n": "no record of the table is in it",

@@ -126,7 +126,8 @@ PreviousPath = Annotated[
     Path | None,
     typer.Option(
         "--previous",
-        help="What --clusters (or --output) wrote in an earlier run: clusters keep their numbers, new ones follow.",
+        help="What --clusters wrote in an earlier run: clusters keep their numbers, new ones follow. The links of "
+        "--output do too, but do not name records without a duplicate, whose numbers change.",
         show_default=False,
     ),
 ]

@@ -127,7 +127,8 @@ class LinkJob:
     """How links of one table become clusters: all that chains of them connect; or `average` linkage or `infomap` within
     these, so that one wrong link joins no two large groups. Links between two clusters have none."""
     previous: str | Path | None = None
-    """File of an earlier run, clusters or links of one table: clusters keep their numbers, see `keep_ids`."""
+    """File of an earlier run, `clusters` of one table: clusters keep their numbers, see `keep_ids`. Its links do too,
+    but do not name records without a duplicate, whose numbers change."""
     redact: bool = False
     """Leave all strings of records out of links, report and messages: ids and numbers only."""
     resume: bool = False
