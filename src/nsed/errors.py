@@ -172,7 +172,8 @@ class UnknownIdWarning(UserWarning):
 class DoubtfulLinksWarning(UserWarning):
     """Linkage that is probably not what is wanted.
 
-    Labels cannot say how precise links are, one cluster has many of the records, or pairs are too long to be compared.
+    Labels cannot say how precise links are, one cluster has many of the records, pairs are too long to be compared, or
+    the review band beside the links is of an earlier run.
     """
 
 

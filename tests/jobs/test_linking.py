@@ -682,6 +682,16 @@ def test_review_band_has_its_own_file_and_ends_where_links_begin(tables, model):
     assert "to review" in (tables / "links.tsv.html").read_text(encoding="utf-8")
 
 
+def test_the_review_band_of_an_earlier_run_does_not_look_as_if_it_were_of_this_one(tables, model):
+    settings = dict(threshold=0.9, overwrite=True)
+    job(tables, model, review=0.2, **settings).run()
+    before = (tables / "links.review.tsv").read_text()
+    with pytest.warns(DoubtfulLinksWarning, match=r"links\.review\.tsv is of an earlier run, and not of these links"):
+        job(tables, model, **settings).run()
+    assert (tables / "links.review.tsv").read_text() == before  # somebody may have labelled it
+    job(tables, model, review=0.2, **settings).run()
+
+
 def test_redacted_job_writes_no_string_of_the_records(tables, model):
     job(tables, model, labels=tables / "known.tsv", redact=True, why=["a6"], threshold=0.01).run()
     for path in tables.glob("links.tsv*"):

@@ -16,7 +16,14 @@ from typing import Any, cast, get_args
 import numpy as np
 
 from nsed.capabilities import Capability, can
-from nsed.errors import ArgumentError, DataError, MissingExtraError, UnknownSymbolWarning
+from nsed.errors import (
+    ArgumentError,
+    DataError,
+    DoubtfulLinksWarning,
+    MissingExtraError,
+    UnknownSymbolWarning,
+    warn,
+)
 from nsed.evaluate.matching import ThresholdPoint, best_f1, lowest_at_precision, threshold_at_precision
 from nsed.jobs.assignment import (
     ROUNDING,
@@ -309,6 +316,7 @@ class LinkJob:
         for path, some in ((Path(self.output), links), (self.review_path, review)):
             if some is links or self.review is not None:
                 self._write(path, left, right, some, weights.contributions(shards.values(some.places)), clusters)
+        self._tell_of_earlier_review()
         if clusters is not None:
             self._write_clusters(left, clusters)
         recall = None if known is None else shards.recall(known)
@@ -401,6 +409,13 @@ class LinkJob:
         """File of the review band, beside the output."""
         path = Path(self.output)
         return path.with_name(f"{path.stem}.review{path.suffix}")
+
+    def _tell_of_earlier_review(self) -> None:
+        """Warn of a review band that is not of these links. It is not removed: somebody may have labelled it."""
+        path = self.review_path
+        if self.review is None and path.is_file() and not (self.labels and Path(self.labels).samefile(path)):
+            message = f"{path} is of an earlier run, and not of these links: remove it, or ask for a band (--review)"
+            warn(DoubtfulLinksWarning(message))
 
     def _clusters(self, records: Records, links: ScoredPairs, scored: ScoredPairs, threshold: float) -> LinkClusters:
         """Cluster of each record, with the number of an earlier run where it has one."""
