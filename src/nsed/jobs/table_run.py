@@ -70,6 +70,8 @@ class Question:
     batch_rows: int = ROWS_PER_BATCH
     faults: Callable[[Any], Mapping[int, str]] = lambda _: {}
     """Rows of what a batch holds that cannot be answered, with the reason."""
+    may_not_answer: bool = False
+    """Whether the model may have no answer to a row, which is rejected then, whatever is done about others."""
 
 
 def pair_rows(model: Any) -> dict[str, Any]:
@@ -129,7 +131,8 @@ def targets_of(
     spoken = getattr(model, "language", None) or language
     settings = {"nbest": nbest, "beam": beam, "overrides": hashes, "language": spoken}
     faults = partial(_unknown_languages, model, named=language)
-    return Question("transduce", "words", settings, source_batches, answer, SOURCES_PER_SHARD, faults=faults)
+    asked: dict[str, Any] = {"faults": faults, "may_not_answer": True}
+    return Question("transduce", "words", settings, source_batches, answer, SOURCES_PER_SHARD, **asked)
 
 
 SEEDS_APART = 1_000_003
@@ -149,7 +152,8 @@ def samples_of(model: Any, *, count: int, seed: int = 0, language: str | None = 
 
     settings = {"sample": count, "seed": seed, "language": getattr(model, "language", None) or language}
     faults = partial(_unknown_languages, model, named=language)
-    return Question("transduce", "words", settings, source_batches, answer, SOURCES_PER_SHARD, faults=faults)
+    asked: dict[str, Any] = {"faults": faults, "may_not_answer": True}
+    return Question("transduce", "words", settings, source_batches, answer, SOURCES_PER_SHARD, **asked)
 
 
 LANGUAGES = ("source_language", "target_language")
