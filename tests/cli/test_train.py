@@ -518,6 +518,16 @@ def test_review_does_not_forget_the_languages_of_pairs(spoken):
     assert sorted(row["source_language"] for row in rows) == ["x"] * 4 + ["y"] * 4
 
 
+def test_a_review_of_pairs_of_two_languages_has_the_columns_of_the_data(transducer, tmp_path):
+    table = tmp_path / "pairs.tsv"
+    table.write_text("source\ttarget\tsource_language\ttarget_language\nAB\tab\tar\ten\nAA\tbb\tar\tar\n")
+    rows = [json.loads(line) for line in run("review", transducer, table, "--format", "json").splitlines()]
+    assert {row["source"]: (row["source_language"], row["target_language"]) for row in rows} == {
+        "AB": ("ar", "en"),
+        "AA": ("ar", "ar"),
+    }
+
+
 def test_a_language_is_refused_by_a_model_without_languages(transducer):
     with pytest.raises(ArgumentError, match="--language: got x, expected nothing: this model knows no languages"):
         run("transduce", transducer, "--text", "AB", "--language", "x")
