@@ -90,7 +90,8 @@ def scores_of(model: Any) -> Question:
 
     language = getattr(model, "language", None)
     settings = {} if language is None else {"language": language}
-    return Question("score", "pairs", settings, pair_batches, answer, **pair_rows(model))
+    faults = partial(_pairs_of_unknown_languages, model)
+    return Question("score", "pairs", settings, pair_batches, answer, faults=faults, **pair_rows(model))
 
 
 def decisions_of(model: Any) -> Question:
@@ -183,10 +184,21 @@ def _language(cell: object) -> str:
 
 def _unknown_languages(model: Any, sources: Sources, *, named: str | None) -> dict[int, str]:
     """Rows of a language that a model has not learned, or of none, with the reason."""
-    spoken = languages_of(model, sources, named)
-    known = dict.fromkeys(model.languages.symbols) if spoken else {}
+    return _not_learned(model, languages_of(model, sources, named))
+
+
+def _pairs_of_unknown_languages(model: Any, pairs: Pairs) -> dict[int, str]:
+    """Such rows of pairs, for a transducer of several languages; for a matcher these are one more hint, if known."""
+    if getattr(model, "languages", None) is None or not can(model, Capability.TRANSDUCE):
+        return {}
+    own = getattr(model, "language", None) or ""
+    return _not_learned(model, None if pairs.languages is None else [one or own for one in pairs.languages])
+
+
+def _not_learned(model: Any, languages: Sequence[str] | None) -> dict[int, str]:
+    known = dict.fromkeys(model.languages.symbols) if languages else {}
     reason = f"expected one of {', '.join(known)}"
-    return {row: f"language {own!r}: {reason}" for row, own in enumerate(spoken or ()) if own not in known}
+    return {row: f"language {own!r}: {reason}" for row, own in enumerate(languages or ()) if own not in known}
 
 
 def _check_transducer(model: Any) -> None:
