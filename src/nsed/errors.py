@@ -113,6 +113,8 @@ class DataError(NsedError, ValueError):
 
     def __init__(self, path: str | Path, message: str, *, line: int | None = None) -> None:
         self.path, self.line, self.reason = str(path), line, message
+        self.header: tuple[str, ...] = ()
+        """Columns of a table that is wrong because it has no row."""
         place = str(path) if line is None else f"{path}:{line}"
         super().__init__(f"{place}: {message}")
 
@@ -170,7 +172,8 @@ class UnknownIdWarning(UserWarning):
 class DoubtfulLinksWarning(UserWarning):
     """Linkage that is probably not what is wanted.
 
-    Labels cannot say how precise links are, one cluster has many of the records, or pairs are too long to be compared.
+    Labels cannot say how precise links are, one cluster has many of the records, pairs are too long to be compared, or
+    the review band beside the links is of an earlier run.
     """
 
 

@@ -347,6 +347,19 @@ def increment(tmp_path, *, ids):
     return tmp_path / "words.tsv", tmp_path / "more.tsv"
 
 
+@pytest.mark.parametrize("form", ["table", "edictor", "cldf"])
+def test_an_id_of_two_words_is_refused_before_it_is_written(tmp_path, form):
+    rows = ["# a comment", "id\tDOCULECT\tCONCEPT\tTOKENS", "1\tA\thand\th a", "2\tB\thand\th a", "1\tC\thand\th e"]
+    path, output = tmp_path / "words.tsv", tmp_path / "sets.tsv"
+    path.write_text("\n".join(rows) + "\n")
+    with pytest.raises(DataError, match=r"words\.tsv:5: two words have the id '1', that of line 3 too: give"):
+        run("levenshtein", path, "--format", form, "-o", output)
+    assert not output.exists()
+    path.write_text("\n".join(rows).replace("1\tC\thand", "\tC") + "\n")
+    with pytest.raises(DataError, match=r"words\.tsv:5: expected 4 columns"):
+        run("levenshtein", path, "--format", form, "-o", output)
+
+
 @pytest.mark.parametrize(("form", "file"), [("table", "sets.tsv"), ("edictor", "edictor.tsv"), ("cldf", "cldf")])
 @pytest.mark.parametrize("ids", [True, False])
 def test_sets_keep_their_numbers_when_words_come(tmp_path, form, file, ids):

@@ -91,6 +91,15 @@ def test_pictures_that_cannot_be_drawn_are_said_before_any_work(files, monkeypat
         run("threshold", files / "model", files / "labelled.tsv", "-o", files / "curve.png")
 
 
+@pytest.mark.parametrize(("label", "matches"), [(0, 0), (1, 2)])
+def test_a_threshold_is_not_chosen_on_labels_of_one_kind(files, label, matches):
+    (files / "one.tsv").write_text(f"gray\toyarg\t{label}\nlay\toyal\t{label}\n", encoding="utf-8")
+    message = rf"LABELLED: got .*one\.tsv, {matches} of whose 2 pairs match, expected pairs that match, label 1, and"
+    with pytest.raises(ArgumentError, match=message):
+        run("threshold", files / "model", files / "one.tsv", "-o", files / "none.tsv")
+    assert not (files / "none.tsv").exists()
+
+
 def test_the_own_threshold_that_is_shown_is_the_models_and_not_the_nearest_probability(files, monkeypatch):
     own = nsed.load(files / "model").threshold_probability
     told = run("threshold", files / "model", files / "labelled.tsv")

@@ -519,6 +519,24 @@ def test_a_row_of_a_table_without_a_language_is_named_by_its_line_or_skipped(spo
         run("transduce", transducer, table, "--column", "source,lnag")
 
 
+def test_a_pair_without_a_language_is_not_scored_as_one_of_an_untrained_language(spoken, tmp_path):
+    model, table = spoken[0], tmp_path / "pairs.tsv"
+    rows = ["AB\tab\tx\tx", "AB\tab\t\t", "AB\tab\ty\ty", "AB\tab\tx\ty"]
+    table.write_text("\n".join(["source\ttarget\tsource_language\ttarget_language", *rows]) + "\n")
+    with pytest.raises(DataError, match=r"pairs\.tsv:3: language '': expected one of x, y"):
+        run("score", model, table)
+    run("score", model, table, "--on-error", "skip", "-o", tmp_path / "out.tsv")
+    assert [line.split("\t")[-1] for line in (tmp_path / "out.tsv").read_text().splitlines()[1:]] == ["x", "y"]
+    rejects = (tmp_path / "out.tsv.rejects.tsv").read_text().splitlines()[1:]
+    assert [line.split("\t")[1:3] for line in rejects] == [
+        ["3", "language '': expected one of x, y"],
+        ["5", "language 'x-y': expected one of x, y"],
+    ]
+    table.write_text(table.read_text().rpartition(rows[-1])[0])
+    one, none, other = run("score", model, table, "--language", "x").splitlines()[1:]
+    assert one.split("\t")[2] == none.split("\t")[2] != other.split("\t")[2]
+
+
 def test_review_does_not_forget_the_languages_of_pairs(spoken):
     model, both = spoken
     with warnings.catch_warnings():
@@ -529,6 +547,16 @@ def test_review_does_not_forget_the_languages_of_pairs(spoken):
             best = loaded.for_language(row["source_language"]).transduce([row["source"]])[0][0]
             assert row["answers"].split(" | ")[0] == best.text
     assert sorted(row["source_language"] for row in rows) == ["x"] * 4 + ["y"] * 4
+
+
+def test_a_review_of_pairs_of_two_languages_has_the_columns_of_the_data(transducer, tmp_path):
+    table = tmp_path / "pairs.tsv"
+    table.write_text("source\ttarget\tsource_language\ttarget_language\nAB\tab\tar\ten\nAA\tbb\tar\tar\n")
+    rows = [json.loads(line) for line in run("review", transducer, table, "--format", "json").splitlines()]
+    assert {row["source"]: (row["source_language"], row["target_language"]) for row in rows} == {
+        "AB": ("ar", "en"),
+        "AA": ("ar", "ar"),
+    }
 
 
 def test_a_language_is_refused_by_a_model_without_languages(transducer):

@@ -65,6 +65,12 @@ def test_a_precision_that_no_threshold_has_is_refused(precision, message):
         threshold_at_precision(curve, precision)
 
 
+@pytest.mark.parametrize("choose", [best_f1, lambda curve: threshold_at_precision(curve, 0.5)])
+def test_a_curve_without_a_point_is_no_error_of_max(choose):
+    with pytest.raises(ArgumentError, match="curve: got no point, expected one or more, as threshold_curve makes them"):
+        choose([])
+
+
 def test_minus_infinity_is_a_score():
     found = best_threshold(np.array([-1.0, -np.inf]), np.array([True, False]))
     assert found.f1 == 1.0

@@ -1,7 +1,10 @@
 """Candidates: both searches against their readable twins, unions, recall, saved indexes."""
 
+import errno
+import os
 import random
 from itertools import pairwise
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -18,6 +21,7 @@ from nsed.kernels import use_backend
 from nsed.kernels.numba.candidates import BLOCK
 from nsed.models.matcher import Matcher, MatcherConfig
 from nsed.text import Pairs, Tokenizers
+from nsed.train import saved_model
 
 LETTERS = str.maketrans("abcdeghiklmnoprstuvz", "абцдегхиклмнопрстувз")
 
@@ -172,6 +176,45 @@ def test_saved_index_answers_alike(tmp_path, model):
     same(index.query(queries), nsed.Candidates.load(tmp_path).query(queries))
     with pytest.raises(DataError, match="no index of candidates"):
         nsed.Candidates.load(tmp_path / "nothing")
+
+
+@pytest.mark.parametrize("what", ["arrays", "model"])
+def test_a_save_that_fails_leaves_the_older_index_or_no_folder(tmp_path, model, monkeypatch, what):
+    older, newer = (nsed.Candidates("ngrams", k=2, model=model).fit(words(50, seed)) for seed in (1, 2))
+    older.save(tmp_path / "index")
+    full = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+    with monkeypatch.context() as patched:
+        if what == "model":
+            patched.setattr(saved_model, "replace_file", lambda *given: (_ for _ in ()).throw(full))
+        else:
+            patched.setattr(NgramIndex, "save", lambda *given: (_ for _ in ()).throw(full))
+        for name in ("index", "new"):
+            with pytest.raises(DataError, match=rf"/{name}: cannot be written: No space left on device"):
+                newer.save(tmp_path / name)
+    assert [path.name for path in tmp_path.rglob("*") if path.name.startswith(".") or path.name == "new"] == []
+    again = nsed.Candidates.load(tmp_path / "index")
+    assert again.references == older.references
+    same(again.query(words(5)), older.query(words(5)))
+    newer.save(tmp_path / "index")
+    assert nsed.Candidates.load(tmp_path / "index").references == newer.references
+
+
+def test_settings_of_an_older_index_never_stand_beside_newer_references(tmp_path, monkeypatch):
+    older, newer = (nsed.Candidates("ngrams").fit(words(50, seed)) for seed in (1, 2))
+    older.save(tmp_path)
+    moves, there = Path.replace, []
+
+    def replace(one, to):
+        there.append((tmp_path / "candidates.json").exists())
+        return moves(one, to) if to.parent != tmp_path or not there[-1] else None
+
+    monkeypatch.setattr(Path, "replace", replace)
+    (tmp_path / "model").mkdir()
+    (tmp_path / "model" / "mine.txt").write_text("not of the index")
+    newer.save(tmp_path)
+    assert there == [True] + [False] * (len(there) - 1)  # the first is beside, in the folder that is being written
+    assert nsed.Candidates.load(tmp_path).references == newer.references
+    assert (tmp_path / "model" / "mine.txt").exists()
 
 
 def test_nbest_of_a_transducer():

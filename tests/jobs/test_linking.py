@@ -682,6 +682,16 @@ def test_review_band_has_its_own_file_and_ends_where_links_begin(tables, model):
     assert "to review" in (tables / "links.tsv.html").read_text(encoding="utf-8")
 
 
+def test_the_review_band_of_an_earlier_run_does_not_look_as_if_it_were_of_this_one(tables, model):
+    settings = dict(threshold=0.9, overwrite=True)
+    job(tables, model, review=0.2, **settings).run()
+    before = (tables / "links.review.tsv").read_text()
+    with pytest.warns(DoubtfulLinksWarning, match=r"links\.review\.tsv is of an earlier run, and not of these links"):
+        job(tables, model, **settings).run()
+    assert (tables / "links.review.tsv").read_text() == before  # somebody may have labelled it
+    job(tables, model, review=0.2, **settings).run()
+
+
 def test_redacted_job_writes_no_string_of_the_records(tables, model):
     job(tables, model, labels=tables / "known.tsv", redact=True, why=["a6"], threshold=0.01).run()
     for path in tables.glob("links.tsv*"):
@@ -827,11 +837,22 @@ def test_clusters_keep_their_numbers_when_records_come(tmp_path, model, file):
     assert any(str(before) == one["path"] for one in manifest["job"]["inputs"])
 
 
+@pytest.mark.parametrize("ending", ["tsv", "csv", "parquet", "arrow"])
+def test_an_earlier_run_that_found_no_link_is_no_fault_and_all_numbers_are_new(tmp_path, model, ending):
+    settings = dict(on=[TextColumn("name", Listed(model, [("gray", "grey")]))], id="id", threshold=0.5, by=["ngrams"])
+    none = tmp_path / f"none.{ending}"
+    assert LinkJob(people(tmp_path, [(1, "gray"), (2, "lay")]), None, none, **settings).run().links == 0
+    table = people(tmp_path, [(1, "gray"), (2, "lay"), (3, "grey")])
+    found = LinkJob(table, None, tmp_path / "links.tsv", previous=none, **settings).run()
+    assert found.clusters == {"found": 2, "apart": 0, "kept": 0, "split": 0, "merged": 0, "new": 2}
+
+
 def test_what_are_no_clusters_of_an_earlier_run_is_said(tables, model):
     settings = dict(on=[TextColumn("name", model)], previous=tables / "before.tsv")
     for text, message in {
         "id\tname\na1\tx\n": "no column cluster beside id, or id_a and id_b: give a file that nsed dedupe wrote",
         "record\tcluster\na1\t1\n": "no column named 'id_a'",
+        "id_a\tid_b\n": "there is a header but no source below it",
         "id\tcluster\na1\tx\n": "cluster 'x' is no number from 1",
         "id\tcluster\na1\t1\na1\t2\n": "record 'a1' is in clusters 1 and 2",
         "id\tcluster\nnobody\t1\n": "no record of the table is in it",

@@ -15,6 +15,7 @@ import pytest
 
 import nsed
 from golden.answers import FOLDERS
+from nsed.baselines.lookup import Lookup
 from nsed.errors import ArgumentError, DataError, UnknownSymbolWarning
 from nsed.jobs import TableJob
 from nsed.jobs.shards import MANIFEST
@@ -375,3 +376,11 @@ def test_rejected_rows_that_are_read_again_are_refused_only_where_rows_are_skipp
     TableJob(rejects, pairs.parent / "x.tsv").score(model)
     with pytest.raises(DataError, match=r"x\.tsv\.rejects\.tsv: this output is an input too"):
         TableJob(rejects, pairs.parent / "x.tsv", on_error="skip").score(model)
+
+
+def test_rows_without_an_answer_do_not_overwrite_the_input_that_has_their_files_name(tmp_path):
+    words = tmp_path / "x.tsv.rejects.tsv"
+    words.write_text("colour\nzzz\n", encoding="utf-8")
+    with pytest.raises(DataError, match=r"x\.tsv\.rejects\.tsv: this output is an input too"):
+        TableJob(words, tmp_path / "x.tsv").transduce(Lookup.fit([("colour", "color")]))
+    assert words.read_text(encoding="utf-8") == "colour\nzzz\n"

@@ -168,11 +168,13 @@ def cluster(
     same seed: the threshold is tuned on the validation concepts, and all figures are of test concepts.
     """
     from nsed.jobs import cluster_score
+    from nsed.jobs.cognate_sets import check_ids
     from nsed.jobs.word_clusters import cluster_compared, known_similarities
 
     _check_output(method, output, format_, across=across is not None)
     table, scorer_for = _table(word_list, format_, partial=partial, across=across is not None), _scorer_for(model, save)
     everything = table.words(_class_column(table, classes), all_classes=False)
+    check_ids(table)
     words, table = _part(table, everything, concepts, seed)
     tuning = _tuning(tune, classes, words) if tune else _other_concepts(everything, concepts, seed)
     known = not partial and any(word.cognate_class for word in words)

@@ -126,7 +126,8 @@ PreviousPath = Annotated[
     Path | None,
     typer.Option(
         "--previous",
-        help="What --clusters (or --output) wrote in an earlier run: clusters keep their numbers, new ones follow.",
+        help="What --clusters wrote in an earlier run: clusters keep their numbers, new ones follow. The links of "
+        "--output do too, but do not name records without a duplicate, whose numbers change.",
         show_default=False,
     ),
 ]
@@ -381,6 +382,10 @@ def threshold(
     pairs = read_pairs(labelled, columns=split_columns(columns))
     if pairs.labels is None:
         raise ArgumentError("LABELLED", got=f"{labelled}, without labels", expected="a third column with 1 or 0")
+    matches = sum(pairs.labels)
+    if matches in (0, len(pairs)):
+        got = f"{labelled}, {matches:,} of whose {len(pairs):,} pairs match"
+        raise ArgumentError("LABELLED", got=got, expected="pairs that match, label 1, and pairs that do not, label 0")
     write = None if output is None else _curve_output(output)
     curve = threshold_curve(matcher.probability(pairs), np.array(pairs.labels))
     chosen = {"own": _point_at(curve, matcher.threshold_probability), "best F1": best_f1(curve)}

@@ -118,7 +118,18 @@ def _rows(
     )
     with progress_bar("reviewing", len(sources), unit="words") as bar:
         reviewed = review_words(model, sources, targets=targets, languages=languages, by=order, on_batch=bar.advance)
-        return map(_word_row, reviewed)
+        sides = _both_sides(given) if isinstance(given, Pairs) else {}
+        return (_word_row(word, sides) for word in reviewed)
+
+
+def _both_sides(pairs: Pairs) -> dict[str, tuple[str, str]]:
+    """Source and target language by what `Pairs.languages` calls both; one that is not known is the other."""
+    one, other = pairs.source_languages or pairs.target_languages, pairs.target_languages or pairs.source_languages
+    return (
+        {}
+        if one is None or other is None
+        else dict(zip(pairs.languages or (), zip(one, other, strict=True), strict=True))
+    )
 
 
 def words_or_pairs(path: Path, columns: list[str] | None) -> list[str] | Pairs:
@@ -140,12 +151,13 @@ def words_or_pairs(path: Path, columns: list[str] | None) -> list[str] | Pairs:
     return parse_rows(path, tsv_rows(lines), ReadOptions(columns), TAB)
 
 
-def _word_row(word: ReviewedWord) -> dict[str, object]:
+def _word_row(word: ReviewedWord, sides: Mapping[str, tuple[str, str]]) -> dict[str, object]:
     from nsed.models.transduction import REVIEWED
 
     figures = {"probability": word.probability, "margin": word.margin, "entropy": word.entropy}
     data = {} if word.disagreement is None else {"disagreement": word.disagreement}
-    languages = {} if word.language is None else dict.fromkeys(("source_language", "target_language"), word.language)
+    names = ("source_language", "target_language")
+    languages = {} if word.language is None else dict(zip(names, sides[word.language], strict=True))
     answers = " | ".join(one.text for one in word.answers)
     given = {"source": word.source, "target": word.target, **languages}
     return {**given, **data, **figures, "answers": answers, REVIEWED: word.target}

@@ -385,11 +385,8 @@ def write_cldf(
         raise MissingExtraError("pycldf", extra="cognates")
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise ArgumentError("--output", got=folder, expected="the name of a new folder, or an empty one")
-    try:
-        with replacing_folder(folder) as beside:
-            return _write(beside, forms, method, bibliography)
-    except OSError as error:
-        raise DataError(folder, f"cannot be written: {error.strerror or error}") from None
+    with replacing_folder(folder) as beside:
+        return _write(beside, forms, method, bibliography)
 
 
 def _write(folder: Path, forms: Sequence[CldfForm], method: str, bibliography: Path | None) -> dict[str, str]:

@@ -243,7 +243,7 @@ def threshold_point(threshold: float, called: int, right: int, total: int) -> Th
 
 
 def threshold_at_precision(curve: list[ThresholdPoint], precision: float) -> ThresholdPoint:
-    """The lowest threshold with at least this precision. Raises `ArgumentError` where none has.
+    """The lowest threshold with at least this precision. Raises `ArgumentError` where none has, or there is none.
 
     >>> curve = threshold_curve(np.array([0.9, 0.6, 0.4, 0.2]), np.array([1, 1, 1, 0]))
     >>> threshold_at_precision(curve, 0.99).threshold
@@ -251,6 +251,7 @@ def threshold_at_precision(curve: list[ThresholdPoint], precision: float) -> Thr
     """
     if not 0 < precision <= 1:
         raise ArgumentError("precision", got=precision, expected="a share above 0, at most 1")
+    _check_curve(curve)
     lowest = lowest_at_precision(curve, precision)
     if lowest is None:
         best = max(point.precision for point in curve)
@@ -265,5 +266,11 @@ def lowest_at_precision(curve: list[ThresholdPoint], precision: float) -> Thresh
 
 
 def best_f1(curve: list[ThresholdPoint]) -> ThresholdPoint:
-    """The threshold with the highest F1."""
+    """The threshold with the highest F1. Raises `ArgumentError` for a curve without a point."""
+    _check_curve(curve)
     return max(curve, key=lambda point: point.f1)
+
+
+def _check_curve(curve: list[ThresholdPoint]) -> None:
+    if not curve:
+        raise ArgumentError("curve", got="no point", expected="one or more, as threshold_curve makes them")

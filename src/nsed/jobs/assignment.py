@@ -358,14 +358,25 @@ def read_clusters(path: str | Path, ids: Sequence[str]) -> EarlierClusters:
 
 
 def _earlier_table(path: str | Path) -> tuple[pa.Table, list[str]]:
-    """Table of records or of links, and its columns of ids."""
+    """Table of records or of links, which may be none, and its columns of ids."""
     try:
-        table, named = read_table(path, "id"), ["id"]
+        table, named = _read_or_empty(path, ["id"]), ["id"]
     except DataError:
-        table, named = read_table(path, "id_a"), ["id_a", "id_b"]
+        named = ["id_a", "id_b"]
+        table = _read_or_empty(path, named)
     if not {*named, "cluster"} <= {*table.column_names}:
         raise DataError(path, "no column cluster beside id, or id_a and id_b: give a file that nsed dedupe wrote")
     return table, named
+
+
+def _read_or_empty(path: str | Path, named: list[str]) -> pa.Table:
+    """Table with these columns of ids; of a header alone, as of a run that found no link, one without rows."""
+    try:
+        return read_table(path, named[0])
+    except DataError as error:
+        if not {*named, "cluster"} <= {*error.header}:
+            raise
+        return pa.table({name: pa.array([], pa.string()) for name in (*named, "cluster")})
 
 
 class LinkClusters(NamedTuple):

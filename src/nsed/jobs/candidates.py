@@ -18,7 +18,7 @@ from nsed.models.persistence import load as load_model
 from nsed.progress import OnBatch, ignore
 from nsed.text import Pairs
 from nsed.text.readers.parquet import checked_table, sound
-from nsed.train.saved_model import replace_file
+from nsed.train.saved_model import remove_orphans, replace_file, replacing_folder
 
 Generator = Literal["ngrams", "operations", "nbest", "vectors", "exact"]
 GENERATORS: tuple[Generator, ...] = get_args(Generator)
@@ -181,10 +181,20 @@ class Candidates:
         return ([(b, a) for a, b in true], True) if turned else (true, False)
 
     def save(self, folder: str | Path) -> None:
-        """Write the index to a folder: settings, references, arrays, the model."""
+        """Write the index to a folder: settings, references, arrays, the model.
+
+        An older index is there until all of the new one is written. Raises `DataError` where that fails.
+        """
         path = Path(folder)
         check_storable(self.references, "references")
-        path.mkdir(parents=True, exist_ok=True)
+        with replacing_folder(path, last=SETTINGS) as beside:
+            self._write(beside)
+            (path / SETTINGS).unlink(missing_ok=True)  # those of an older index never stand beside newer references
+        for name, model in ((MODEL, self.model), (RANKER, self.ranker)):
+            if model is not None:
+                remove_orphans(path / name)
+
+    def _write(self, path: Path) -> None:
         for name, model in ((MODEL, self.model), (RANKER, self.ranker)):
             if model is not None:
                 model.save(path / name)

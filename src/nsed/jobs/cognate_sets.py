@@ -120,12 +120,23 @@ def _of_parts(numbers: Sequence[Sequence[int]], parts: Morphemes) -> np.ndarray:
 
 
 def _numbers_of_words(earlier: WordTable, numbers: Sequence[list[int]], *, by_id: bool) -> dict[object, list[int]]:
+    if by_id:
+        check_ids(earlier)
     known: dict[object, list[int]] = {}
-    for key, own, row in zip(_keys(earlier, by_id=by_id), numbers, earlier.rows, strict=True):
-        if by_id and key in known:
-            raise DataError(earlier.path, f"two words have the id {key!r}; expected one each", line=row.line)
+    for key, own in zip(_keys(earlier, by_id=by_id), numbers, strict=True):
         known.setdefault(key, own)
     return known
+
+
+def check_ids(table: WordTable) -> None:
+    """Check that each word has an id of its own, where the list has ids. Raises `DataError`, with both lines."""
+    lines: dict[str, int] = {}
+    for name, row in zip(_cells(table, IDS), table.rows, strict=False):
+        if (first := lines.setdefault(name, row.line)) != row.line:
+            advice = "give one of them another, or the column another name, if it does not name words"
+            raise DataError(
+                table.path, f"two words have the id {name!r}, that of line {first:,} too: {advice}", line=row.line
+            )
 
 
 def _keys(table: WordTable, *, by_id: bool) -> list[object]:

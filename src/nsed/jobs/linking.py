@@ -16,7 +16,14 @@ from typing import Any, cast, get_args
 import numpy as np
 
 from nsed.capabilities import Capability, can
-from nsed.errors import ArgumentError, DataError, MissingExtraError, UnknownSymbolWarning
+from nsed.errors import (
+    ArgumentError,
+    DataError,
+    DoubtfulLinksWarning,
+    MissingExtraError,
+    UnknownSymbolWarning,
+    warn,
+)
 from nsed.evaluate.matching import ThresholdPoint, best_f1, lowest_at_precision, threshold_at_precision
 from nsed.jobs.assignment import (
     ROUNDING,
@@ -127,7 +134,8 @@ class LinkJob:
     """How links of one table become clusters: all that chains of them connect; or `average` linkage or `infomap` within
     these, so that one wrong link joins no two large groups. Links between two clusters have none."""
     previous: str | Path | None = None
-    """File of an earlier run, clusters or links of one table: clusters keep their numbers, see `keep_ids`."""
+    """File of an earlier run, `clusters` of one table: clusters keep their numbers, see `keep_ids`. Its links do too,
+    but do not name records without a duplicate, whose numbers change."""
     redact: bool = False
     """Leave all strings of records out of links, report and messages: ids and numbers only."""
     resume: bool = False
@@ -308,6 +316,7 @@ class LinkJob:
         for path, some in ((Path(self.output), links), (self.review_path, review)):
             if some is links or self.review is not None:
                 self._write(path, left, right, some, weights.contributions(shards.values(some.places)), clusters)
+        self._tell_of_earlier_review()
         if clusters is not None:
             self._write_clusters(left, clusters)
         recall = None if known is None else shards.recall(known)
@@ -400,6 +409,13 @@ class LinkJob:
         """File of the review band, beside the output."""
         path = Path(self.output)
         return path.with_name(f"{path.stem}.review{path.suffix}")
+
+    def _tell_of_earlier_review(self) -> None:
+        """Warn of a review band that is not of these links. It is not removed: somebody may have labelled it."""
+        path = self.review_path
+        if self.review is None and path.is_file() and not (self.labels and Path(self.labels).samefile(path)):
+            message = f"{path} is of an earlier run, and not of these links: remove it, or ask for a band (--review)"
+            warn(DoubtfulLinksWarning(message))
 
     def _clusters(self, records: Records, links: ScoredPairs, scored: ScoredPairs, threshold: float) -> LinkClusters:
         """Cluster of each record, with the number of an earlier run where it has one."""

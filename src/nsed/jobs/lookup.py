@@ -127,16 +127,13 @@ class LookupIndex:
         path = Path(folder)
         if path.exists() and (not path.is_dir() or any(path.iterdir())):
             raise DataError(path, "something is here already: expected a new folder, or an empty one")
-        try:
-            with replacing_folder(path) as beside:
-                if model is not None:
-                    model.save(beside / MODEL)
-                chosen = Candidates(by, model=model).chosen_generators()
-                state = {"format": FORMAT, "by": chosen, "model": model is not None, "next": 1, "segments": {}}
-                replace_file(beside / DESCRIPTION, json.dumps(state).encode())
-                cls(beside).add(names, given)
-        except OSError as error:
-            raise DataError(path, f"cannot be written: {error.strerror or error}") from None
+        with replacing_folder(path) as beside:
+            if model is not None:
+                model.save(beside / MODEL)
+            chosen = Candidates(by, model=model).chosen_generators()
+            state = {"format": FORMAT, "by": chosen, "model": model is not None, "next": 1, "segments": {}}
+            replace_file(beside / DESCRIPTION, json.dumps(state).encode())
+            cls(beside).add(names, given)
         return cls(path)
 
     def __len__(self) -> int:

@@ -202,11 +202,11 @@ class TableJob:
             return path / REJECTS
         return None if is_device(path) else path.with_name(path.name + ".rejects.tsv")
 
-    def _written(self) -> list[Path | None]:
+    def _written(self, question: Question) -> list[Path | None]:
         """Files that the job may put others in the place of."""
         output = [] if self.output is None else [Path(self.output)]
         folder = list(output[0].glob("*")) if self._is_folder else []
-        rejects = self._rejects_file() if self._skips else None
+        rejects = self._rejects_file() if self._skips or question.may_not_answer else None
         if rejects in folder and rejects.name == REJECTS:  # those of an earlier run of the folder
             folder.remove(rejects)
         return [*output, *folder, rejects]
@@ -224,7 +224,7 @@ class TableJob:
         if isinstance(self.inputs, Pairs | Sources):
             return Inputs([], [], self.inputs)
         files = input_files(self.inputs)
-        check_outputs(self._written(), files)
+        check_outputs(self._written(question), files)
         if self.resume and STDIN in files:
             raise ArgumentError("--resume", got="standard input", expected="files, which can be read again")
         known = describe_inputs(files) if hashed else [InputFile(str(one), 0, "", count_rows(one)) for one in files]

@@ -70,6 +70,8 @@ class Question:
     batch_rows: int = ROWS_PER_BATCH
     faults: Callable[[Any], Mapping[int, str]] = lambda _: {}
     """Rows of what a batch holds that cannot be answered, with the reason."""
+    may_not_answer: bool = False
+    """Whether the model may have no answer to a row, which is rejected then, whatever is done about others."""
 
 
 def pair_rows(model: Any) -> dict[str, Any]:
@@ -88,7 +90,8 @@ def scores_of(model: Any) -> Question:
 
     language = getattr(model, "language", None)
     settings = {} if language is None else {"language": language}
-    return Question("score", "pairs", settings, pair_batches, answer, **pair_rows(model))
+    faults = partial(_pairs_of_unknown_languages, model)
+    return Question("score", "pairs", settings, pair_batches, answer, faults=faults, **pair_rows(model))
 
 
 def decisions_of(model: Any) -> Question:
@@ -129,7 +132,8 @@ def targets_of(
     spoken = getattr(model, "language", None) or language
     settings = {"nbest": nbest, "beam": beam, "overrides": hashes, "language": spoken}
     faults = partial(_unknown_languages, model, named=language)
-    return Question("transduce", "words", settings, source_batches, answer, SOURCES_PER_SHARD, faults=faults)
+    asked: dict[str, Any] = {"faults": faults, "may_not_answer": True}
+    return Question("transduce", "words", settings, source_batches, answer, SOURCES_PER_SHARD, **asked)
 
 
 SEEDS_APART = 1_000_003
@@ -149,7 +153,8 @@ def samples_of(model: Any, *, count: int, seed: int = 0, language: str | None = 
 
     settings = {"sample": count, "seed": seed, "language": getattr(model, "language", None) or language}
     faults = partial(_unknown_languages, model, named=language)
-    return Question("transduce", "words", settings, source_batches, answer, SOURCES_PER_SHARD, faults=faults)
+    asked: dict[str, Any] = {"faults": faults, "may_not_answer": True}
+    return Question("transduce", "words", settings, source_batches, answer, SOURCES_PER_SHARD, **asked)
 
 
 LANGUAGES = ("source_language", "target_language")
@@ -179,10 +184,21 @@ def _language(cell: object) -> str:
 
 def _unknown_languages(model: Any, sources: Sources, *, named: str | None) -> dict[int, str]:
     """Rows of a language that a model has not learned, or of none, with the reason."""
-    spoken = languages_of(model, sources, named)
-    known = dict.fromkeys(model.languages.symbols) if spoken else {}
+    return _not_learned(model, languages_of(model, sources, named))
+
+
+def _pairs_of_unknown_languages(model: Any, pairs: Pairs) -> dict[int, str]:
+    """Such rows of pairs, for a transducer of several languages; for a matcher these are one more hint, if known."""
+    if getattr(model, "languages", None) is None or not can(model, Capability.TRANSDUCE):
+        return {}
+    own = getattr(model, "language", None) or ""
+    return _not_learned(model, None if pairs.languages is None else [one or own for one in pairs.languages])
+
+
+def _not_learned(model: Any, languages: Sequence[str] | None) -> dict[int, str]:
+    known = dict.fromkeys(model.languages.symbols) if languages else {}
     reason = f"expected one of {', '.join(known)}"
-    return {row: f"language {own!r}: {reason}" for row, own in enumerate(spoken or ()) if own not in known}
+    return {row: f"language {own!r}: {reason}" for row, own in enumerate(languages or ()) if own not in known}
 
 
 def _check_transducer(model: Any) -> None:

@@ -207,7 +207,7 @@ class Transducer(DecodingModel, LatticeTransducer):
         return replace(settings, languages=self.languages is not None)
 
     def language_numbers(self, languages: Sequence[str] | None, count: int) -> np.ndarray | None:
-        """See `DecodingModel.language_numbers`.
+        """See `DecodingModel.language_numbers`; an empty name is of the language of the model, if any.
 
         Raises `ArgumentError` where languages are needed, and neither the pairs nor the model have them.
         """
@@ -220,7 +220,8 @@ class Transducer(DecodingModel, LatticeTransducer):
                 f"or one for all: model.for_language(...), --language; known: {known}"
             )
             raise ArgumentError("language", got="none", expected=expected)
-        named = [str(self.language)] * count if languages is None else languages
+        named = [""] * count if languages is None else languages
+        named = named if self.language is None else [one or self.language for one in named]
         return np.array(self.languages.encode(named), dtype=np.int64).reshape(count, 1)
 
     def contents(self, *, half: bool = False) -> Contents:

@@ -29,7 +29,7 @@ from safetensors.torch import save as format_tensors
 from torch import Tensor, nn
 
 from nsed.config import shortened, shown
-from nsed.errors import ArgumentError, ModelFileError, NsedError
+from nsed.errors import ArgumentError, DataError, ModelFileError, NsedError
 from nsed.text import Vocabulary
 from nsed.types import UNKNOWN
 
@@ -107,10 +107,11 @@ def read_description(folder: Path) -> dict[str, Any]:
 
 
 @contextmanager
-def replacing_folder(folder: Path) -> Iterator[Path]:
-    """Folder to write into, beside a new one or within an empty one, whose place it takes when all is written.
+def replacing_folder(folder: Path, *, last: str = "") -> Iterator[Path]:
+    """Folder to write into, beside a new one or within one that is there, whose place it takes when all is written.
 
-    No half folder is ever left. What is written last, files before folders being moved last, is there last.
+    No half folder is ever left. Into one that is there files are moved, those of folders first, the `last` one last.
+    Raises `DataError`, which names the folder that was asked for, where it cannot be written.
     """
     place = folder.resolve()
     name = f".{place.name}.{os.getpid()}.part"
@@ -121,8 +122,15 @@ def replacing_folder(folder: Path) -> Iterator[Path]:
         if beside.parent != place:
             beside.rename(place)
             return
-        for one in sorted(beside.iterdir(), key=Path.is_file):
-            one.rename(place / one.name)
+        written = (one.relative_to(beside) for one in beside.rglob("*") if one.is_file())
+        for one in sorted(written, key=lambda one: (len(one.parts) == 1, one.name == last)):
+            (place / one).parent.mkdir(parents=True, exist_ok=True)
+            (beside / one).replace(place / one)
+    except (OSError, NsedError) as error:
+        fault = error if isinstance(error, OSError) else error.__cause__
+        if not isinstance(fault, OSError):
+            raise
+        raise DataError(folder, f"cannot be written: {fault.strerror or fault}") from fault
     finally:
         shutil.rmtree(beside, ignore_errors=True)
 

@@ -494,7 +494,9 @@ def named_twice(path: Path, name: str, names: Sequence[str], *, line: int | None
 def only_a_header(path: Path, header: Row, what: str, separator: Separator) -> DataError:
     """Error for a file that ends where its data should begin."""
     shown = separator.character.join(header.cells)[:60]
-    return DataError(path, f"there is a header but no {what} below it: {shown!r}", line=header.line)
+    error = DataError(path, f"there is a header but no {what} below it: {shown!r}", line=header.line)
+    error.header = tuple(header.cells)
+    return error
 
 
 def wrong_width(path: Path, row: Row, expected: str, separator: Separator, *, advice: str = "") -> DataError:

@@ -160,7 +160,9 @@ def sources_of_table(rows: Rows, options: ReadOptions) -> Used[Sources]:
 def _some(path: Path, table: pa.Table) -> pa.Table:
     """The same table. Raises `DataError` where it has no row."""
     if not len(table):
-        raise DataError(path, f"there are columns but no row below them: {listed(table.column_names)}")
+        error = DataError(path, f"there are columns but no row below them: {listed(table.column_names)}")
+        error.header = tuple(table.column_names)
+        raise error
     return table
 
 
