@@ -176,6 +176,7 @@ def with_tensors(folder, change):
     [({"dim": 12_000}, nsed.load), ({"layers": 10**9}, nsed.load), ({"layers": 50, "dim": 8192}, nsed.Matcher.load)],
 )
 def test_settings_larger_than_the_tensors_are_refused_before_they_take_memory(matcher, encoder, load):
+    load(matcher)  # what it imports is there
     config = json.loads((matcher / "model.json").read_text())["config"]
     edit(matcher, config=config | {"encoder": config["encoder"] | encoder})
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
