@@ -168,13 +168,11 @@ def cluster(
     same seed: the threshold is tuned on the validation concepts, and all figures are of test concepts.
     """
     from nsed.jobs import cluster_score
-    from nsed.jobs.cognate_sets import check_ids
     from nsed.jobs.word_clusters import cluster_compared, known_similarities
 
     _check_output(method, output, format_, across=across is not None)
     table, scorer_for = _table(word_list, format_, partial=partial, across=across is not None), _scorer_for(model, save)
     everything = table.words(_class_column(table, classes), all_classes=False)
-    check_ids(table)
     words, table = _part(table, everything, concepts, seed)
     tuning = _tuning(tune, classes, words) if tune else _other_concepts(everything, concepts, seed)
     known = not partial and any(word.cognate_class for word in words)
@@ -317,8 +315,11 @@ def _learned(words: list[Word], *, save: Path | None) -> object:
 
 
 def _table(path: Path, form: SetsFormat, *, partial: bool, across: bool) -> WordTable:
-    """Word list; raises for a column that will be written beside those of the list."""
+    """Word list; raises for a column that will be written beside those of the list, and for an id of two words."""
+    from nsed.jobs.cognate_sets import check_ids
+
     table = read_table(path)
+    check_ids(table)
     written = FoundSets.names(COLUMN, partial=partial, across=across) if form is SetsFormat.TABLE else []
     for name in filter(table.has_column, written):
         message = f"there is a column {name} already: remove it, or give it another name"
