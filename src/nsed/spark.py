@@ -102,7 +102,7 @@ def register(
     def of_one(sources):  # type: ignore[no-untyped-def]  # hints are made below: pandas comes with the extra
         return vectors(sources)
 
-    def of_two(sources, targets):  # type: ignore[no-untyped-def]
+    def of_two(sources, targets):  # type: ignore[no-untyped-def]  # as above
         return vectors(sources, targets)
 
     function = of_one if scorer == "transduce" else of_two
