@@ -11,7 +11,7 @@ import nsed
 from nsed.baselines.similarity import Levenshtein
 from nsed.errors import ArgumentError
 from nsed.evaluate import brier_score, expected_calibration_error, fit_calibration, reliability_bins
-from nsed.evaluate.calibration import Calibration
+from nsed.evaluate.calibration import Calibration, logistic_regression
 from nsed.models.matcher_mixture import MatcherMixture
 from nsed.models.pair_model import Criterion
 from nsed.text import Pairs
@@ -251,3 +251,35 @@ def test_there_are_ten_bins_of_equal_width_unless_others_are_asked_for():
 def test_certainty_is_in_the_last_bin():
     found = reliability_bins(np.array([0.95, 1.0]), np.array([True, True]), bins=10)
     assert found.pairs.tolist() == [2]
+
+
+def test_steepness_times_a_score_is_its_evidence_and_one_at_zero():
+    bent, scores = Calibration(1.0, 0.0, "beta", 0.4), np.array([-8.0, -1.0, 0.0, 0.5, 3.0])
+    np.testing.assert_allclose(bent.steepness(scores) * scores, bent.evidence(scores))
+    assert bent.steepness(np.zeros(1)).tolist() == [1.0]
+
+
+def test_the_largest_scores_have_finite_log_odds():
+    found = Calibration(10.0, 0.0).logits(np.array([-1e308, 1e308]))
+    assert np.isfinite(found).all()
+    assert found[0] == -found[1] < 0
+
+
+def test_scores_that_are_all_infinite_are_as_far_from_zero_on_both_sides():
+    calibration = fit_calibration(np.array([-np.inf, -np.inf, np.inf, np.inf]), np.array([False, False, True, True]))
+    assert calibration.intercept == pytest.approx(0.0, abs=1e-9)
+    assert calibration.slope > 1
+
+
+def test_scores_that_say_the_contrary_bend_nothing():
+    scores = np.linspace(-6, 2, 40)
+    assert fit_calibration(scores, scores < -3, form="beta").bend == 0.0
+
+
+@pytest.mark.parametrize("ridge", [1e-6, 30.0])
+def test_logistic_regression_ends_where_its_gradient_is_zero(ridge):
+    random = np.random.default_rng(0)
+    features, targets = random.normal(size=(30, 3)), random.random(30)
+    weights = logistic_regression(features, targets, ridge=ridge)
+    predicted = 1 / (1 + np.exp(-features @ weights))
+    np.testing.assert_allclose(features.T @ (predicted - targets) + ridge * weights, 0, atol=1e-7)

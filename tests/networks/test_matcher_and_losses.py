@@ -301,6 +301,7 @@ def test_pairs_whose_vectors_have_no_room_are_scored_some_after_the_others(optio
     pairs = tuple(side.ravel() for side in np.meshgrid(np.arange(6), np.arange(6)))
     known = (languages, languages[::-1].copy()) if "categories" in options else (None, None)
     whole, done = bulk_scores(network, source, target, pairs, languages=known), []
+    assert bulk.affordable_parts(network, source, target, pairs) == [slice(0, 36)]
     of_a_symbol = 4 * (2 * network.features.source.weight.shape[0] + options.get("interaction", 0) * SIMILARITY_DIM)
     monkeypatch.setattr(bulk, "VECTOR_BYTES", 20 * of_a_symbol + 1)
     found = bulk_scores(network, source, target, pairs, languages=known, on_batch=done.append)
