@@ -17,7 +17,7 @@ from nsed.errors import ArgumentError, DataError, HeaderWarning
 from nsed.text import read_pairs
 from nsed.text.readers import read_sources
 from nsed.text.readers.batches import BatchOptions, source_batches
-from nsed.text.readers.delimited import looks_like_header
+from nsed.text.readers.delimited import COMMA, Row, looks_like_header, named_columns
 from nsed.text.readers.dictionaries import read_pronunciations
 from nsed.text.texts import Texts
 
@@ -583,3 +583,11 @@ def test_named_columns_of_a_table_with_semicolons_have_the_advice_of_unnamed_one
             read_pairs(path, columns=columns)
     with pytest.raises(DataError, match=r"no column named 'b'.*There are semicolons in it"):
         read_sources(path, column="b")
+
+
+def test_a_name_of_a_column_that_is_as_long_as_a_file_is_not_repeated_whole(tmp_path):
+    """Names come from foreign metadata, too: a find of fuzzing."""
+    rows = iter([Row(1, ["ID", "Form"]), Row(2, ["1", "hant"])])
+    with pytest.raises(DataError, match=r"no column 9+\.\.\. \(2000 characters\); there are: ID, Form") as raised:
+        list(named_columns(tmp_path / "forms.csv", rows, [["9" * 2000]], separator=COMMA))
+    assert len(str(raised.value)) < 500

@@ -572,7 +572,8 @@ def _place(path: Path, header: Row, names: Sequence[str]) -> int:
             raise named_twice(path, header.cells[places[0]], header.cells, line=header.line)
         if places:
             return (exact or places)[0]
-    raise DataError(path, f"no column {' or '.join(names)}; there are: {listed(header.cells)}", line=header.line)
+    wanted = abbreviate(" or ".join(names))
+    raise DataError(path, f"no column {wanted}; there are: {listed(header.cells)}", line=header.line)
 
 
 def _lower(header: Row) -> list[str]:
