@@ -209,6 +209,7 @@ def test_no_cldf_at_all(cldf, tmp_path, monkeypatch):
         (b"null", "cannot be read as CLDF metadata"),
         (b"{}", "cannot be read as CLDF metadata"),
         (b'{"dc:conformsTo": "Wordlist"}', "cannot be read as CLDF metadata"),
+        (b'{"@context": 9, "tables": []}', "cannot be read as CLDF metadata: AssertionError: 9"),
         (b"[" * 100_000, "cannot be read as CLDF metadata"),
     ],
 )

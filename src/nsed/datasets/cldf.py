@@ -210,6 +210,19 @@ def _dataset(path: Path) -> Any:
     return dataset
 
 
+UNREADABLE = (
+    ArithmeticError,
+    AssertionError,  # of csvw
+    AttributeError,
+    LookupError,
+    OSError,
+    RecursionError,
+    TypeError,
+    ValueError,
+)
+"""What `pycldf`, and csvw below it, raise of JSON that is no metadata."""
+
+
 @contextmanager
 def _readable(path: Path) -> Iterator[None]:
     """Errors of `pycldf` and of what it reads metadata with, as `DataError`: for broken JSON, or any other JSON."""
@@ -217,8 +230,9 @@ def _readable(path: Path) -> Iterator[None]:
         yield
     except NsedError:
         raise
-    except (ArithmeticError, AttributeError, LookupError, OSError, RecursionError, TypeError, ValueError) as error:
-        reason = abbreviate(f"{type(error).__name__}: {error}" if isinstance(error, LookupError | TypeError) else error)
+    except UNREADABLE as error:
+        named = isinstance(error, AssertionError | LookupError | TypeError)  # their messages say little alone
+        reason = abbreviate(f"{type(error).__name__}: {error}" if named else error)
         raise DataError(path, f"cannot be read as CLDF metadata: {reason}") from None
 
 
