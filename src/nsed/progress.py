@@ -3,6 +3,7 @@
 import ctypes
 import gc
 import sys
+import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import NamedTuple, Protocol, runtime_checkable
@@ -84,3 +85,21 @@ def return_freed_memory() -> None:
     """Give what is free back to the system; glibc keeps it otherwise, after much work for good."""
     if _malloc_trim is not None:
         _malloc_trim(0)
+
+
+SECONDS_BETWEEN_RETURNS = 2.0
+
+
+class SteadyMemory:
+    """Memory of long work, called after each part: what is free goes back now and then, so that a job that is ten
+    times as long needs no more. Not after each part, as pages that come again take time."""
+
+    def __init__(self, *others: Callable[[], None]) -> None:
+        self.others, self._last = others, time.monotonic()
+
+    def __call__(self) -> None:
+        """Give back what is free to malloc, and by the `others`, to further pools."""
+        if (now := time.monotonic()) - self._last >= SECONDS_BETWEEN_RETURNS:
+            self._last = now
+            for give_back in (return_freed_memory, *self.others):
+                give_back()

@@ -112,6 +112,17 @@ def test_shards_are_no_larger_than_wished_for(model, pairs, tmp_path):
     assert [shard["rows"] for shard in manifest["shards"]] == [30, 30, 30, 10]
 
 
+@pytest.mark.parametrize(("seconds", "expected"), [(0.0, 4), (1e9, 0)])
+def test_freed_memory_goes_back_after_shards_but_not_more_often_than_it_is_worth(
+    seconds, expected, model, pairs, tmp_path, monkeypatch
+):
+    returned = []
+    monkeypatch.setattr("nsed.progress.SECONDS_BETWEEN_RETURNS", seconds)
+    monkeypatch.setattr("nsed.progress.return_freed_memory", lambda: returned.append(1))
+    TableJob(pairs, tmp_path / "out", shard_rows=25, batch_rows=25).score(model)
+    assert len(returned) == expected
+
+
 def test_several_files_of_several_formats_are_one_input(model, tmp_path):
     for number, ending in enumerate(["parquet", "tsv", "arrow"]):
         made = pyarrow.parquet.read_table(write_pairs(tmp_path / "some.parquet", 20, first=20 * number, seed=number))

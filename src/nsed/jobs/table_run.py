@@ -25,7 +25,7 @@ from nsed.jobs.shards import InputFile, Position, RejectedRow, ShardInProgress, 
 from nsed.jobs.table_files import Table, answered, other_columns, unwritable
 from nsed.jobs.table_output import JobOutput
 from nsed.models.transduction import Overrides, OverridesLike
-from nsed.progress import OnBatch, Progress, ignore
+from nsed.progress import OnBatch, Progress, SteadyMemory, ignore
 from nsed.text import Pairs
 from nsed.text.readers.batches import (
     BatchOptions,
@@ -263,12 +263,14 @@ class TableRun:
         start = self.output.position
         self._know_columns(start)
         batches, telling = _read_ahead(self._batches(start)), Warnings()
+        part_is_done = SteadyMemory(pa.default_memory_pool().release_unused)
         with self.options.progress(self.question.verb, self.inputs.rows_from(start)) as on_batch:
             while first := next(batches, None):
                 with self.output.shard() as shard:
                     self._write(first, shard, on_batch, telling)
                     while shard.rows < self.options.shard_rows and (placed := next(batches, None)):
                         self._write(placed, shard, on_batch, telling)
+                part_is_done()
 
     def write_rows(self, start: Position, rows: int, shard: ShardInProgress) -> None:
         """Write a shard of so many rows, from a position on, of the last file that there is."""
