@@ -7,7 +7,8 @@ on cognates, with all pairs. What the file has already is not measured again, so
 `--again` measures it anew.
 
 Three splits of concepts say little of calibration: `--calibration` writes the errors of twelve splits of each family to
-`results/odds-calibration.json`.
+`results/odds-calibration.json`, and beside them those of an informed calibration, by the answers of all concepts that
+other splits have tested: what is left then is the luck of the concepts.
 
 Trials are measured on validation parts alone: `--trial NAME --set KEY=VALUE` adds a row to `results/odds-trials.json`.
 """
@@ -303,37 +304,87 @@ def measure_all(path: Path, names: Path | None, chosen: list[str], *, again: boo
             write(path, rows)
 
 
+class TestedPairs(NamedTuple):
+    """Test pairs of a split: their scores by the split's model, labels, and concepts."""
+
+    scores: np.ndarray
+    labels: np.ndarray
+    concepts: np.ndarray
+
+    @classmethod
+    def of(cls, model: Any, pairs: Pairs) -> "TestedPairs":
+        """Scores and labels of pairs."""
+        concepts = np.array(pairs.others.column("concept").to_pylist())
+        return cls(np.asarray(model.score(pairs)), np.array(pairs.labels, dtype=bool), concepts)
+
+    def without(self, concepts: np.ndarray) -> "TestedPairs":
+        """Pairs of other concepts."""
+        return TestedPairs(*(column[~np.isin(self.concepts, concepts)] for column in self))
+
+
+def informed_error(tested: Sequence[TestedPairs], split: int) -> float:
+    """Calibration error of a split, calibrated by all concepts that other splits have tested and it has not."""
+    own = tested[split]
+    others = [one.without(own.concepts) for place, one in enumerate(tested) if place != split]
+    scores, labels, _ = (np.concatenate(columns) for columns in zip(*others, strict=True))
+    calibration = fit_calibration(scores, labels, form="beta")
+    return expected_calibration_error(calibration.probability(own.scores), own.labels)
+
+
 def measure_calibration(path: Path, chosen: list[str]) -> None:
-    """Measure calibration errors of many splits of each family, those that the file does not have yet."""
+    """Measure calibration errors of many splits of each family, of which the file does not have all yet."""
     rows = json.loads(path.read_text(encoding="utf-8"))["rows"] if path.exists() else []
-    done = {(row["set"], row["split"]) for row in rows}
     for name in chosen or COGNATES:
-        for split in (one for one in CALIBRATION_SPLITS if (name, one) not in done):
-            parts = splits_of(name, split, None)
-            model = model_class("odds").fit(parts.training, validation=parts.validation, config={"model": "odds"})
-            found = figures(model, parts.test)
-            shares = {f"{part}_share": float(np.mean(getattr(parts, part).labels)) for part in ("training", "test")}
-            rows.append({"set": name, "split": split, "figures": rounded(found | shares)})
-            print(json.dumps(rows[-1]), flush=True)
-            write_calibration(path, rows)
+        done = [row for row in rows if row["set"] == name and "informed_calibration_error" in row["figures"]]
+        if len(done) < len(CALIBRATION_SPLITS):
+            others = [row for row in rows if row["set"] != name]
+            rows = [*calibration_rows(name), *others]
+            write_calibration(path, sorted(rows, key=lambda row: [*COGNATES].index(row["set"])))
+
+
+def calibration_rows(name: str) -> list[dict[str, Any]]:
+    """Figures of all splits of a family."""
+    rows, tested = [], []
+    for split in CALIBRATION_SPLITS:
+        parts = splits_of(name, split, None)
+        model = model_class("odds").fit(parts.training, validation=parts.validation, config={"model": "odds"})
+        tested.append(TestedPairs.of(model, parts.test))
+        shares = {f"{part}_share": float(np.mean(getattr(parts, part).labels)) for part in ("training", "test")}
+        rows.append({"set": name, "split": split, "figures": figures(model, parts.test) | shares})
+        print(json.dumps(rows[-1]), flush=True)
+    for split, row in enumerate(rows):
+        row["figures"] = rounded(row["figures"] | {"informed_calibration_error": informed_error(tested, split)})
+    return rows
 
 
 def write_calibration(path: Path, rows: list[dict[str, Any]]) -> None:
     """Write calibration errors, with a row on each line, and their means."""
-    errors: dict[str, list[float]] = {}
-    for row in rows:
-        errors.setdefault(row["set"], []).append(row["figures"]["calibration_error"])
+    families = {row["set"]: [one["figures"] for one in rows if one["set"] == row["set"]] for row in rows}
     mean = {
-        name: {"splits": len(of), "calibration_error": round(float(np.mean(of)), 4), "highest": max(of)}
-        for name, of in errors.items()
+        name: {
+            "splits": len(of),
+            **{key: mean_of(of, key) for key in ("calibration_error", "informed_calibration_error")},
+            "highest": max(one["calibration_error"] for one in of),
+            "first_three_splits": {
+                key: mean_of(of[: len(SPLITS)], key) for key in ("calibration_error", "informed_calibration_error")
+            },
+        }
+        for name, of in families.items()
     }
     head = {
         "title": "Calibration errors of Matchers in odds form, concepts held out, twelve splits",
-        "note": "no settings, as in odds.json. The first three splits are its own. Shares: of pairs that match.",
+        "note": "no settings, as in odds.json. The first three splits are its own. Shares: of pairs that "
+        "match. informed_calibration_error: of a calibration by the answers, and scores, of all concepts that other "
+        "splits have tested and this one has not: no calibration can know more of a family's other concepts.",
         "again": "python tools/measure_odds.py --calibration",
         "mean": mean,
     }
     write_trials(path, {**head, "rows": rows})
+
+
+def mean_of(found: Sequence[dict[str, float]], key: str) -> float:
+    """Mean of a figure."""
+    return round(float(np.mean([one.get(key, np.nan) for one in found])), 4)
 
 
 def try_settings(path: Path, given: argparse.Namespace) -> None:

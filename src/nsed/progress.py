@@ -91,8 +91,10 @@ SECONDS_BETWEEN_RETURNS = 2.0
 
 
 class SteadyMemory:
-    """Memory of long work, called after each part: what is free goes back now and then, so that a job that is ten
-    times as long needs no more. Not after each part, as pages that come again take time."""
+    """Memory of long work, called after each part: what is free goes back, so that ten times the work needs no more.
+
+    That is done now and then, not after each part: pages that come again take time.
+    """
 
     def __init__(self, *others: Callable[[], None]) -> None:
         self.others, self._last = others, time.monotonic()
