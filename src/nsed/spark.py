@@ -17,7 +17,7 @@ from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, NamedTuple, cast
+from typing import Any, cast
 
 import numpy as np
 import pyarrow as pa
@@ -26,7 +26,7 @@ import torch
 
 from nsed.errors import ArgumentError, MissingExtraError, NsedError
 from nsed.jobs.choices import Scorer, SqlScorer, answering, fixed_scores, scoring
-from nsed.jobs.shards import InputFile, Position, Shard, model_hash
+from nsed.jobs.shards import InputFile, Position, Shard, ShardPlan, model_hash
 from nsed.jobs.table_job import Ask
 from nsed.jobs.table_output import FileOutput, FolderOutput
 from nsed.jobs.table_run import TableRun
@@ -201,14 +201,6 @@ WAVES = 4
 """Shards of a wave for each core of the cluster; the manifest has them when all of the wave are written."""
 POLLED = 0.2
 """Seconds between two looks at how far executors are."""
-
-
-class ShardPlan(NamedTuple):
-    """Shard that an executor is to write: which one, from where on, and how many rows."""
-
-    number: int
-    start: Position
-    rows: int
 
 
 class SparkEngine:

@@ -19,6 +19,7 @@ from nsed.jobs import LinkJob, NumericColumn, TextColumn, table_files
 from nsed.jobs.assignment import DecidedPairs, KnownLinks, ScoredPairs, ScoredShards, assigned
 from nsed.jobs.blocking import PairFinder, equal_keys, write_rule_pairs
 from nsed.jobs.candidates import Candidates
+from nsed.jobs.linking import LinkRun
 from nsed.jobs.records import LinkEvidence, Records, model_odds, prior_of, read_table, with_missing
 from nsed.text.batch import MAX_CELLS
 
@@ -257,17 +258,17 @@ def test_killed_job_goes_on_to_the_same_output(tables, model, monkeypatch, done)
     whole.run()
     expected, manifest = (tables / "links.tsv").read_bytes(), (tables / "links.tsv.manifest.json").read_bytes()
     (tables / "links.tsv").unlink()
-    scored, count = LinkJob._compared, iter(range(100))
+    scored, count = LinkRun.write, iter(range(100))
 
     def killed(self, *given):
         if next(count) == done:
             raise KeyboardInterrupt
         return scored(self, *given)
 
-    monkeypatch.setattr(LinkJob, "_compared", killed)
+    monkeypatch.setattr(LinkRun, "write", killed)
     with pytest.raises(KeyboardInterrupt):
         job(tables, model, shard_rows=2).run()
-    monkeypatch.setattr(LinkJob, "_compared", scored)
+    monkeypatch.setattr(LinkRun, "write", scored)
     assert not (tables / "links.tsv").exists()
     job(tables, model, shard_rows=2, resume=True).run()
     assert (tables / "links.tsv").read_bytes() == expected
@@ -285,10 +286,10 @@ def unfinished(tables, model, monkeypatch):
     """Two shards of a job are done; a function that makes the same job, with other settings perhaps."""
 
     def begun(second):
-        scored, count = LinkJob._compared, iter(range(100))
+        scored, count = LinkRun.write, iter(range(100))
         stop = lambda self, *given: scored(self, *given) if next(count) < 2 else 1 / 0  # noqa: E731
         with monkeypatch.context() as patched:
-            patched.setattr(LinkJob, "_compared", stop)
+            patched.setattr(LinkRun, "write", stop)
             with pytest.raises(ZeroDivisionError):
                 dedupe_or_link(tables, model, second).run()
 
@@ -358,12 +359,12 @@ def test_links_that_are_finished_are_not_made_again_by_resume(tables, model, sec
 
 
 def test_other_settings_do_not_go_on(tables, model, monkeypatch):
-    scored, count = LinkJob._compared, iter(range(100))
+    scored, count = LinkRun.write, iter(range(100))
     stop = lambda self, *given: scored(self, *given) if next(count) < 2 else 1 / 0  # noqa: E731
-    monkeypatch.setattr(LinkJob, "_compared", stop)
+    monkeypatch.setattr(LinkRun, "write", stop)
     with pytest.raises(ZeroDivisionError):
         job(tables, model, shard_rows=2).run()
-    monkeypatch.setattr(LinkJob, "_compared", scored)
+    monkeypatch.setattr(LinkRun, "write", scored)
     with pytest.raises(DataError, match="k was 20, is 5"):
         job(tables, model, shard_rows=2, k=5, resume=True).run()
 
