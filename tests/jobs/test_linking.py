@@ -895,3 +895,13 @@ def test_infomap_that_is_not_installed_is_said_before_anything_is_read(tables, m
     settings = dict(on=[TextColumn("name", model)], id="id", method="infomap")
     with pytest.raises(MissingExtraError, match=r"the package infomap is not installed: .*\[cognates\]"):
         LinkJob(tables / "nowhere.tsv", None, tables / "same.tsv", **settings).run()
+
+
+def test_models_of_a_job_are_changed_each_once_and_the_job_is_the_same_for_the_rest(tables, model):
+    other, seen = copy.copy(model), []
+    one = job(tables, model, on=[TextColumn("name", model), TextColumn("town", model, 0.5)], ranker=other, k=3)
+    sent = one.with_models(lambda own: seen.append(own) or ("packed", len(seen)))
+    assert [id(own) for own in seen] == [id(model), id(other)]
+    assert sent.on == [TextColumn("name", ("packed", 1)), TextColumn("town", ("packed", 1), 0.5)]
+    assert (sent.ranker, sent.k) == (("packed", 2), 3)
+    assert sent.with_models(lambda own: (model, other)[own[1] - 1]) == one
