@@ -414,6 +414,17 @@ def test_what_an_executor_complains_of_is_an_error_here(spark, people, spelling)
     assert not list((people / "there").iterdir())
 
 
+def test_a_folder_that_executors_do_not_see_is_named(spark, people, spelling):
+    class Elsewhere(Stopped):
+        def compare(self, job, folder, plans):
+            shutil.rmtree(folder.path)
+            self.engine.compare(job, folder, plans)
+
+    message = r"links\.tsv: an executor cannot use the folder .*links\.tsv\.parts: No such file .*executors see"
+    with pytest.raises(DataError, match=message):
+        link_job(people, "there", on=[TextColumn("name", spelling)], engine=Elsewhere(spark, 0)).run()
+
+
 def finished(*arguments):
     """Exit status, output and errors of a command in a process of its own, which has a session of its own."""
     with nsed_process(*arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:

@@ -26,7 +26,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import torch
 
-from nsed.errors import ArgumentError, MissingExtraError, NsedError, warn
+from nsed.errors import ArgumentError, DataError, MissingExtraError, NsedError, warn
 from nsed.jobs.choices import Scorer, SqlScorer, answering, fixed_scores, scoring
 from nsed.jobs.linking import LinkJob, LinkRun
 from nsed.jobs.shards import InputFile, Position, Shard, ShardFolder, ShardInProgress, ShardPlan, model_hash
@@ -358,7 +358,7 @@ class LinkedRecords(NamedTuple):
 
 
 class WrittenShard(NamedTuple):
-    """What comes back from an executor: its shard, or what is wrong with the rows, and what it warned of."""
+    """What comes back from an executor: its shard, or what is wrong with rows or folder, and what it warned of."""
 
     shard: Shard | NsedError
     warnings: list[Warning]
@@ -371,7 +371,7 @@ class ShardWriter:
         self.rows, self.folder, self.done, self.threads = rows, folder, done, torch.get_num_threads()
 
     def __call__(self, plan: ShardPlan) -> WrittenShard:
-        """Write a shard; what is wrong with the rows is no fault of the executor, and comes back."""
+        """Write a shard; what is wrong with the rows, or the folder, is no fault of the executor, and comes back."""
         torch.set_num_threads(self.threads)
         with warnings.catch_warnings(record=True) as caught:
             shard = self._written(plan)
@@ -387,10 +387,14 @@ class ShardWriter:
         try:
             with self.folder.part(plan.number) as current:
                 self.rows.write(plan, current)
+            shard = self.folder.record(plan.number, current)
         except NsedError as error:
             return error
+        except OSError as error:
+            where = f"an executor cannot use the folder {self.folder.path}: {error.strerror or error}"
+            return DataError(self.folder.name, f"{where}. Expected a place that driver and executors see, with room")
         self.done.add(current.rows)
-        return self.folder.record(plan.number, current)
+        return shard
 
 
 def _write_shards(
