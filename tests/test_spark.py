@@ -1,5 +1,6 @@
 """Spark gives the answers of one process, on two executor processes. Runs where pyspark and Java are."""
 
+import json
 import os
 import pickle
 import re
@@ -105,6 +106,9 @@ def test_device_of_a_job_is_that_of_its_executors(spark, tmp_path):
     with pytest.raises(Exception, match="meta"):  # a device that has no numbers
         TableJob(inputs, tmp_path / "out.tsv", engine=SparkEngine(session=spark, device="meta"), **SIZES).score(model)
     TableJob(inputs, tmp_path / "b.tsv", engine=SparkEngine(session=spark, device="cpu"), **SIZES).score(model)
+    job = TableJob(inputs, f"{tmp_path}/c/", engine=SparkEngine(session=spark, device="cpu"), **SIZES)
+    job.score(model)
+    assert json.loads((tmp_path / "c/manifest.json").read_text())["job"]["device"] == "cpu"
 
 
 def test_program_of_the_page_runs(spark):
@@ -360,6 +364,8 @@ def test_executor_killed_while_it_links_changes_nothing(spark, people, spelling)
 
 class Stopped:
     """An engine that is interrupted when so many shards are done."""
+
+    device = "cpu"
 
     def __init__(self, session, after):
         self.engine, self.after = SparkEngine(session=session), after

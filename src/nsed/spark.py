@@ -225,10 +225,9 @@ class SparkEngine:
     'yarn'
     """
 
-    identity: Mapping[str, Any] = {"engine": "spark"}
-
     def __init__(self, master: str = "local[*]", session: Any = None, *, device: str = "cpu") -> None:
         self.master, self.session, self.device = master, session, device
+        self.identity: Mapping[str, Any] = {"engine": "spark", "device": device}
 
     def run(self, run: TableRun, model: Any, ask: Ask) -> None:
         """See `Engine.run`. Raises `ArgumentError` for a job without files, and what an executor complained of."""

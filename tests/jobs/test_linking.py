@@ -905,3 +905,31 @@ def test_models_of_a_job_are_changed_each_once_and_the_job_is_the_same_for_the_r
     assert sent.on == [TextColumn("name", ("packed", 1)), TextColumn("town", ("packed", 1), 0.5)]
     assert (sent.ranker, sent.k) == (("packed", 2), 3)
     assert sent.with_models(lambda own: (model, other)[own[1] - 1]) == one
+
+
+class Elsewhere:
+    """An engine that knows a job's files only, and is interrupted after the first shard."""
+
+    def __init__(self, device):
+        self.device = device
+
+    def compare(self, job, folder, plans):
+        run = job.run_from_files(folder)
+        with folder.shard() as shard:
+            run.write(plans[0], shard)
+        raise KeyboardInterrupt
+
+
+@pytest.mark.filterwarnings("ignore::nsed.errors.UnknownSymbolWarning")
+def test_shards_written_elsewhere_are_those_of_here_unless_the_device_is_another(tables, model):
+    job(tables, model, shard_rows=4).run()
+    expected = (tables / "links.tsv").read_bytes()
+    (tables / "links.tsv").unlink()
+    with pytest.raises(KeyboardInterrupt):
+        job(tables, model, shard_rows=4, engine=Elsewhere("cpu")).run()
+    job(tables, model, shard_rows=4, resume=True).run()
+    assert (tables / "links.tsv").read_bytes() == expected
+    with pytest.raises(KeyboardInterrupt):
+        job(tables, model, shard_rows=4, overwrite=True, engine=Elsewhere("cuda")).run()
+    with pytest.raises(DataError, match='device was "cuda", is "cpu"'):
+        job(tables, model, shard_rows=4, resume=True).run()

@@ -106,6 +106,9 @@ class LinkRun(NamedTuple):
 class LinkEngine(Protocol):
     """Who compares the records of a linkage, where this process does not."""
 
+    device: str
+    """Where models with a network run."""
+
     def compare(self, job: "LinkJob", folder: ShardFolder, plans: Sequence[ShardPlan]) -> None:
         """Write these shards of a job into its folder, in this order, by what `LinkJob.run_from_files` gives."""
 
@@ -543,5 +546,13 @@ class LinkJob:
             **{name: getattr(self, name) for name in plain},
             "inputs": [one._asdict() for one in describe_inputs(inputs)],
             "backend": wanted(),
+            **self._device(),
             "versions": versions(),
         }
+
+    def _device(self) -> dict[str, str]:
+        """Where networks run, which changes the last bit of a score."""
+        networks = [one for one in (*(one.model for one in self.on), self.ranker) if hasattr(one, "network")]
+        if not networks:
+            return {}
+        return {"device": str(networks[0].device) if self.engine is None else self.engine.device}
