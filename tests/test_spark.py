@@ -147,12 +147,12 @@ def test_what_is_wrong_is_said_before_anything_runs(spark):
 
 
 def written(folder, count, files=2):
-    """A folder of TSV files, with a header, an id and an empty line; links to files whose names have no ending."""
+    """A folder of TSV files, with a header, an id and an empty line; links to files whose endings lie."""
     folder.mkdir()
     for file, rows in enumerate(np.array_split(np.arange(count), files)):
         lines = [f"{ROWS[row % 300][1]}\t{ROWS[row % 300][2]}\t{row}" for row in rows]
         text = "\n".join(["source\ttarget\tid", *lines[:2], "", *lines[2:]]) + "\n"
-        content = folder.with_name(f"{folder.name}-{file}")
+        content = folder.with_name(f"{folder.name}-{file}.csv")
         content.write_text(text, encoding="utf-8")
         (folder / f"{file}.tsv").symlink_to(content)
     return folder
@@ -258,12 +258,12 @@ def spelling():
 
 @pytest.fixture
 def people(tmp_path):
-    """Two tables of 60 records, the second one of the same people; the first by way of a link without an ending."""
+    """Two tables of 60 records, the second one of the same people; the first is a link to a file whose ending lies."""
     names = ["".join(one) for one in np.random.default_rng(2).choice(list("abc"), size=(60, 5))]
     towns = [["cab", "bac", "acb", "bca"][row % 4] for row in range(60)]
     lines = [f"a{row}\t{name}\t{towns[row]}\t{row % 7}\n" for row, name in enumerate(names)]
-    (tmp_path / "content").write_text("id\tname\ttown\tborn\n" + "".join(lines), encoding="utf-8")
-    (tmp_path / "a.tsv").symlink_to(tmp_path / "content")
+    (tmp_path / "content.csv").write_text("id\tname\ttown\tborn\n" + "".join(lines), encoding="utf-8")
+    (tmp_path / "a.tsv").symlink_to(tmp_path / "content.csv")
     lines = [f"b{row}\t{name.replace('a', 'b', 1)}\t{towns[row]}\t{row % 7}\n" for row, name in enumerate(names)]
     (tmp_path / "b.tsv").write_text("id\tname\ttown\tborn\n" + "".join(reversed(lines)), encoding="utf-8")
     known = "".join(f"a{row}\tb{row}\n" for row in range(0, 60, 2))
