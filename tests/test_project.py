@@ -127,7 +127,7 @@ def commands_of(page):
 ELSEWHERE = (
     *("data fetch", "data export g2p-cmudict", "data check g2p-cmudict", "data align", "serve", "label"),
     *("--install-completion", "--show-completion", "transduce g2p-en --fo<Tab>"),
-    *("score names pairs/", "transduce g2p-en words/"),
+    *("score names pairs/", "transduce g2p-en words/", "dedupe people.parquet --on name"),
 )
 """Commands that need a network, a cluster, the paper's data, a C compiler, their own shell, answers or no end; other
 tests run them."""

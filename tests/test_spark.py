@@ -1,5 +1,6 @@
 """Spark gives the answers of one process, on two executor processes. Runs where pyspark and Java are."""
 
+import json
 import os
 import pickle
 import re
@@ -15,8 +16,11 @@ import numpy as np
 import pytest
 
 import nsed
-from nsed.jobs import TableJob, fixed_scores
+from nsed.errors import DataError, UnknownSymbolWarning
+from nsed.jobs import LinkJob, NumericColumn, TableJob, TextColumn, fixed_scores
+from nsed.jobs.linking import LinkRun
 from nsed.spark import SparkEngine, new_session, register, score
+from support.commands import nsed_process
 
 WHERE = "pyspark, about 400 MB, is not part of the extra test: pip install -c constraints.txt 'pyspark>=4'"
 sql = pytest.importorskip("pyspark.sql", reason=WHERE)
@@ -26,11 +30,12 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore::ResourceWarning"),
 ]
 GOLDEN = Path(__file__).parent / "golden" / "models"
+MASTER = "local-cluster[2,1,1024]"
 
 
 @pytest.fixture(scope="module")
 def spark():
-    session = new_session("local-cluster[2,1,1024]")
+    session = new_session(MASTER)
     session.conf.set("spark.sql.shuffle.partitions", "2")
     yield session
     session.stop()
@@ -101,6 +106,9 @@ def test_device_of_a_job_is_that_of_its_executors(spark, tmp_path):
     with pytest.raises(Exception, match="meta"):  # a device that has no numbers
         TableJob(inputs, tmp_path / "out.tsv", engine=SparkEngine(session=spark, device="meta"), **SIZES).score(model)
     TableJob(inputs, tmp_path / "b.tsv", engine=SparkEngine(session=spark, device="cpu"), **SIZES).score(model)
+    job = TableJob(inputs, f"{tmp_path}/c/", engine=SparkEngine(session=spark, device="cpu"), **SIZES)
+    job.score(model)
+    assert json.loads((tmp_path / "c/manifest.json").read_text())["job"]["device"] == "cpu"
 
 
 def test_program_of_the_page_runs(spark):
@@ -139,12 +147,14 @@ def test_what_is_wrong_is_said_before_anything_runs(spark):
 
 
 def written(folder, count, files=2):
-    """A folder of TSV files, with a header, an id and an empty line."""
+    """A folder of TSV files, with a header, an id and an empty line; links to files whose endings lie."""
     folder.mkdir()
     for file, rows in enumerate(np.array_split(np.arange(count), files)):
         lines = [f"{ROWS[row % 300][1]}\t{ROWS[row % 300][2]}\t{row}" for row in rows]
         text = "\n".join(["source\ttarget\tid", *lines[:2], "", *lines[2:]]) + "\n"
-        (folder / f"{file}.tsv").write_text(text, encoding="utf-8")
+        content = folder.with_name(f"{folder.name}-{file}.csv")
+        content.write_text(text, encoding="utf-8")
+        (folder / f"{file}.tsv").symlink_to(content)
     return folder
 
 
@@ -237,3 +247,213 @@ def test_errors_can_be_pickled():
     error = nsed.errors.DataError("a.tsv", "too few columns", line=3)
     again = pickle.loads(pickle.dumps(error))  # our own
     assert (str(again), again.line, type(again)) == (str(error), 3, type(error))
+
+
+@pytest.fixture(scope="module")
+def spelling():
+    words = ["".join(word) for word in np.random.default_rng(1).choice(list("abc"), size=(40, 4))]
+    pairs = [(w, w.replace("a", "b", 1)) for w in words] + [(w, w[::-1] + "c") for w in words]
+    return nsed.OddsMatcher.fit(pairs, [1] * 40 + [0] * 40, train__steps=10)
+
+
+@pytest.fixture
+def people(tmp_path):
+    """Two tables of 60 records, the second one of the same people; the first is a link to a file whose ending lies."""
+    names = ["".join(one) for one in np.random.default_rng(2).choice(list("abc"), size=(60, 5))]
+    towns = [["cab", "bac", "acb", "bca"][row % 4] for row in range(60)]
+    lines = [f"a{row}\t{name}\t{towns[row]}\t{row % 7}\n" for row, name in enumerate(names)]
+    (tmp_path / "content.csv").write_text("id\tname\ttown\tborn\n" + "".join(lines), encoding="utf-8")
+    (tmp_path / "a.tsv").symlink_to(tmp_path / "content.csv")
+    lines = [f"b{row}\t{name.replace('a', 'b', 1)}\t{towns[row]}\t{row % 7}\n" for row, name in enumerate(names)]
+    (tmp_path / "b.tsv").write_text("id\tname\ttown\tborn\n" + "".join(reversed(lines)), encoding="utf-8")
+    known = "".join(f"a{row}\tb{row}\n" for row in range(0, 60, 2))
+    (tmp_path / "known.tsv").write_text("source\ttarget\n" + known, encoding="utf-8")
+    return tmp_path
+
+
+def link_job(people, where, *, second="b.tsv", engine=None, **settings):
+    """A job whose links, and clusters if there are any, go into a folder of their own."""
+    (people / where).mkdir(exist_ok=True)
+    if settings.pop("clusters", False):
+        settings["clusters"] = people / where / "clusters.tsv"
+    right = None if second is None else people / second
+    return LinkJob(
+        people / "a.tsv", right, people / where / "links.tsv", id="id", engine=engine, shard_rows=7, **settings
+    )
+
+
+def what_is_in(folder):
+    return {path.name: path.read_bytes() for path in sorted(folder.iterdir())}
+
+
+JOBS = {
+    "two text columns and others": lambda model: {
+        "on": [TextColumn("name", model), TextColumn("town", model, 0.5)],
+        "exact": ["town"],
+        "numeric": [NumericColumn("born", 1.0)],
+        "threshold": 0.2,
+    },
+    "clusters": lambda model: {
+        "second": None,
+        "on": [TextColumn("name", model)],
+        "assign": "all",
+        "clusters": True,
+        "threshold": 0.6,
+    },
+    "rules": lambda model: {
+        "on": [TextColumn("name", model)],
+        "rules": ["a.town = b.town", "a.born = b.born"],
+        "threshold": 0.3,
+    },
+    "ranker and weights": lambda model: {
+        "on": [TextColumn("name", model)],
+        "ranker": nsed.load(GOLDEN / "matcher-rnn"),
+        "k": 3,
+        "labels": "known.tsv",
+        "learn": True,
+        "labels_complete": True,
+    },
+    "network, redacted": lambda model: {
+        "on": [TextColumn("name", nsed.load(GOLDEN / "matcher-rnn"))],
+        "redact": True,
+        "threshold": 0.1,
+    },
+}
+
+
+@pytest.mark.filterwarnings("ignore::nsed.errors.UnknownSymbolWarning", "ignore::nsed.errors.DoubtfulLinksWarning")
+@pytest.mark.parametrize("name", JOBS)
+def test_links_are_those_of_one_process(spark, people, spelling, monkeypatch, name):
+    if name == "rules":
+        pytest.importorskip("duckdb")
+    monkeypatch.chdir(people)
+    here = link_job(people, "here", **JOBS[name](spelling)).run()
+    there = link_job(people, "there", **JOBS[name](spelling), engine=SparkEngine(session=spark)).run()
+    assert here == there
+    assert here.links > 5
+    assert what_is_in(people / "here") == what_is_in(people / "there")
+
+
+def test_tables_of_relative_names_are_found_by_executors(spark, people, spelling, monkeypatch):
+    monkeypatch.chdir(people)
+    on, engine = [TextColumn("name", spelling)], SparkEngine(session=spark)
+    assert LinkJob("a.tsv", "b.tsv", "links.tsv", on=on, engine=engine, threshold=0.1).run().links
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="ps shows processes otherwise")
+@pytest.mark.filterwarnings("ignore::nsed.errors.UnknownSymbolWarning")
+def test_executor_killed_while_it_links_changes_nothing(spark, people, spelling):
+    settings = {**JOBS["two text columns and others"](spelling), "engine": SparkEngine(session=spark)}
+    link_job(people, "here", **settings | {"engine": None}).run()
+    before, parts = executors(), people / "there" / "links.tsv.parts"
+    assert before
+
+    def kill_one():
+        while not any(parts.glob("part-*.arrow")):
+            time.sleep(0.01)
+        os.kill(before[0], signal.SIGKILL)
+
+    killer = threading.Thread(target=kill_one, daemon=True)
+    killer.start()
+    link_job(people, "there", **settings).run()
+    killer.join(1)
+    assert not killer.is_alive(), "nothing was killed while the job ran"
+    assert what_is_in(people / "here") == what_is_in(people / "there")
+    assert before[0] not in executors()
+
+
+class Stopped:
+    """An engine that is interrupted when so many shards are done."""
+
+    device = "cpu"
+
+    def __init__(self, session, after):
+        self.engine, self.after = SparkEngine(session=session), after
+
+    def compare(self, job, folder, plans):
+        self.engine.compare(job, folder, plans[: self.after])
+        raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize("second", ["b.tsv", None])
+def test_linkage_begun_on_a_cluster_goes_on_here_and_the_other_way_round(spark, people, spelling, monkeypatch, second):
+    settings = {"second": second, "on": [TextColumn("name", spelling)], "assign": "all", "threshold": 0.3}
+    link_job(people, "whole", **settings).run()
+    with pytest.raises(KeyboardInterrupt) as stopped:
+        link_job(people, "cluster", **settings, engine=Stopped(spark, 3)).run()
+    assert "21 rows are finished and kept" in stopped.value.__notes__[0]
+    assert link_job(people, "cluster", **settings, resume=True).run().links
+    write, count = LinkRun.write, iter(range(100))
+    stop = lambda self, *given: write(self, *given) if next(count) < 3 else 1 / 0  # noqa: E731
+    with monkeypatch.context() as patched:
+        patched.setattr(LinkRun, "write", stop)
+        with pytest.raises(ZeroDivisionError):
+            link_job(people, "local", **settings).run()
+    link_job(people, "local", **settings, resume=True, engine=SparkEngine(session=spark)).run()
+    assert what_is_in(people / "whole") == what_is_in(people / "cluster") == what_is_in(people / "local")
+
+
+def test_what_executors_warn_of_is_told_once_here_and_no_string_of_a_redacted_job(spark, people, spelling, recwarn):
+    with (people / "a.tsv").open("a", encoding="utf-8") as file:
+        file.writelines(f"x{row}\tabcabé\tcab\t1\n" for row in range(30))
+    settings = {"on": [TextColumn("name", spelling)], "threshold": 0.3}
+    link_job(people, "here", **settings).run()
+    told = [(one.category, str(one.message)) for one in recwarn if one.category is UnknownSymbolWarning]
+    assert told
+    recwarn.clear()
+    link_job(people, "there", **settings, engine=SparkEngine(session=spark)).run()
+    assert [(one.category, str(one.message)) for one in recwarn] == told
+    recwarn.clear()
+    link_job(people, "redacted", **settings, redact=True, engine=SparkEngine(session=spark)).run()
+    assert not recwarn.list
+    assert all("é" not in content.decode() for content in what_is_in(people / "redacted").values())
+
+
+def test_what_an_executor_complains_of_is_an_error_here(spark, people, spelling):
+    class Gone(Stopped):
+        def compare(self, job, folder, plans):
+            (people / "b.tsv").unlink()
+            self.engine.compare(job, folder, plans)
+
+    with pytest.raises(DataError, match=r"b\.tsv.*No such file"):
+        link_job(people, "there", on=[TextColumn("name", spelling)], engine=Gone(spark, 0)).run()
+    assert not list((people / "there").iterdir())
+
+
+def test_a_folder_that_executors_do_not_see_is_named(spark, people, spelling):
+    class Elsewhere(Stopped):
+        def compare(self, job, folder, plans):
+            shutil.rmtree(folder.path)
+            self.engine.compare(job, folder, plans)
+
+    message = r"links\.tsv: an executor cannot use the folder .*links\.tsv\.parts: No such file .*executors see"
+    with pytest.raises(DataError, match=message):
+        link_job(people, "there", on=[TextColumn("name", spelling)], engine=Elsewhere(spark, 0)).run()
+
+
+def finished(*arguments):
+    """Exit status, output and errors of a command in a process of its own, which has a session of its own."""
+    with nsed_process(*arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        told = process.communicate()
+    return process.returncode, *told
+
+
+def test_command_links_on_a_cluster_and_a_master_that_nobody_knows_is_named(people, spelling):
+    spelling.save(people / "model")
+    options = ["--on", "name", "--model", people / "model", "--id", "id", "--threshold", 0.6, "--shard-rows", 7]
+    given = ["dedupe", people / "a.tsv", *options, "--clusters", people / "clusters.tsv", "-o", people / "pairs.tsv"]
+    found = []
+    for engine in ([], ["--engine", "spark", "--master", MASTER]):
+        status, told, errors = finished(*given, *engine)
+        assert status == 0, errors
+        names = ("pairs.tsv", "pairs.tsv.manifest.json", "pairs.tsv.html", "clusters.tsv")
+        found.append((told, [(people / name).read_bytes() for name in names]))
+        for name in names:
+            (people / name).unlink()
+    assert found[0] == found[1]
+    status, _, errors = finished(*given, "--engine", "spark", "--master", "mars")
+    message = " ".join(errors.split())
+    assert status == 2
+    assert "--master: got mars" in message
+    assert "expected local[N], local-cluster[EXECUTORS,CORES,MB], spark://HOST:PORT" in message
+    assert not (people / "pairs.tsv.parts").exists()

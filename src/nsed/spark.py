@@ -8,7 +8,8 @@ import os
 import shutil
 import sys
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
@@ -18,18 +19,20 @@ from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple, cast
+from uuid import uuid4
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import torch
 
-from nsed.errors import ArgumentError, MissingExtraError, NsedError
+from nsed.errors import ArgumentError, DataError, MissingExtraError, NsedError, warn
 from nsed.jobs.choices import Scorer, SqlScorer, answering, fixed_scores, scoring
-from nsed.jobs.shards import InputFile, Position, Shard, model_hash
+from nsed.jobs.linking import LinkJob, LinkRun
+from nsed.jobs.shards import InputFile, Position, Shard, ShardFolder, ShardInProgress, ShardPlan, model_hash
 from nsed.jobs.table_job import Ask
 from nsed.jobs.table_output import FileOutput, FolderOutput
-from nsed.jobs.table_run import TableRun
+from nsed.jobs.table_run import Inputs, RunOptions, TableRun, Warnings
 from nsed.models.persistence import load
 from nsed.progress import OnBatch, silent
 from nsed.text import Pairs
@@ -119,8 +122,8 @@ class VectorFunction:
 
     def __call__(self, *columns: Any) -> Any:
         """Series of the answers, null where a string is."""
-        key, files = self.shipped.value
-        model, arrays = _unpacked(key, files, self.device), [pa.array(one, pa.string()) for one in columns]
+        model = _unpacked(self.shipped.value, self.device)
+        arrays = [pa.array(one, pa.string()) for one in columns]
         there = reduce(pc.and_, map(pc.is_valid, arrays))
         given, rows = [one.filter(there) for one in arrays], np.flatnonzero(there.to_numpy(zero_copy_only=False))
         answers = np.full(len(arrays[0]), None, dtype=object)
@@ -145,8 +148,7 @@ class BatchScorer:
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Batches with the further column."""
-        key, files = self.shipped.value
-        model = _unpacked(key, files, self.device)
+        model = _unpacked(self.shipped.value, self.device)
         for batch in batches:
             arrays = [*batch.columns, self._scores(model, batch)]
             yield pa.RecordBatch.from_arrays(arrays, names=[*batch.schema.names, self.output])
@@ -176,21 +178,29 @@ def _packed(model: Any) -> Packed:
     return str(model_hash(model)), files
 
 
-_MODELS: dict[tuple[str, str], Any] = {}
-"""Models of this process, one at a time: Spark uses a Python process for many tasks."""
+_MADE: dict[tuple[str, str], Any] = {}
+"""What this process has made of what the driver sent, one at a time: Spark uses a Python process for many tasks."""
 
 
-def _unpacked(key: str, files: dict[str, bytes], device: str) -> Any:
-    if (key, device) not in _MODELS:
-        _MODELS.clear()
-        with TemporaryDirectory() as folder:
-            for name, content in files.items():
-                path = Path(folder) / name
-                path.parent.mkdir(parents=True, exist_ok=True)
-                path.write_bytes(content)
-            model = load(folder)
-        _MODELS[key, device] = model.to(device) if hasattr(model, "to") else model
-    return _MODELS[key, device]
+def _made(key: tuple[str, str], make: Callable[[], Any]) -> Any:
+    if key not in _MADE:
+        _MADE.clear()
+        _MADE[key] = make()
+    return _MADE[key]
+
+
+def _unpacked(packed: Packed, device: str) -> Any:
+    return _made((packed[0], device), lambda: _loaded(packed, device))
+
+
+def _loaded(packed: Packed, device: str) -> Any:
+    with TemporaryDirectory() as folder:
+        for name, content in packed[1].items():
+            path = Path(folder) / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(content)
+        model = load(folder)
+    return model.to(device) if hasattr(model, "to") else model
 
 
 SETTINGS = {"spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false", "spark.python.worker.reuse": "true"}
@@ -203,29 +213,21 @@ POLLED = 0.2
 """Seconds between two looks at how far executors are."""
 
 
-class ShardPlan(NamedTuple):
-    """Shard that an executor is to write: which one, from where on, and how many rows."""
-
-    number: int
-    start: Position
-    rows: int
-
-
 class SparkEngine:
-    """Engine of a `TableJob`: executors of a Spark cluster write its shards, the driver keeps the manifest.
+    """Engine of a `TableJob` or a `LinkJob`: executors of a Spark cluster write shards, the driver keeps the manifest.
 
     Inputs and output are on a file system that all of them see. Rows are answered in the same batches as by one
     process, with as many threads, so that the output is the same, bit for bit, on the same kind of processor. The
     shard of an executor that dies is written by another one. Models with a network move to the `device` there.
+    Of a linkage, executors compare the pairs; assignment, threshold and clusters are the driver's.
 
     >>> SparkEngine("yarn").master
     'yarn'
     """
 
-    identity: Mapping[str, Any] = {"engine": "spark"}
-
     def __init__(self, master: str = "local[*]", session: Any = None, *, device: str = "cpu") -> None:
         self.master, self.session, self.device = master, session, device
+        self.identity: Mapping[str, Any] = {"engine": "spark", "device": device}
 
     def run(self, run: TableRun, model: Any, ask: Ask) -> None:
         """See `Engine.run`. Raises `ArgumentError` for a job without files, and what an executor complained of."""
@@ -239,8 +241,14 @@ class SparkEngine:
         done = {one.name for one in output.folder.shards}
         left = [one for one in plans if output.folder.file(one.number).name not in done]
         with self._session() as spark, run.options.progress(run.question.verb, sum(one.rows for one in left)) as told:
-            writer = ShardWriter.of(spark.sparkContext, run, model, ask, device=self.device)
-            _run_shards(spark.sparkContext, writer, left, told)
+            rows = TableRows.of(spark.sparkContext, run, model, ask, device=self.device)
+            _write_shards(spark.sparkContext, rows, output.folder, left, told)
+
+    def compare(self, job: LinkJob, folder: ShardFolder, plans: Sequence[ShardPlan]) -> None:
+        """See `LinkEngine.compare`. Raises what an executor complained of."""
+        with self._session() as spark, job.progress("linking", sum(one.rows for one in plans)) as told:
+            records = LinkedRecords.of(spark.sparkContext, job, folder, device=self.device)
+            _write_shards(spark.sparkContext, records, folder, plans, told)
 
     @contextmanager
     def _session(self) -> Iterator[Any]:
@@ -298,41 +306,106 @@ def shard_plans(files: Sequence[InputFile], batch_rows: int, shard_rows: int) ->
     return found
 
 
-class ShardWriter:
-    """Writing of shards on an executor, which has the model from the driver."""
+class TableRows(NamedTuple):
+    """Rows of a job over tables, and the answers to them, on an executor, which has the model from the driver."""
 
-    def __init__(self, shipped: Any, done: Any, run: Mapping[str, Any], ask: Ask, threads: int, device: str) -> None:
-        self.shipped, self.done, self.run, self.ask = shipped, done, run, ask
-        self.threads, self.device = threads, device
+    shipped: Any
+    inputs: Inputs
+    output: FileOutput | FolderOutput
+    options: RunOptions
+    ask: Ask
+    device: str
 
     @classmethod
-    def of(cls, context: Any, run: TableRun, model: Any, ask: Ask, *, device: str) -> "ShardWriter":
-        """Writer of a run, its model broadcast."""
-        inputs, output = replace(run.inputs, files=[file.resolve() for file in run.inputs.files]), run.output
+    def of(cls, context: Any, run: TableRun, model: Any, ask: Ask, *, device: str) -> "TableRows":
+        """Rows of a run, the model broadcast."""
+        inputs, output = replace(run.inputs, files=[file.absolute() for file in run.inputs.files]), run.output
         assert isinstance(output, FileOutput | FolderOutput)
-        output.folder.path = output.folder.path.resolve()  # executors are in folders of their own
-        parts = {"inputs": inputs, "output": output, "options": run.options._replace(progress=silent)}
-        shipped, done = context.broadcast(_packed(model)), context.accumulator(0)
-        return cls(shipped, done, parts, ask, torch.get_num_threads(), device)
+        options = run.options._replace(progress=silent)
+        return cls(context.broadcast(_packed(model)), inputs, output, options, ask, device)
 
-    def __call__(self, plan: ShardPlan) -> Shard | NsedError:
-        """Write a shard; what is wrong with the rows is no fault of the executor, and comes back."""
+    def write(self, plan: ShardPlan, shard: ShardInProgress) -> None:
+        """Write the answers to the rows of a shard."""
+        model = _unpacked(self.shipped.value, self.device)
+        own = replace(self.inputs, files=self.inputs.files[: plan.start.file + 1])
+        TableRun(self.ask(model), own, self.output, self.options).write_rows(plan.start, plan.rows, shard)
+
+
+class LinkedRecords(NamedTuple):
+    """Records to be linked, and their comparison, on an executor: it reads the tables, models are from the driver."""
+
+    shipped: Any
+    folder: ShardFolder
+    name: str
+    """Name of this run: what an executor has made of another one is of no use."""
+    device: str
+
+    @classmethod
+    def of(cls, context: Any, job: LinkJob, folder: ShardFolder, *, device: str) -> "LinkedRecords":
+        """Records of a job, which is broadcast with its models."""
+        right = None if job.right is None else Path(job.right).absolute()
+        here = replace(job, left=Path(job.left).absolute(), right=right, engine=None, progress=silent)
+        return cls(context.broadcast(here.with_models(_packed)), folder, uuid4().hex, device)
+
+    def write(self, plan: ShardPlan, shard: ShardInProgress) -> None:
+        """Write the pairs of the records of a shard, and their evidence."""
+        _made((self.name, self.device), self._run).write(plan, shard)
+
+    def _run(self) -> LinkRun:
+        job: LinkJob = self.shipped.value
+        return job.with_models(lambda packed: _loaded(packed, self.device)).run_from_files(self.folder)
+
+
+class WrittenShard(NamedTuple):
+    """What comes back from an executor: its shard, or what is wrong with rows or folder, and what it warned of."""
+
+    shard: Shard | NsedError
+    warnings: list[Warning]
+
+
+class ShardWriter:
+    """Writing of shards on an executor, with as many threads as the driver has."""
+
+    def __init__(self, rows: TableRows | LinkedRecords, folder: ShardFolder, done: Any) -> None:
+        self.rows, self.folder, self.done, self.threads = rows, folder, done, torch.get_num_threads()
+
+    def __call__(self, plan: ShardPlan) -> WrittenShard:
+        """Write a shard; what is wrong with the rows, or the folder, is no fault of the executor, and comes back."""
         torch.set_num_threads(self.threads)
-        (key, files), inputs, output = self.shipped.value, self.run["inputs"], self.run["output"]
-        own = replace(inputs, files=inputs.files[: plan.start.file + 1])
-        table_run = TableRun(self.ask(_unpacked(key, files, self.device)), own, output, self.run["options"])
+        with warnings.catch_warnings(record=True) as caught:
+            shard = self._written(plan)
+        ours = []
+        for one in caught:
+            if isinstance(one.message, Warning) and one.category.__module__ == NsedError.__module__:
+                ours.append(one.message)
+            else:  # goes to the executor's own log
+                warnings.showwarning(one.message, one.category, one.filename, one.lineno)
+        return WrittenShard(shard, ours)
+
+    def _written(self, plan: ShardPlan) -> Shard | NsedError:
         try:
-            with output.folder.part(plan.number) as current:
-                table_run.write_rows(plan.start, plan.rows, current)
+            with self.folder.part(plan.number) as current:
+                self.rows.write(plan, current)
+            shard = self.folder.record(plan.number, current)
         except NsedError as error:
             return error
+        except OSError as error:
+            where = f"an executor cannot use the folder {self.folder.path}: {error.strerror or error}"
+            return DataError(self.folder.name, f"{where}. Expected a place that driver and executors see, with room")
         self.done.add(current.rows)
-        return output.folder.record(plan.number, current)  # type: ignore[no-any-return]  # a mapping of parts
+        return shard
 
 
-def _run_shards(context: Any, writer: ShardWriter, plans: Sequence[ShardPlan], on_batch: OnBatch) -> None:
+def _write_shards(
+    context: Any,
+    rows: TableRows | LinkedRecords,
+    folder: ShardFolder,
+    plans: Sequence[ShardPlan],
+    on_batch: OnBatch,
+) -> None:
     """Write shards, wave by wave; each wave is in the manifest when it is done."""
-    folder, told = writer.run["output"].folder, 0
+    folder.path = folder.path.resolve()  # executors are in folders of their own
+    writer, told, telling = ShardWriter(rows, folder, context.accumulator(0)), 0, Warnings()
     size = WAVES * max(context.defaultParallelism, 2)
     for first in range(0, len(plans), size):
         wave = plans[first : first + size]
@@ -343,10 +416,21 @@ def _run_shards(context: Any, writer: ShardWriter, plans: Sequence[ShardPlan], o
                 if (done := writer.done.value) > told:
                     on_batch(done - told)
                     told = done
-        shards = found.result()
+        shards = _told(found.result(), telling)
         for one in shards:
-            if isinstance(one, NsedError):
-                raise one
             if not one.rows:  # a text has fewer rows than lines
                 (folder.path / one.name).unlink()
         folder.add(one for one in shards if one.rows)
+
+
+def _told(wave: Sequence[WrittenShard], telling: Warnings) -> list[Shard]:
+    """Shards of a wave; their warnings are told, each once, and what an executor complained of is raised."""
+    shards = []
+    for one in wave:
+        with telling.once():
+            for message in one.warnings:
+                warn(message)
+        if isinstance(one.shard, NsedError):
+            raise one.shard
+        shards.append(one.shard)
+    return shards

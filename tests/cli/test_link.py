@@ -50,6 +50,15 @@ def test_ranker_of_candidates_and_links(files):
     assert "2 links" in run("link", files / "a.tsv", files / "b.tsv", *options)
 
 
+@pytest.mark.parametrize("verb", ["link", "dedupe"])
+def test_a_cluster_without_its_extra_is_said_before_anything_is_read(files, monkeypatch, verb):
+    monkeypatch.setattr("nsed.spark.find_spec", lambda name: None)
+    tables = ["no.tsv", "none.tsv"][: 2 if verb == "link" else 1]
+    options = ["--on", "word", "--model", files / "no-model", "-o", files / "none.tsv", "--engine", "spark"]
+    with pytest.raises(MissingExtraError, match=r"pyspark is not installed: pip install .*\[spark\]"):
+        run(verb, *tables, *options)
+
+
 @pytest.mark.filterwarnings("ignore::nsed.errors.UnknownSymbolWarning")  # the model's sources have no e
 def test_dedupe_numbers_clusters(files):
     (files / "both.tsv").write_text("word\ngray\ngrey\ndrag\ndreg\n", encoding="utf-8")

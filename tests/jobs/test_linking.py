@@ -19,6 +19,7 @@ from nsed.jobs import LinkJob, NumericColumn, TextColumn, table_files
 from nsed.jobs.assignment import DecidedPairs, KnownLinks, ScoredPairs, ScoredShards, assigned
 from nsed.jobs.blocking import PairFinder, equal_keys, write_rule_pairs
 from nsed.jobs.candidates import Candidates
+from nsed.jobs.linking import LinkRun
 from nsed.jobs.records import LinkEvidence, Records, model_odds, prior_of, read_table, with_missing
 from nsed.text.batch import MAX_CELLS
 
@@ -257,17 +258,17 @@ def test_killed_job_goes_on_to_the_same_output(tables, model, monkeypatch, done)
     whole.run()
     expected, manifest = (tables / "links.tsv").read_bytes(), (tables / "links.tsv.manifest.json").read_bytes()
     (tables / "links.tsv").unlink()
-    scored, count = LinkJob._compared, iter(range(100))
+    scored, count = LinkRun.write, iter(range(100))
 
     def killed(self, *given):
         if next(count) == done:
             raise KeyboardInterrupt
         return scored(self, *given)
 
-    monkeypatch.setattr(LinkJob, "_compared", killed)
+    monkeypatch.setattr(LinkRun, "write", killed)
     with pytest.raises(KeyboardInterrupt):
         job(tables, model, shard_rows=2).run()
-    monkeypatch.setattr(LinkJob, "_compared", scored)
+    monkeypatch.setattr(LinkRun, "write", scored)
     assert not (tables / "links.tsv").exists()
     job(tables, model, shard_rows=2, resume=True).run()
     assert (tables / "links.tsv").read_bytes() == expected
@@ -285,10 +286,10 @@ def unfinished(tables, model, monkeypatch):
     """Two shards of a job are done; a function that makes the same job, with other settings perhaps."""
 
     def begun(second):
-        scored, count = LinkJob._compared, iter(range(100))
+        scored, count = LinkRun.write, iter(range(100))
         stop = lambda self, *given: scored(self, *given) if next(count) < 2 else 1 / 0  # noqa: E731
         with monkeypatch.context() as patched:
-            patched.setattr(LinkJob, "_compared", stop)
+            patched.setattr(LinkRun, "write", stop)
             with pytest.raises(ZeroDivisionError):
                 dedupe_or_link(tables, model, second).run()
 
@@ -358,12 +359,12 @@ def test_links_that_are_finished_are_not_made_again_by_resume(tables, model, sec
 
 
 def test_other_settings_do_not_go_on(tables, model, monkeypatch):
-    scored, count = LinkJob._compared, iter(range(100))
+    scored, count = LinkRun.write, iter(range(100))
     stop = lambda self, *given: scored(self, *given) if next(count) < 2 else 1 / 0  # noqa: E731
-    monkeypatch.setattr(LinkJob, "_compared", stop)
+    monkeypatch.setattr(LinkRun, "write", stop)
     with pytest.raises(ZeroDivisionError):
         job(tables, model, shard_rows=2).run()
-    monkeypatch.setattr(LinkJob, "_compared", scored)
+    monkeypatch.setattr(LinkRun, "write", scored)
     with pytest.raises(DataError, match="k was 20, is 5"):
         job(tables, model, shard_rows=2, k=5, resume=True).run()
 
@@ -894,3 +895,41 @@ def test_infomap_that_is_not_installed_is_said_before_anything_is_read(tables, m
     settings = dict(on=[TextColumn("name", model)], id="id", method="infomap")
     with pytest.raises(MissingExtraError, match=r"the package infomap is not installed: .*\[cognates\]"):
         LinkJob(tables / "nowhere.tsv", None, tables / "same.tsv", **settings).run()
+
+
+def test_models_of_a_job_are_changed_each_once_and_the_job_is_the_same_for_the_rest(tables, model):
+    other, seen = copy.copy(model), []
+    one = job(tables, model, on=[TextColumn("name", model), TextColumn("town", model, 0.5)], ranker=other, k=3)
+    sent = one.with_models(lambda own: seen.append(own) or ("packed", len(seen)))
+    assert [id(own) for own in seen] == [id(model), id(other)]
+    assert sent.on == [TextColumn("name", ("packed", 1)), TextColumn("town", ("packed", 1), 0.5)]
+    assert (sent.ranker, sent.k) == (("packed", 2), 3)
+    assert sent.with_models(lambda own: (model, other)[own[1] - 1]) == one
+
+
+class Elsewhere:
+    """An engine that knows a job's files only, and is interrupted after the first shard."""
+
+    def __init__(self, device):
+        self.device = device
+
+    def compare(self, job, folder, plans):
+        run = job.run_from_files(folder)
+        with folder.shard() as shard:
+            run.write(plans[0], shard)
+        raise KeyboardInterrupt
+
+
+@pytest.mark.filterwarnings("ignore::nsed.errors.UnknownSymbolWarning")
+def test_shards_written_elsewhere_are_those_of_here_unless_the_device_is_another(tables, model):
+    job(tables, model, shard_rows=4).run()
+    expected = (tables / "links.tsv").read_bytes()
+    (tables / "links.tsv").unlink()
+    with pytest.raises(KeyboardInterrupt):
+        job(tables, model, shard_rows=4, engine=Elsewhere("cpu")).run()
+    job(tables, model, shard_rows=4, resume=True).run()
+    assert (tables / "links.tsv").read_bytes() == expected
+    with pytest.raises(KeyboardInterrupt):
+        job(tables, model, shard_rows=4, overwrite=True, engine=Elsewhere("cuda")).run()
+    with pytest.raises(DataError, match='device was "cuda", is "cpu"'):
+        job(tables, model, shard_rows=4, resume=True).run()

@@ -12,7 +12,16 @@ from nsed.capabilities import Capability, can
 from nsed.cli.arguments import Columns, ModelPath, load_model, makes_no_decisions, since_before, split_columns
 from nsed.cli.candidates import Block, By, K, RankerOption, Rule
 from nsed.cli.console import err, out, warn
-from nsed.cli.tables import Overwrite, Resume, TableOutput, job_progress, telling_interruption
+from nsed.cli.tables import (
+    EngineOption,
+    Master,
+    Overwrite,
+    Resume,
+    TableOutput,
+    cluster_of,
+    job_progress,
+    telling_interruption,
+)
 from nsed.errors import ArgumentError
 from nsed.progress import reuse_freed_memory
 
@@ -164,13 +173,15 @@ def link(
     resume: Resume = False,
     overwrite: Overwrite = False,
     shard_rows: ShardRows = 4096,
+    engine: EngineOption = "local",
+    master: Master = "local[*]",
 ) -> None:
     """Link the records of two tables that are the same: ids, strings, probability.
 
     For each record of the first table the `--k` likeliest of the second one are found, see `nsed candidates`, and
     scored by the models: `nsed link a.tsv b.tsv --on name --model MODEL --id id -o links.parquet`. Beside the links,
     `OUTPUT.manifest.json` says what they were made of, and `OUTPUT.html` shows figures and examples. A job that was
-    killed goes on with `--resume`.
+    killed goes on with `--resume`. With `--engine spark` executors of a cluster compare the pairs, to the same links.
     """
     settings = _settings(locals())
     _run(first, second, output, settings)
@@ -205,6 +216,8 @@ def dedupe(
     resume: Resume = False,
     overwrite: Overwrite = False,
     shard_rows: ShardRows = 4096,
+    engine: EngineOption = "local",
+    master: Master = "local[*]",
 ) -> None:
     """Find the records of one table that are the same: pairs, and the cluster that each pair belongs to.
 
@@ -220,6 +233,7 @@ def _settings(given: dict[str, Any]) -> dict[str, Any]:
     """Settings of a `LinkJob`, of a command's options."""
     from nsed.jobs.blocking import equal_keys
 
+    cluster = cluster_of(given["engine"], given["master"])
     same = ("learn", "k", "threshold", "precision", "labels", "labels_complete", "review", "redact", "assign")
     exact, numeric = split_columns(given["exact"]) or [], numeric_columns(given["numeric"] or [])
     named = [one.partition("=")[0] for one in given["on"]]
@@ -234,6 +248,7 @@ def _settings(given: dict[str, Any]) -> dict[str, Any]:
         "rules": [*map(equal_keys, given["block"] or []), *(given["rule"] or [])],
         "why": given["why"] or [],
         "ranker": None if given["ranker"] is None else load_model(given["ranker"]),
+        "engine": cluster,
         **{name: given[name] for name in (*same, "resume", "overwrite", "shard_rows")},
     }
 

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from nsed.jobs import JobSummary
     from nsed.jobs.table_job import Engine
     from nsed.progress import OnBatch, Progress
+    from nsed.spark import SparkEngine
 
 RowFormatOption = Annotated[
     RowFormat | None,
@@ -82,8 +83,8 @@ EngineOption = Annotated[
     Literal["local", "spark"],
     typer.Option(
         "--engine",
-        help="Who answers: this process, or executors of a Spark cluster (extra spark, Java 17), to the same output. "
-        "All of them must see the files, and have nsed installed.",
+        help="Who does the work: this process, or executors of a Spark cluster (extra spark, Java 17), to the same "
+        "output. All of them must see the files, and have nsed installed.",
     ),
 ]
 Master = Annotated[
@@ -96,11 +97,16 @@ Master = Annotated[
 
 
 def engine_of(engine: Literal["local", "spark"], master: str) -> Engine:
-    """Engine of a job that the user means."""
-    if engine == "local":
-        from nsed.jobs.table_job import LOCAL
+    """Engine of a job over tables that the user means."""
+    from nsed.jobs.table_job import LOCAL
 
-        return LOCAL
+    return cluster_of(engine, master) or LOCAL
+
+
+def cluster_of(engine: Literal["local", "spark"], master: str) -> SparkEngine | None:
+    """Cluster that the user means; None: this process."""
+    if engine == "local":
+        return None
     from nsed.spark import SparkEngine, check_spark
 
     check_spark()

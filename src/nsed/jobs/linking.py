@@ -7,11 +7,11 @@ on from there, to the same output. Which pairs become links is decided in the en
 import json
 import warnings
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, cast, get_args
+from typing import Any, NamedTuple, Protocol, cast, get_args
 
 import numpy as np
 
@@ -61,7 +61,16 @@ from nsed.jobs.records import (
     prior_once,
     read_table,
 )
-from nsed.jobs.shards import Position, ShardFolder, check_unfinished, describe_inputs, model_hash, telling_what_is_kept
+from nsed.jobs.shards import (
+    Position,
+    ShardFolder,
+    ShardInProgress,
+    ShardPlan,
+    check_unfinished,
+    describe_inputs,
+    model_hash,
+    telling_what_is_kept,
+)
 from nsed.jobs.table_files import RowFormat, check_outputs, replacing, row_format, table_writer
 from nsed.jobs.table_run import Warnings
 from nsed.kernels.switch import wanted
@@ -72,6 +81,36 @@ from nsed.train.saved_model import replace_file
 RECORDS_PER_SHARD = 4096
 FLOOR = 1e-3
 """Probability below which no pair is looked at again, unless the threshold is lower."""
+
+
+class LinkRun(NamedTuple):
+    """What writes the shards of a linkage: it has found out what it needs to know of both tables."""
+
+    finder: PairFinder
+    comparisons: Comparisons
+    names: Sequence[str]
+    """Names of the evidence."""
+
+    def write(self, plan: ShardPlan, shard: ShardInProgress) -> None:
+        """Write the pairs of some records, and their evidence; of two with nothing in common, none."""
+        rows = range(plan.start.row, plan.start.row + plan.rows)
+        pairs = self.finder.of(rows)
+        evidence = self.comparisons.evidence((pairs.left, pairs.right))
+        common = evidence.any(axis=1)
+        values = np.c_[evidence, pairs.search][common]
+        left, right = (side[common].astype(np.int32) for side in (pairs.left, pairs.right))
+        shard.write({"left": left, "right": right, **dict(zip(self.names, values.T, strict=True))}, len(left))
+        shard.rows, shard.end = len(rows), Position(0, rows.stop, 0)
+
+
+class LinkEngine(Protocol):
+    """Who compares the records of a linkage, where this process does not."""
+
+    device: str
+    """Where models with a network run."""
+
+    def compare(self, job: "LinkJob", folder: ShardFolder, plans: Sequence[ShardPlan]) -> None:
+        """Write these shards of a job into its folder, in this order, by what `LinkJob.run_from_files` gives."""
 
 
 @dataclass(frozen=True)
@@ -141,6 +180,8 @@ class LinkJob:
     resume: bool = False
     overwrite: bool = False
     shard_rows: int = RECORDS_PER_SHARD
+    engine: LinkEngine | None = field(default=None, compare=False)
+    """Who compares the records: None, this process; or a cluster, see `nsed.spark.SparkEngine`, to the same output."""
     progress: Progress = field(default=silent, compare=False)
 
     def run(self) -> LinkSummary:
@@ -158,8 +199,7 @@ class LinkJob:
 
     def _run(self) -> LinkSummary:
         tables = self._tables()
-        left = self._records(tables[0], self.left)
-        right = left if self.right is None else self._records(tables[1], self.right)
+        left, right = self._sides(tables)
         for name in self.why:
             if name not in left.ids and name not in right.ids:
                 raise ArgumentError("--why", got=name, expected=f"a value of {self.id or 'a row, from 1'}")
@@ -169,9 +209,9 @@ class LinkJob:
         folder = ShardFolder(self._parts, RowFormat.ARROW, name=str(self.output), header=True, headers=True)
         with folder.lock(), telling_what_is_kept(folder.name, lambda: folder.kept):
             folder.begin(self._identity(), resume=self.resume, overwrite=self.overwrite)
-            rules = self._rule_pairs(tables, folder)
+            self._write_rule_pairs(tables, folder)
             del tables
-            self._compare(left, right, rules, folder)
+            self._compare(left, right, folder)
             summary = self._finish(left, right, known, ScoredShards(folder.parts, self._evidence_names))
             folder.discard()
         return summary
@@ -265,45 +305,62 @@ class LinkJob:
         names, numeric = [one.name for one in self.on], [one.name for one in self.numeric]
         return Records.of(table, names, self.id, exact=self.exact, numeric=numeric, path=path)
 
-    def _rule_pairs(self, tables: list[Any], folder: ShardFolder) -> RulePairs | None:
-        """Pairs of the rules, which a job that goes on has already."""
-        if not self.rules:
-            return None
-        path = folder.path / RULES
-        if not path.exists():
-            second = tables[1] if len(tables) > 1 else None
-            path = write_rule_pairs(tables[0], second, self.rules, folder.path, redact=self.redact)
-        return RulePairs(path)
+    def _sides(self, tables: list[Any]) -> tuple[Records, Records]:
+        left = self._records(tables[0], self.left)
+        return left, left if self.right is None else self._records(tables[1], self.right)
 
-    def _compare(self, left: Records, right: Records, rules: RulePairs | None, folder: ShardFolder) -> None:
+    def _write_rule_pairs(self, tables: list[Any], folder: ShardFolder) -> None:
+        """Write the pairs of the rules, if there are any, which a job that goes on has already."""
+        if self.rules and not (folder.path / RULES).exists():
+            second = tables[1] if len(tables) > 1 else None
+            write_rule_pairs(tables[0], second, self.rules, folder.path, redact=self.redact)
+
+    def _compare(self, left: Records, right: Records, folder: ShardFolder) -> None:
         """Compare the pairs of all records that are left to do, a shard after the other."""
-        start, total = folder.position.row, len(left)
-        if start >= total:
+        plans = self._plans(len(left), folder)
+        if not plans:
             return
+        if self.engine is not None:
+            self.engine.compare(self, folder, plans)
+            return
+        run, telling = self._link_run(left, right, folder), Warnings()
+        with self.progress("linking", sum(plan.rows for plan in plans)) as on_batch:
+            for plan in plans:
+                with folder.shard() as shard, telling.once():
+                    run.write(plan, shard)
+                on_batch(plan.rows)
+
+    def _plans(self, total: int, folder: ShardFolder) -> list[ShardPlan]:
+        """Shards of the records that are left to do."""
+        starts = range(folder.position.row, total, self.shard_rows)
+        return [
+            ShardPlan(number, Position(0, row, 0), min(self.shard_rows, total - row))
+            for number, row in enumerate(starts, start=len(folder.shards))
+        ]
+
+    def _link_run(self, left: Records, right: Records, folder: ShardFolder) -> LinkRun:
         reversed_ = is_reversed(self.on[0].model, left.columns[0])
         comparisons = Comparisons(left, right, on=self.on, numeric=self.numeric, reversed_=reversed_)
         generators, joined = self._generators()
         searched = {"k": self.k, "model": self.on[0].model, "ranker": self.ranker}
         candidates = Candidates(generators, **searched) if generators else None
-        finder, telling = PairFinder(left, right, candidates, joined=joined, rules=rules), Warnings()
-        with self.progress("linking", total - start) as on_batch:
-            for first in range(start, total, self.shard_rows):
-                rows = range(first, min(first + self.shard_rows, total))
-                with telling.once():
-                    table = self._compared(finder, comparisons, rows)
-                with folder.shard() as shard:
-                    shard.write(table, len(table["left"]))
-                    shard.rows, shard.end = len(rows), Position(0, rows.stop, 0)
-                on_batch(len(rows))
+        rules = RulePairs(folder.path / RULES) if self.rules else None
+        finder = PairFinder(left, right, candidates, joined=joined, rules=rules)
+        return LinkRun(finder, comparisons, self._evidence_names)
 
-    def _compared(self, finder: PairFinder, comparisons: Comparisons, rows: range) -> dict[str, np.ndarray]:
-        """Columns of a shard: the pairs of some records, and their evidence; of two with nothing in common, none."""
-        pairs = finder.of(rows)
-        evidence = comparisons.evidence((pairs.left, pairs.right))
-        common = evidence.any(axis=1)
-        values = np.c_[evidence, pairs.search][common]
-        left, right = (side[common].astype(np.int32) for side in (pairs.left, pairs.right))
-        return {"left": left, "right": right, **dict(zip(self._evidence_names, values.T, strict=True))}
+    def run_from_files(self, folder: ShardFolder) -> LinkRun:
+        """What writes the shards of this job in another process, which reads the tables again."""
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # the process that began the job has said what there is to say of them
+            left, right = self._sides(self._tables())
+        return self._link_run(left, right, folder)
+
+    def with_models(self, change: Callable[[Any], Any]) -> "LinkJob":
+        """The same job, each different model of it changed once: packed to be sent, say, or unpacked."""
+        given = {id(one): one for one in (*(one.model for one in self.on), self.ranker) if one is not None}
+        made = {key: change(one) for key, one in given.items()}
+        ranker = None if self.ranker is None else made[id(self.ranker)]
+        return replace(self, on=[one._replace(model=made[id(one.model)]) for one in self.on], ranker=ranker)
 
     def _finish(self, left: Records, right: Records, known: KnownLinks | None, shards: ScoredShards) -> LinkSummary:
         """Weigh the evidence, assign, choose the threshold, write links, manifest and report."""
@@ -489,5 +546,13 @@ class LinkJob:
             **{name: getattr(self, name) for name in plain},
             "inputs": [one._asdict() for one in describe_inputs(inputs)],
             "backend": wanted(),
+            **self._device(),
             "versions": versions(),
         }
+
+    def _device(self) -> dict[str, str]:
+        """Where networks run, which changes the last bit of a score."""
+        networks = [one for one in (*(one.model for one in self.on), self.ranker) if hasattr(one, "network")]
+        if not networks:
+            return {}
+        return {"device": str(networks[0].device) if self.engine is None else self.engine.device}

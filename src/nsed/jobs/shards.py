@@ -102,6 +102,14 @@ class Position(NamedTuple):
     """Batches that are done, of all files."""
 
 
+class ShardPlan(NamedTuple):
+    """Shard that somebody is to write: which one, from where on, and how many rows."""
+
+    number: int
+    start: Position
+    rows: int
+
+
 @dataclass(frozen=True)
 class Shard:
     """Finished shard: its file, its size, and what it is made of."""

@@ -240,7 +240,6 @@ class TableJob:
         """What makes it the same job: all that the output depends on, but for rows that stop it or are skipped."""
         return {
             "verb": question.verb,
-            **self.engine.identity,
             "settings": dict(question.settings),
             "columns": None if self.columns is None else list(self.columns),
             "ids": list(self.ids),
@@ -250,6 +249,7 @@ class TableJob:
             "model": model_hash(model),
             "inputs": [one._asdict() for one in inputs.known],
             "device": str(getattr(model, "device", "cpu")),
+            **self.engine.identity,
             "backend": wanted(),
             "threads": torch.get_num_threads() if hasattr(model, "network") else None,  # of sums, the last bit
             "versions": versions(),

@@ -432,7 +432,10 @@ def _cast(batch: RowBatch, first: Path, schema: pa.Schema) -> RowBatch:
 
 
 class Warnings:
-    """Warnings of all batches of a job: of each kind, and side, that any batch may give rise to, the first."""
+    """Warnings of all batches of a job: of each kind, and side, that any batch may give rise to, the first.
+
+    Others are said once in the same words.
+    """
 
     def __init__(self) -> None:
         self._said: set[tuple[type[Warning], str]] = set()
@@ -448,10 +451,10 @@ class Warnings:
                 yield
         finally:
             for one in caught:
-                key = one.category, getattr(one.message, "side", "")
-                if key not in self._said:
+                side = getattr(one.message, "side", "") if one.category in OF_BATCHES else str(one.message)
+                if (one.category, side) not in self._said:
+                    self._said.add((one.category, side))
                     warnings.warn_explicit(one.message, one.category, one.filename, one.lineno)
-                self._said |= {key} if one.category in OF_BATCHES else set()
 
 
 OF_BATCHES = (UnknownSymbolWarning, CutOutputWarning, DoubtfulLinksWarning)
