@@ -16,7 +16,7 @@ import numpy as np
 from nsed.errors import ArgumentError, DataError, DoubtfulLinksWarning, ShapeError, warn
 from nsed.evaluate.clustering import numbered
 from nsed.registry import Registry
-from nsed.train.split import components
+from nsed.train.split import UnionFind, components
 
 
 def similarity_matrix(count: int, pairs: np.ndarray, scores: np.ndarray) -> np.ndarray:
@@ -221,7 +221,9 @@ def linked_records(left: np.ndarray, right: np.ndarray, size: int) -> np.ndarray
     >>> linked_records(np.array([0, 3]), np.array([2, 4]), 5).tolist()
     [1, 2, 1, 3, 3]
     """
-    return np.asarray(np.unique(components(left, right, size), return_inverse=True)[1] + 1)
+    found = UnionFind(size)
+    found.link(left, right)
+    return found.numbers().astype(np.int64)
 
 
 def cluster_links(
