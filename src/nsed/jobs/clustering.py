@@ -208,9 +208,13 @@ MANY_RECORDS, LARGE_SHARE = 50, 0.05
 
 def tell_of_one_cluster(clusters: np.ndarray) -> None:
     """Warn where links connect a large part of all records: chains of them, mostly, and not one thing."""
-    most = int(np.bincount(clusters).max(initial=0))
-    if most > max(MANY_RECORDS, LARGE_SHARE * len(clusters)):
-        message = f"one cluster has {most:,} of {len(clusters):,} records, which links connect in chains"
+    tell_of_large_cluster(int(np.bincount(clusters).max(initial=0)), len(clusters))
+
+
+def tell_of_large_cluster(most: int, records: int) -> None:
+    """Warn of a cluster of so many of all records, see `tell_of_one_cluster`."""
+    if most > max(MANY_RECORDS, LARGE_SHARE * records):
+        message = f"one cluster has {most:,} of {records:,} records, which links connect in chains"
         advice = "A higher --threshold, --precision with --labels, or a model trained on mined pairs keeps them apart"
         warn(DoubtfulLinksWarning(f"{message}. {advice}"))
 

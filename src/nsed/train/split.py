@@ -211,7 +211,7 @@ class UnionFind:
     def find(self, records: np.ndarray) -> np.ndarray:
         """First record of the component of each of these; all ways there are halved as they are gone (path halving)."""
         above = self.above
-        found = above[records]
+        found: np.ndarray = above[records]
         climbing = np.flatnonzero(above[found] != found)
         at = records[climbing]
         while len(climbing):
@@ -227,6 +227,11 @@ class UnionFind:
         for start in range(0, size, LINKS_AT_ONCE):  # what is below is flat already, and little is in the air
             self.above[start : start + LINKS_AT_ONCE] = self.find(np.arange(start, min(start + LINKS_AT_ONCE, size)))
         return self.above
+
+    def split(self, records: np.ndarray, groups: np.ndarray) -> None:
+        """Divide whole components: of these records, in rising order, those of one group are together from now on."""
+        _, first, own = np.unique(groups, return_index=True, return_inverse=True)
+        self.above[records] = records[first[own]]
 
     def numbers(self) -> np.ndarray:
         """Number of each record's component, from 1 in the order of first records."""
