@@ -82,7 +82,7 @@ COMMANDS: Commands = {
         "Keep an index of strings on disk, and look up the nearest ones.",
     ),
     "threshold": (
-        "nsed.cli.link:threshold",
+        "nsed.cli.evaluate:threshold",
         "Choose a threshold on labelled pairs: precision, with its Wilson interval, recall and F1 of each probability.",
     ),
     "candidates": (
