@@ -169,15 +169,9 @@ def cluster_table(
         raise ArgumentError("output", got=f"{output!r}, which is there", expected="a new table", advice=advice)
     with _temporary(connection):
         tables = _Tables.of(connection, links, columns, records, id_column, previous)
-        pairs, total = tables.pairs(probability, threshold), 0
+        pairs = tables.pairs(probability, threshold)
         known = tables.number_ids(pairs)
-        found = UnionFind(known)
-        linked = f"SELECT x.n, y.n FROM {pairs} JOIN {IDS} x ON x.id = a JOIN {IDS} y ON y.id = b WHERE linked"
-        with progress("clustering", None) as on_batch:
-            for left, right in _batches(connection, linked):
-                found.link(left, right)
-                total += len(left)
-                on_batch(len(left))
+        found, total = _united(connection, pairs, known, progress)
         _store(connection, found)
         if method != "components" and threshold is not None:
             _divide(connection, found, pairs, method, threshold)
@@ -502,6 +496,18 @@ def _columns(connection: Any, query: str) -> Iterator[list[pa.Array]]:
 def _batches(connection: Any, query: str) -> Iterator[tuple[np.ndarray, ...]]:
     for columns in _columns(connection, query):
         yield tuple(column.to_numpy(zero_copy_only=False) for column in columns)
+
+
+def _united(connection: Any, pairs: str, records: int, progress: Progress) -> tuple[UnionFind, int]:
+    """Components of the links of so many records, and the number of links, which stream out of DuckDB."""
+    found, total = UnionFind(records), 0
+    ends = f"JOIN {IDS} x ON x.id = a JOIN {IDS} y ON y.id = b"
+    with progress("clustering", None) as on_batch:
+        for left, right in _batches(connection, f"SELECT x.n, y.n FROM {pairs} {ends} WHERE linked"):
+            found.link(left, right)
+            total += len(left)
+            on_batch(len(left))
+    return found, total
 
 
 def _store(connection: Any, found: UnionFind) -> None:
