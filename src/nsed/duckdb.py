@@ -116,6 +116,9 @@ class TableClusters(NamedTuple):
     """Counts of a clustering: records, rows that are links, clusters, the records of the largest one.
 
     `since` counts what has become of the clusters of an earlier run, see `nsed.jobs.KeptIds.counts`.
+
+    >>> TableClusters(records=5, links=2, clusters=3, largest=3).since
+    {}
     """
 
     records: int
@@ -187,7 +190,14 @@ def cluster_table(
 def cluster_files(
     links: str | Path, output: str | Path, *, memory: str = MEMORY, progress: Progress = silent, **options: Any
 ) -> TableClusters:
-    """Cluster links of files into a file, Parquet, Arrow, TSV, CSV or JSON lines, see `cluster_table`."""
+    r"""Cluster links of files into a file, Parquet, Arrow, TSV, CSV or JSON lines, see `cluster_table`.
+
+    >>> folder = Path(tempfile.mkdtemp())
+    >>> _ = (folder / "links.tsv").write_text("id_a\tid_b\n5\t2\n7\t8\n")
+    >>> made = cluster_files(folder / "links.tsv", folder / "clusters.tsv")
+    >>> (folder / "clusters.tsv").read_text().splitlines()
+    ['id\tcluster', '2\t1', '5\t1', '7\t2', '8\t2']
+    """
     path = Path(output)
     form = row_format(path, argument="--output")
     read = [one for one in (links, options.get("records"), options.get("previous")) if one is not None]

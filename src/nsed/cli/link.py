@@ -1,4 +1,4 @@
-"""`nsed link` and `dedupe`: records that are the same."""
+"""`nsed link`, `dedupe` and `cluster links`: records that are the same, and clusters of links that are there."""
 
 from __future__ import annotations
 
@@ -338,3 +338,104 @@ def point_line(point: ThresholdPoint) -> str:
         f"threshold {point.threshold:.6f}: precision {point.precision:.2%} ({low:.2%} to {high:.2%}), "
         f"recall {point.recall:.2%}, F1 {point.f1:.2%}"
     )
+
+
+LinksTable = Annotated[
+    Path,
+    typer.Argument(
+        help="Links, what nsed dedupe or nsed match --id wrote, say, or another program: Parquet, CSV, TSV or Arrow; "
+        "a glob in quotes.",
+        show_default=False,
+    ),
+]
+ClusterOutput = Annotated[
+    Path,
+    typer.Option(
+        "--output", "-o", help="File of the clusters, id and cluster: .parquet, .arrow, .tsv, .csv.", show_default=False
+    ),
+]
+LinkColumns = Annotated[str, typer.Option("--columns", help="Columns of the two ids.")]
+ProbabilityColumn = Annotated[
+    str, typer.Option("--probability", help="Column that --threshold looks at, a probability or another score.")
+]
+LinkThreshold = Annotated[
+    float | None,
+    typer.Option(
+        "--threshold",
+        help="Probability from which on a pair is a link.",
+        show_default="pairs whose column match says so, as nsed match writes it; without one, all",
+    ),
+]
+LinkMethodOption = Annotated[
+    Literal["components", "average", "infomap"],
+    typer.Option(
+        "--method",
+        help="How links become clusters: all that chains of them connect; or, with --threshold, average linkage or "
+        "Infomap (extra cognates) within these, by the probabilities of all pairs in the table.",
+    ),
+]
+RecordsPath = Annotated[
+    Path | None,
+    typer.Option(
+        "--records",
+        help="Table of all records: those without a link have clusters of their own.",
+        show_default=False,
+    ),
+]
+RecordsId = Annotated[str, typer.Option("--id", help="Column of --records that names a record.")]
+EarlierPath = Annotated[
+    Path | None,
+    typer.Option(
+        "--previous",
+        help="What an earlier run wrote, here or by nsed dedupe --clusters: clusters keep their numbers, new ones "
+        "follow.",
+        show_default=False,
+    ),
+]
+Memory = Annotated[
+    str,
+    typer.Option("--memory", help="Memory that DuckDB may use before it goes to disk; 4 bytes per record come on top."),
+]
+
+
+def links_to_clusters(
+    table: LinksTable,
+    output: ClusterOutput,
+    columns: LinkColumns = "id_a,id_b",
+    probability: ProbabilityColumn = "probability",
+    threshold: LinkThreshold = None,
+    method: LinkMethodOption = "components",
+    records: RecordsPath = None,
+    id_: RecordsId = "id",
+    previous: EarlierPath = None,
+    memory: Memory = "1GB",
+) -> None:
+    """Put records that links connect into clusters, of a table of links of any size, and write `id` and `cluster`.
+
+    `nsed cluster links pairs.parquet -o clusters.parquet`: links may be more than memory holds (DuckDB, extra `link`).
+    Clusters are numbered from 1 in the order of their first ids, ids sorted, whatever the order of the links. Every id
+    in the table has a cluster, also one whose links are all below the threshold.
+
+    **Links of Splink**: `--columns unique_id_l,unique_id_r --probability match_probability --threshold 0.9`.
+    """
+    from nsed.duckdb import cluster_files
+
+    both = split_columns(columns) or []
+    if len(both) != 2:
+        raise ArgumentError("--columns", got=columns, expected="two names of columns: id_a,id_b")
+    found = cluster_files(
+        table,
+        output,
+        columns=(both[0], both[1]),
+        probability=probability,
+        threshold=threshold,
+        method=method,
+        records=records,
+        id_column=id_,
+        previous=previous,
+        memory=memory,
+        progress=job_progress("links"),
+    )
+    since = f"; {since_before(found.since)}" if found.since else ""
+    told = f"{found.clusters:,} clusters of {found.records:,} records by {found.links:,} links"
+    out.print(f"{told}, at most {found.largest:,} records in one{since}", markup=False)
