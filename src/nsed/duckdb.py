@@ -104,12 +104,14 @@ IDS, FOUND, NUMBERS, BEFORE, KEPT = (f"_nsed_{name}" for name in ("ids", "found"
 ARROW, PACKED = (".arrow", ".feather"), (".gz", ".zst")
 READERS = {
     ".parquet": "read_parquet({})",
+    **dict.fromkeys((".json", ".jsonl"), "read_json({}, format = 'newline_delimited')"),
     ".csv": "read_csv({}, header = true, all_varchar = true)",
     **dict.fromkeys((".tsv", ".txt"), "read_csv({}, header = true, all_varchar = true, delim = '\t', quote = '')"),
 }
 """What DuckDB reads files with, by their endings; ids in text are text."""
 INTEGERS = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER")
 FLOATS = ("FLOAT", "DOUBLE")
+TABLES = ("links", "records", "previous")
 
 
 class TableClusters(NamedTuple):
@@ -146,11 +148,11 @@ def cluster_table(
     """Cluster the records that links connect, into a new table `output` of `id` and `cluster`, of any number of links.
 
     Links, like `records` and `previous`, are a table or view of the connection, a query (`SELECT ...`), or files: the
-    name, or a glob, of Parquet, CSV, TSV or Arrow. Two `columns` are ids, text or numbers. With a `threshold`, links
-    are rows whose `probability` is at least that; without one, rows whose column `match` says so, as `nsed match`
-    writes it; where there is no such column, all. Every id of the table has a cluster, also without a link, and so has
-    every id of `records`. DuckDB makes ids numbers, out of core where its `memory_limit` is short, and streams links
-    into a union-find, which keeps one number per record.
+    name, or a glob, of Parquet, CSV, TSV, JSON lines or Arrow. Two `columns` are ids, text or numbers. With a
+    `threshold`, links are rows whose `probability` is at least that; without one, rows whose column `match` says so, as
+    `nsed match` writes it; where there is no such column, all. Every id of the table has a cluster, also without a
+    link, and so has every id of `records`. DuckDB makes ids numbers, out of core where its `memory_limit` is short, and
+    streams links into a union-find, which keeps one number per record.
 
     Clusters are numbered from 1 in the order of their first ids, ids sorted as their type is, text by its bytes: the
     same whatever the order of rows and the number of threads. With `previous`, a table of `id` and `cluster`, clusters
@@ -231,7 +233,7 @@ def _connected(folder: str, memory: str) -> Iterator[Any]:
             yield connection
         except (duckdb.IOException, duckdb.OutOfMemoryException) as error:
             message = f"DuckDB cannot go on: {_said(error)}; give it more memory (--memory), or room on the disk"
-            raise DataError(folder, message) from None
+            raise DataError(tempfile.gettempdir(), message) from None
 
 
 def _said(error: Exception) -> str:
@@ -258,8 +260,9 @@ def _temporary(connection: Any) -> Iterator[None]:
         for name in (IDS, FOUND, BEFORE, KEPT):
             with suppress(Exception):  # not made, or the transaction has failed
                 connection.execute(f"DROP TABLE IF EXISTS temp.{name}")
-        with suppress(Exception):
-            connection.unregister(NUMBERS)
+        for name in (NUMBERS, *map(_files_view, TABLES)):
+            with suppress(Exception):  # not registered
+                connection.unregister(name)
 
 
 class _Tables(NamedTuple):
@@ -330,8 +333,7 @@ class _Tables(NamedTuple):
             given += f" UNION ALL SELECT {self._id(self.id_column)} FROM {self.records}"
             self._check_records(pairs)
         ids = f"SELECT id, row_number() OVER (ORDER BY id) - 1 AS n FROM (SELECT DISTINCT id FROM ({given}))"
-        with _telling("links", self.links):
-            self.connection.execute(f"CREATE OR REPLACE TEMP TABLE {IDS} AS {ids}")
+        self.connection.execute(f"CREATE OR REPLACE TEMP TABLE {IDS} AS {ids}")
         return int(_row(self.connection, f"SELECT count(*) FROM {IDS}")[0])
 
     def _check_records(self, pairs: str) -> None:
@@ -413,7 +415,7 @@ def _relation(connection: Any, given: str | Path, argument: str) -> str:
 def _arrow_files(connection: Any, pattern: str, argument: str) -> str:
     """View of Arrow files, which DuckDB reads through pyarrow."""
     import_module("pyarrow.dataset")
-    paths, view = sorted(glob(pattern)) or [pattern], f"_nsed_{argument}_files"
+    paths, view = sorted(glob(pattern)) or [pattern], _files_view(argument)
     try:
         connection.register(view, pa.dataset.dataset(paths, format="ipc"))
     except (OSError, pa.ArrowInvalid) as error:
@@ -425,6 +427,10 @@ def _row(connection: Any, query: str) -> Any:
     """The only row of an answer; all of it is fetched, so that the connection is free again."""
     (row,) = connection.execute(query).fetchall()
     return row
+
+
+def _files_view(argument: str) -> str:
+    return f"_nsed_files_of_{argument}"
 
 
 def _quoted(name: str) -> str:
@@ -483,7 +489,7 @@ def _check_none(count: int, rows: int, argument: str, what: str, where: str) -> 
 
 def _kind(types: Mapping[str, str]) -> str:
     """Type that all ids have: their own where it is one, of whole numbers a large one, else text."""
-    kinds = set(types.values())
+    kinds = {"VARCHAR" if kind.startswith("ENUM") else kind for kind in types.values()}  # a dictionary of text
     if len(kinds) == 1:
         return kinds.pop()
     if kinds <= set(INTEGERS):
