@@ -343,8 +343,8 @@ def point_line(point: ThresholdPoint) -> str:
 LinksTable = Annotated[
     Path,
     typer.Argument(
-        help="Links, what nsed dedupe or nsed match --id wrote, say, or another program: Parquet, CSV, TSV or Arrow; "
-        "a glob in quotes.",
+        help="Links, what nsed dedupe or nsed match --id wrote, say, or another program: Parquet, Arrow, CSV, TSV, "
+        "JSON lines; a glob in quotes.",
         show_default=False,
     ),
 ]
