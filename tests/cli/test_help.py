@@ -9,10 +9,10 @@ import pytest
 
 import nsed
 from nsed.baselines import Levenshtein
-from nsed.cli.commands import COMMANDS, DATA_COMMANDS, EXAMPLES, FIRST_STEPS
+from nsed.cli.commands import COMMANDS, DATA_COMMANDS, EXAMPLES, FIRST_STEPS, WITHIN
 from support.commands import run
 
-ALL_COMMANDS = [*COMMANDS, "label", "serve", *(f"data {name}" for name in DATA_COMMANDS)]
+ALL_COMMANDS = [*COMMANDS, *WITHIN, "label", "serve", *(f"data {name}" for name in DATA_COMMANDS)]
 
 
 def command_of(example):
@@ -56,6 +56,7 @@ FILES = {
     "annotated.tsv": "DOCULECT\tCONCEPT\tTOKENS\tCOGID\n"
     + "".join(f"{one}\tc{n}\ta r m{' x' * n}\t{n}\n" for n in range(1, 12) for one in ("Dutch", "German")),
     "british.tsv": "id\tword\n1\tcolour\n2\tlabour\n",
+    "linked.tsv": "id_a\tid_b\tprobability\n1\t2\t0.95\n",
     "labelled.tsv": "colour\tcolor\t1\nlabour\tlabor\t1\ncolour\tlabor\t0\nlabour\tcolor\t0\n",
     "pairs.tsv": "colour\tcolor\nhonour\thonor\n",
     "test.dict": "READ  R EH D\nCHAOS  S AY K IY\n",

@@ -1,7 +1,8 @@
-"""`nsed link`, `dedupe` and `threshold`: what they write and say, and what they refuse."""
+"""`nsed link`, `dedupe`, `cluster links` and `threshold`: what they write and say, and what they refuse."""
 
 import random
 import subprocess
+import sys
 import time
 from xml.etree import ElementTree
 
@@ -67,6 +68,106 @@ def test_dedupe_numbers_clusters(files):
     clusters = {(row[0], row[1]): row[head.index("cluster")] for row in rows}
     assert clusters["1", "2"] == "1"
     assert clusters["3", "4"] != "1"
+
+
+def cells(path):
+    head, *rows = [line.split("\t") for line in path.read_text(encoding="utf-8").splitlines()]
+    return [dict(zip(head, row, strict=True)) for row in rows]
+
+
+def numbers(path):
+    return {row["id"]: row["cluster"] for row in cells(path)}
+
+
+def groups(path):
+    """Clusters as sets of ids, whatever their numbers."""
+    found = {}
+    for name, cluster in numbers(path).items():
+        found.setdefault(cluster, set()).add(name)
+    return set(map(frozenset, found.values()))
+
+
+@pytest.fixture
+def deduped(files, tmp_path):
+    """Links and clusters that nsed dedupe wrote, of records whose ids are in no order."""
+    pytest.importorskip("duckdb")
+    forms = [*WORDS, *(word.replace("a", "e") for word in WORDS), "xxxx", *WORDS[:3]]
+    order = random.Random(0).sample(range(len(forms)), len(forms))
+    rows = "".join(f"n{row}\t{forms[row]}\n" for row in order)
+    (tmp_path / "people.tsv").write_text(f"id\tword\n{rows}", encoding="utf-8")
+    options = ["--on", "word", "--model", files / "model", "--id", "id", "--assign", "all", "--threshold", 0.5]
+    outputs = ["-o", tmp_path / "pairs.parquet", "--clusters", tmp_path / "all.tsv"]
+    run("dedupe", tmp_path / "people.tsv", *options, *outputs)
+    return tmp_path
+
+
+@pytest.mark.filterwarnings("ignore::nsed.errors.UnknownSymbolWarning")  # the model's sources have no e
+def test_cluster_links_of_what_dedupe_wrote_are_its_own_clusters(deduped):
+    made = ["cluster", "links", deduped / "pairs.parquet", "--records", deduped / "people.tsv"]
+    told = run(*made, "-o", deduped / "again.tsv")
+    expected = groups(deduped / "all.tsv")
+    assert len(expected) < 16
+    assert groups(deduped / "again.tsv") == expected
+    assert f"{len(expected)} clusters of 16 records by " in told
+    told = run(*made, "-o", deduped / "kept.tsv", "--previous", deduped / "all.tsv")
+    assert f"since --previous: {len(expected)} ids kept, 0 new; 0 clusters split, 0 merged" in told
+    assert numbers(deduped / "kept.tsv") == numbers(deduped / "all.tsv")
+
+
+def test_cluster_links_of_what_match_wrote_leaves_out_pairs_that_do_not_match(files, tmp_path):
+    pytest.importorskip("duckdb")
+    rows = ["id_a\tid_b\tsource\ttarget", "1\t2\tgray\tgrey", "2\t3\tgray\tyargo", "4\t5\tlay\tley"]
+    (tmp_path / "pairs.tsv").write_text("\n".join(rows) + "\n", encoding="utf-8")
+    for ending in (".parquet", ".tsv"):
+        scored = tmp_path / f"scored{ending}"
+        run("match", files / "model", tmp_path / "pairs.tsv", "--id", "id_a,id_b", "-o", scored)
+        run("cluster", "links", scored, "-o", tmp_path / "clusters.tsv")
+        assert numbers(tmp_path / "clusters.tsv") == {"1": "1", "2": "1", "3": "2", "4": "3", "5": "3"}
+        told = run("cluster", "links", scored, "-o", tmp_path / "clusters.tsv", "--threshold", 0)
+        assert "2 clusters of 5 records by 3 links, at most 3 records in one" in told
+
+
+def test_cluster_links_by_average_linkage(tmp_path):
+    pytest.importorskip("duckdb")
+    rows = [("a", "b", 0.9), ("b", "c", 0.9), ("a", "c", 0.9), ("c", "x", 0.9), ("x", "y", 0.9)]
+    text = "".join(f"{one}\t{other}\t{score}\n" for one, other, score in rows)
+    (tmp_path / "links.tsv").write_text(f"left\tright\tscore\n{text}", encoding="utf-8")
+    made = ["cluster", "links", tmp_path / "links.tsv", "--columns", "left,right", "--probability", "score"]
+    run(*made, "--threshold", 0.6, "-o", tmp_path / "chains.tsv")
+    assert groups(tmp_path / "chains.tsv") == {frozenset("abcxy")}
+    run(*made, "--threshold", 0.6, "--method", "average", "-o", tmp_path / "average.tsv")
+    assert groups(tmp_path / "average.tsv") == {frozenset("abc"), frozenset("xy")}
+
+
+def test_cluster_links_needs_the_extra_link(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "duckdb", None)
+    (tmp_path / "links.tsv").write_text("id_a\tid_b\n1\t2\n", encoding="utf-8")
+    with pytest.raises(MissingExtraError, match=r"the package duckdb is not installed: .*\[link\]"):
+        run("cluster", "links", tmp_path / "links.tsv", "-o", tmp_path / "clusters.tsv")
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (
+            ["--tune", "x"],
+            "--tune: got an option that nsed cluster links does not have, expected one of its own, --col",
+        ),
+        (["--partial"], "--partial: got an option that .* --partial is one of nsed cluster without the word links"),
+        (["--format=cldf"], "--format: got an option that nsed cluster links does not have"),
+        (["--columns", "a"], "--columns: got a, expected two names of columns"),
+        (["--columns", "a,b"], "links: got no column 'a', 'b', expected columns that are there: id_a, id_b"),
+        (["--method", "average"], "threshold: got none, expected a number: average looks at pairs"),
+        (["--threshold", 0.5], "links: got no column 'probability'"),
+    ],
+)
+def test_options_that_cannot_be_are_refused_of_links(tmp_path, options, message):
+    pytest.importorskip("duckdb")
+    (tmp_path / "links.tsv").write_text("id_a\tid_b\n1\t2\n", encoding="utf-8")
+    with pytest.raises(ArgumentError, match=message):
+        run("cluster", "links", tmp_path / "links.tsv", "-o", tmp_path / "clusters.tsv", *options)
+    with pytest.raises(DataError, match="this output is an input too"):
+        run("cluster", "links", tmp_path / "links.tsv", "-o", tmp_path / "links.tsv")
 
 
 def test_threshold_shows_and_writes_the_curve(files):

@@ -16,7 +16,7 @@ import pytest
 import nsed
 from nsed.__main__ import SERVE
 from nsed.cli import about, answers, arguments, cluster, data, review, train
-from nsed.cli.commands import COMMANDS, DATA_COMMANDS, OUTPUTS, real_command
+from nsed.cli.commands import COMMANDS, DATA_COMMANDS, OUTPUTS, WITHIN, real_command
 from nsed.cli.recipes import KINDS, config_of
 from nsed.datasets import protocols, word_list
 from nsed.evaluate import report
@@ -50,6 +50,7 @@ HEAVY = [
 ]
 ALL = {
     **COMMANDS,
+    **WITHIN,
     **{f"data {name}": entry for name, entry in DATA_COMMANDS.items()},
     "serve": ("nsed.web.command:serve", SERVE),
 }

@@ -1,10 +1,13 @@
 """Held-out pairs: no source on both sides, the same for the same seed, and models are validated on them alone."""
 
 import json
+import time
 import warnings
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import nsed
 from nsed.config import from_mapping
@@ -13,7 +16,7 @@ from nsed.errors import ArgumentError, CutOutputWarning
 from nsed.evaluate import best_threshold
 from nsed.text import Pairs
 from nsed.train.checkpoint import hash_of
-from nsed.train.split import labelled_split, split, stratified_split, transduction_split, unseen
+from nsed.train.split import UnionFind, components, labelled_split, split, stratified_split, transduction_split, unseen
 
 PAIRS = Pairs([f"s{row // 2}" for row in range(400)], [f"t{row}" for row in range(400)])
 """Two hundred sources with two targets each."""
@@ -146,3 +149,84 @@ def test_f1_and_threshold_of_a_training_are_those_of_its_held_out_pairs(model, c
     fitted, held_out = model.fit(pairs, config=from_mapping(config, TINY)), stratified_split(pairs, seed=0)[1]
     best = best_threshold(fitted.score(held_out), np.asarray(held_out.labels))
     assert (fitted.record["f1"], fitted.threshold) == pytest.approx((best.f1, best.threshold))
+
+
+def searched(links, size):
+    """Number of each record's component, by breadth-first search from the lowest record that has none."""
+    near = {record: set() for record in range(size)}
+    for one, other in links:
+        near[one].add(other)
+        near[other].add(one)
+    found, count = {}, 0
+    for record in range(size):
+        reached = {record} if record not in found else set()
+        count += record not in found
+        while reached:
+            found |= dict.fromkeys(reached, count)
+            reached = {other for one in reached for other in near[one]} - set(found)
+    return [found[record] for record in range(size)]
+
+
+def united(size, batches):
+    found = UnionFind(size)
+    for batch in batches:
+        found.link(*np.array(batch, dtype=np.int64).reshape(-1, 2).T)
+    return found
+
+
+@st.composite
+def streams(draw):
+    """Links of some records, in some order and direction, those with themselves too, and where batches end."""
+    size = draw(st.integers(1, 40))
+    record = st.integers(0, size - 1)
+    links = draw(st.lists(st.tuples(record, record), max_size=60))
+    cuts = sorted(draw(st.lists(st.integers(0, len(links)), max_size=8)))  # a cut twice is an empty batch
+    batches = [links[start:end] for start, end in zip([0, *cuts], [*cuts, len(links)], strict=True)]
+    return size, links, batches, draw(st.permutations(links)), draw(st.lists(st.booleans(), min_size=60, max_size=60))
+
+
+@given(streams())
+def test_components_are_those_of_a_search_whatever_order_direction_and_batches_links_have(stream):
+    size, links, batches, shuffled, turned = stream
+    expected = searched(links, size)
+    other_way = [link[::-1] if turn else link for link, turn in zip(shuffled, turned, strict=False)]
+    for some in (batches, [links], [[link] for link in shuffled], [other_way, other_way]):
+        assert united(size, some).numbers().tolist() == expected
+    firsts = components(*np.array(links, dtype=np.int64).reshape(-1, 2).T, size)
+    assert firsts.tolist() == [expected.index(number) for number in expected]
+    assert firsts.dtype == np.int64
+
+
+def test_numbers_may_be_asked_for_between_batches():
+    found = united(6, [[(4, 5)]])
+    assert found.numbers().tolist() == [1, 2, 3, 4, 5, 5]
+    found.link(np.array([5]), np.array([1]))
+    assert found.numbers().tolist() == [1, 2, 3, 4, 2, 2]
+    assert found.find(np.array([5, 0])).tolist() == [1, 0]
+
+
+def long_links(kind, count):
+    stream, row = np.random.default_rng(0), np.arange(count)
+    if kind == "chain":
+        return row, row + 1
+    if kind == "chain, last link first":
+        return row[::-1] + 1, row[::-1]
+    if kind == "chain of shuffled records":
+        order = stream.permutation(count + 1)
+        return order[:-1], order[1:]
+    return (row * 0, row + 1) if kind == "star" else (row * 0 + count, stream.permutation(count))
+
+
+@pytest.mark.parametrize("batch", [1000, 10**6])
+@pytest.mark.parametrize(
+    "kind", ["chain", "chain, last link first", "chain of shuffled records", "star", "star of the last"]
+)
+def test_a_million_links_of_a_chain_or_a_star_are_not_quadratic(kind, batch):
+    count = 10**6
+    left, right = long_links(kind, count)
+    start, found = time.process_time(), UnionFind(count + 1)
+    for first in range(0, count, batch):
+        found.link(left[first : first + batch], right[first : first + batch])
+    assert found.numbers().max() == 1
+    assert found.above.nbytes == 4 * (count + 1)
+    assert time.process_time() - start < 20  # 0.1 to 0.4 s; quadratic, it would be hours

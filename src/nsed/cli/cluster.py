@@ -64,7 +64,8 @@ Scorer = Annotated[
     typer.Argument(
         help=f"{AUTO}: a model is learned from the list alone, without cognate classes. Or cognates, the model of "
         "three families that comes with nsed, or the folder of a saved model; or a control, which needs no training: "
-        f"{', '.join(CONTROLS)} (the last two: extra cognates).",
+        f"{', '.join(CONTROLS)} (the last two: extra cognates). Or links: records "
+        "instead of words, of a table of links, see nsed cluster links --help; a folder of that name is ./links.",
         show_default=False,
     ),
 ]

@@ -19,7 +19,7 @@ from typer.core import TyperCommand, TyperGroup
 
 from nsed import __version__
 from nsed.cli.console import complain, show_warning
-from nsed.errors import NsedError
+from nsed.errors import ArgumentError, NsedError
 from nsed.jobs.table_files import check_outputs
 
 MARKUP: Literal["markdown"] = "markdown"
@@ -82,7 +82,7 @@ COMMANDS: Commands = {
         "Keep an index of strings on disk, and look up the nearest ones.",
     ),
     "threshold": (
-        "nsed.cli.link:threshold",
+        "nsed.cli.evaluate:threshold",
         "Choose a threshold on labelled pairs: precision, with its Wilson interval, recall and F1 of each probability.",
     ),
     "candidates": (
@@ -171,6 +171,14 @@ DATA_COMMANDS: Commands = {
 }
 """The commands of `nsed data`."""
 
+WITHIN: Commands = {
+    "cluster links": (
+        "nsed.cli.link:links_to_clusters",
+        "Put records that links connect into clusters, of a table of links of any size, and write `id` and `cluster`.",
+    ),
+}
+"""Commands that begin as another one, which has their last word in the place of its first argument."""
+
 EXAMPLES: Mapping[str, tuple[str, ...]] = {
     "demo": ("nsed demo", "nsed demo --seed 1                            # other pairs, other weights"),
     "train": (
@@ -206,6 +214,11 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
         "nsed cluster auto words.tsv -o sets.tsv       # learns from the list itself",
         "nsed cluster levenshtein words.tsv --threshold 0.4",
         "nsed cluster sca words.tsv --format edictor -o edictor.tsv",
+    ),
+    "cluster links": (
+        "nsed cluster links linked.tsv -o clusters.parquet",
+        "nsed cluster links 'linked*.tsv' --threshold 0.9 -o clusters.tsv",
+        "nsed cluster links linked.tsv --records british.tsv -o clusters.tsv",
     ),
     "correspondences": (
         "nsed correspondences distance annotated.tsv -o correspondences.tsv",
@@ -361,10 +374,27 @@ def _on_demand(name: str, target: str, words: str) -> type[TyperCommand]:
     """Lazy command, which is only listed: the real one reads the arguments."""
 
     class OnDemand(TyperCommand):
-        def make_context(self, *arguments: Any, **options: Any) -> Any:
-            return real_command(name, target, words).make_context(*arguments, **options)
+        def make_context(self, info_name: Any, args: list[str], *arguments: Any, **options: Any) -> Any:
+            longer = f"{words} {args[0]}" if args else ""
+            if longer in WITHIN:
+                command = real_command(longer, WITHIN[longer][0], longer)
+                _check_options(args, words, command, real_command(name, target, words))
+                return command.make_context(f"{info_name} {args[0]}", args[1:], *arguments, **options)
+            return real_command(name, target, words).make_context(info_name, args, *arguments, **options)
 
     return OnDemand
+
+
+def _check_options(args: list[str], words: str, command: Any, shorter: Any) -> None:
+    """Check that no option is one of the shorter command alone. Raises `ArgumentError`."""
+    own, others = (
+        {flag for one in some.params for flag in (*one.opts, *one.secondary_opts)} for some in (command, shorter)
+    )
+    for one in args:
+        if (flag := one.partition("=")[0]).startswith("-") and flag in others - own:
+            listed = ", ".join(sorted(flag for flag in own if flag.startswith("--")))
+            expected = f"one of its own, {listed}: {flag} is one of nsed {words} without the word {args[0]}"
+            raise ArgumentError(flag, got=f"an option that nsed {words} {args[0]} does not have", expected=expected)
 
 
 FIRST_STEPS = """**First steps**

@@ -1,9 +1,9 @@
-"""`nsed evaluate`: how good a model is on pairs with known answers."""
+"""`nsed evaluate` and `threshold`: how good a model is on pairs with known answers, and where it shall decide."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -11,11 +11,24 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from nsed.cli.arguments import Columns, Language, ModelPath, load_model, load_other, open_output, split_columns
-from nsed.cli.console import progress_bar
-from nsed.errors import DataError
+from nsed.capabilities import Capability, can
+from nsed.cli.arguments import (
+    Columns,
+    Language,
+    ModelPath,
+    load_model,
+    load_other,
+    makes_no_decisions,
+    open_output,
+    split_columns,
+)
+from nsed.cli.console import err, out, progress_bar, warn
+from nsed.cli.link import point_line
+from nsed.cli.tables import TableOutput
+from nsed.errors import ArgumentError, DataError
 
 if TYPE_CHECKING:
+    from nsed.evaluate.matching import ThresholdPoint
     from nsed.evaluate.report import Groups
     from nsed.progress import OnBatch
     from nsed.text import Pairs
@@ -169,3 +182,99 @@ def _progress(what: str, total: int | None) -> Iterator[OnBatch]:
 def _write(path: Path, content: str) -> None:
     with open_output(path) as stream:
         stream.write(content)
+
+
+LabelledPath = Annotated[Path, typer.Argument(help="Labelled pairs that the model has not seen.", show_default=False)]
+TargetPrecision = Annotated[
+    float | None, typer.Option("--precision", help="Precision that a threshold shall keep.", show_default=False)
+]
+CurvePath = Annotated[
+    Path | None,
+    typer.Option(
+        "--output",
+        "-o",
+        help="Write the curve here: a table, .tsv, .csv, .parquet; or a picture, .svg, .html, .png, .pdf (extra viz).",
+        show_default=False,
+    ),
+]
+
+
+OTHER_PICTURES = (".jpg", ".jpeg", ".gif", ".webp", ".eps", ".ps", ".tif", ".tiff")
+"""Endings of pictures that no curve is drawn in."""
+
+
+def threshold(
+    model: ModelPath,
+    labelled: LabelledPath,
+    precision: TargetPrecision = None,
+    columns: Columns = None,
+    output: CurvePath = None,
+) -> None:
+    """Choose a threshold on labelled pairs: precision, with its Wilson interval, recall and F1 of each probability.
+
+    Shows the model's own threshold, that with the best F1, and with `--precision 0.99` the lowest one that keeps it.
+    Figures of the last two are on the pairs that they are chosen on: a little too good where these are few.
+    """
+    import numpy as np
+
+    from nsed.evaluate.matching import best_f1, threshold_at_precision, threshold_curve
+    from nsed.text import read_pairs
+
+    matcher = load_model(model)
+    if not can(matcher, Capability.MATCH):
+        raise makes_no_decisions(model)
+    pairs = read_pairs(labelled, columns=split_columns(columns))
+    if pairs.labels is None:
+        raise ArgumentError("LABELLED", got=f"{labelled}, without labels", expected="a third column with 1 or 0")
+    matches = sum(pairs.labels)
+    if matches in (0, len(pairs)):
+        got = f"{labelled}, {matches:,} of whose {len(pairs):,} pairs match"
+        raise ArgumentError("LABELLED", got=got, expected="pairs that match, label 1, and pairs that do not, label 0")
+    write = None if output is None else _curve_output(output)
+    curve = threshold_curve(matcher.probability(pairs), np.array(pairs.labels))
+    chosen = {"own": _point_at(curve, matcher.threshold_probability), "best F1": best_f1(curve)}
+    if precision is not None:
+        chosen[f"precision {precision:g}"] = at = threshold_at_precision(curve, precision)
+        if at.precision_interval.low < precision:
+            needed = f"the interval of its precision begins at {at.precision_interval.low:.2%}, below {precision:.2%}"
+            warn(f"{needed}: more labelled pairs would tell")
+    for name, point in chosen.items():
+        none = f"no pair reaches {matcher.threshold_probability:.6f}"
+        out.print(f"{name}: {none if point is None else point_line(point)}", markup=False)
+    if write is not None:
+        write(curve)
+        err.print(f"{len(curve):,} thresholds in {output}", markup=False)
+
+
+def _curve_output(path: Path) -> Callable[[list[ThresholdPoint]], None]:
+    """What writes a curve, as a table or a picture, by the name's ending, which is checked before any work is done."""
+    from nsed.jobs.link_report import PICTURES, check_picture, threshold_plot, write_picture
+
+    if path.suffix.lower() in PICTURES:
+        check_picture(path)
+        return lambda curve: write_picture(threshold_plot(curve), path)
+    if path.suffix.lower() in OTHER_PICTURES:
+        expected = f"{', '.join(PICTURES)}, which draw the curve, or .tsv, .csv, .parquet, .arrow, its table"
+        raise ArgumentError("--output", got=str(path), expected=expected)
+    table = TableOutput.of(path, None, True)
+    return lambda curve: table.write(_curve_table(curve))
+
+
+def _point_at(curve: list[ThresholdPoint], threshold: float) -> ThresholdPoint | None:
+    """Point of a threshold, whose decisions are those of the lowest probability from it on; None where no pair is."""
+    from nsed.jobs.assignment import ROUNDING
+
+    above = [point for point in curve if point.threshold >= threshold - ROUNDING]
+    return above[-1]._replace(threshold=threshold) if above else None
+
+
+def _curve_table(curve: list[ThresholdPoint]) -> dict[str, list[float]]:
+    return {
+        "threshold": [point.threshold for point in curve],
+        "matches": [point.matches for point in curve],
+        "precision": [point.precision for point in curve],
+        "precision_low": [point.precision_interval.low for point in curve],
+        "precision_high": [point.precision_interval.high for point in curve],
+        "recall": [point.recall for point in curve],
+        "f1": [point.f1 for point in curve],
+    }

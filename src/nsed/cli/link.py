@@ -1,4 +1,4 @@
-"""`nsed link`, `dedupe` and `threshold`: records that are the same, and from which probability on they are."""
+"""`nsed link`, `dedupe` and `cluster links`: records that are the same, and clusters of links that are there."""
 
 from __future__ import annotations
 
@@ -8,16 +8,14 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from nsed.capabilities import Capability, can
-from nsed.cli.arguments import Columns, ModelPath, load_model, makes_no_decisions, since_before, split_columns
+from nsed.cli.arguments import load_model, since_before, split_columns
 from nsed.cli.candidates import Block, By, K, RankerOption, Rule
-from nsed.cli.console import err, out, warn
+from nsed.cli.console import out
 from nsed.cli.tables import (
     EngineOption,
     Master,
     Overwrite,
     Resume,
-    TableOutput,
     cluster_of,
     job_progress,
     telling_interruption,
@@ -26,7 +24,7 @@ from nsed.errors import ArgumentError
 from nsed.progress import reuse_freed_memory
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
 
     from nsed.evaluate.matching import ThresholdPoint
     from nsed.jobs.link_report import LinkSummary
@@ -333,7 +331,7 @@ def _show(summary: LinkSummary, output: Path, *, chosen: bool) -> None:
         out.print(f"{summary.review:,} pairs in the review band", markup=False)
     if summary.at_threshold is not None:
         point = summary.at_threshold._replace(threshold=summary.threshold)  # its own is that of the pair just above
-        out.print(f"{_point(point)}; on labelled links{held_out(summary.folds)}", markup=False)
+        out.print(f"{point_line(point)}; on labelled links{held_out(summary.folds)}", markup=False)
     elif summary.candidate_recall is not None:
         none = "no pair of labels that were held out is a link" if summary.folds else "no labelled pair is a link"
         reason = "labels are too few to hold some out" if chosen and not summary.folds else none
@@ -347,7 +345,8 @@ def _clusters(counts: Mapping[str, int]) -> str:
     return f"{counts['found']:,} clusters{apart}{since}"
 
 
-def _point(point: ThresholdPoint) -> str:
+def point_line(point: ThresholdPoint) -> str:
+    """Figures of a threshold, as a line."""
     low, high = point.precision_interval
     return (
         f"threshold {point.threshold:.6f}: precision {point.precision:.2%} ({low:.2%} to {high:.2%}), "
@@ -355,97 +354,102 @@ def _point(point: ThresholdPoint) -> str:
     )
 
 
-LabelledPath = Annotated[Path, typer.Argument(help="Labelled pairs that the model has not seen.", show_default=False)]
-TargetPrecision = Annotated[
-    float | None, typer.Option("--precision", help="Precision that a threshold shall keep.", show_default=False)
-]
-CurvePath = Annotated[
-    Path | None,
-    typer.Option(
-        "--output",
-        "-o",
-        help="Write the curve here: a table, .tsv, .csv, .parquet; or a picture, .svg, .html, .png, .pdf (extra viz).",
+LinksTable = Annotated[
+    Path,
+    typer.Argument(
+        help="Links, what nsed dedupe or nsed match --id wrote, say, or another program: Parquet, Arrow, CSV, TSV, "
+        "JSON lines; a glob in quotes.",
         show_default=False,
     ),
 ]
+ClusterOutput = Annotated[
+    Path,
+    typer.Option(
+        "--output", "-o", help="File of the clusters, id and cluster: .parquet, .arrow, .tsv, .csv.", show_default=False
+    ),
+]
+LinkColumns = Annotated[str, typer.Option("--columns", help="Columns of the two ids.")]
+ProbabilityColumn = Annotated[
+    str, typer.Option("--probability", help="Column that --threshold looks at, a probability or another score.")
+]
+LinkThreshold = Annotated[
+    float | None,
+    typer.Option(
+        "--threshold",
+        help="Probability from which on a pair is a link.",
+        show_default="pairs whose column match says so, as nsed match writes it; without one, all",
+    ),
+]
+LinkMethodOption = Annotated[
+    Literal["components", "average", "infomap"],
+    typer.Option(
+        "--method",
+        help="How links become clusters: all that chains of them connect; or, with --threshold, average linkage or "
+        "Infomap (extra cognates) within these, by the probabilities of all pairs in the table.",
+    ),
+]
+RecordsPath = Annotated[
+    Path | None,
+    typer.Option(
+        "--records",
+        help="Table of all records: those without a link have clusters of their own.",
+        show_default=False,
+    ),
+]
+RecordsId = Annotated[str, typer.Option("--id", help="Column of --records that names a record.")]
+EarlierPath = Annotated[
+    Path | None,
+    typer.Option(
+        "--previous",
+        help="What an earlier run wrote, here or by nsed dedupe --clusters: clusters keep their numbers, new ones "
+        "follow.",
+        show_default=False,
+    ),
+]
+Memory = Annotated[
+    str,
+    typer.Option("--memory", help="Memory that DuckDB may use before it goes to disk; 4 bytes per record come on top."),
+]
 
 
-OTHER_PICTURES = (".jpg", ".jpeg", ".gif", ".webp", ".eps", ".ps", ".tif", ".tiff")
-"""Endings of pictures that no curve is drawn in."""
-
-
-def threshold(
-    model: ModelPath,
-    labelled: LabelledPath,
-    precision: TargetPrecision = None,
-    columns: Columns = None,
-    output: CurvePath = None,
+def links_to_clusters(
+    table: LinksTable,
+    output: ClusterOutput,
+    columns: LinkColumns = "id_a,id_b",
+    probability: ProbabilityColumn = "probability",
+    threshold: LinkThreshold = None,
+    method: LinkMethodOption = "components",
+    records: RecordsPath = None,
+    id_: RecordsId = "id",
+    previous: EarlierPath = None,
+    memory: Memory = "1GB",
 ) -> None:
-    """Choose a threshold on labelled pairs: precision, with its Wilson interval, recall and F1 of each probability.
+    """Put records that links connect into clusters, of a table of links of any size, and write `id` and `cluster`.
 
-    Shows the model's own threshold, that with the best F1, and with `--precision 0.99` the lowest one that keeps it.
-    Figures of the last two are on the pairs that they are chosen on: a little too good where these are few.
+    `nsed cluster links pairs.parquet -o clusters.parquet`: links may be more than memory holds (DuckDB, extra `link`).
+    Clusters are numbered from 1 in the order of their first ids, ids sorted, whatever the order of the links. Every id
+    in the table has a cluster, also one whose links are all below the threshold.
+
+    **Links of Splink**: `--columns unique_id_l,unique_id_r --probability match_probability --threshold 0.9`.
     """
-    import numpy as np
+    from nsed.duckdb import cluster_files
 
-    from nsed.evaluate.matching import best_f1, threshold_at_precision, threshold_curve
-    from nsed.text import read_pairs
-
-    matcher = load_model(model)
-    if not can(matcher, Capability.MATCH):
-        raise makes_no_decisions(model)
-    pairs = read_pairs(labelled, columns=split_columns(columns))
-    if pairs.labels is None:
-        raise ArgumentError("LABELLED", got=f"{labelled}, without labels", expected="a third column with 1 or 0")
-    matches = sum(pairs.labels)
-    if matches in (0, len(pairs)):
-        got = f"{labelled}, {matches:,} of whose {len(pairs):,} pairs match"
-        raise ArgumentError("LABELLED", got=got, expected="pairs that match, label 1, and pairs that do not, label 0")
-    write = None if output is None else _curve_output(output)
-    curve = threshold_curve(matcher.probability(pairs), np.array(pairs.labels))
-    chosen = {"own": _point_at(curve, matcher.threshold_probability), "best F1": best_f1(curve)}
-    if precision is not None:
-        chosen[f"precision {precision:g}"] = at = threshold_at_precision(curve, precision)
-        if at.precision_interval.low < precision:
-            needed = f"the interval of its precision begins at {at.precision_interval.low:.2%}, below {precision:.2%}"
-            warn(f"{needed}: more labelled pairs would tell")
-    for name, point in chosen.items():
-        none = f"no pair reaches {matcher.threshold_probability:.6f}"
-        out.print(f"{name}: {none if point is None else _point(point)}", markup=False)
-    if write is not None:
-        write(curve)
-        err.print(f"{len(curve):,} thresholds in {output}", markup=False)
-
-
-def _curve_output(path: Path) -> Callable[[list[ThresholdPoint]], None]:
-    """What writes a curve, as a table or a picture, by the name's ending, which is checked before any work is done."""
-    from nsed.jobs.link_report import PICTURES, check_picture, threshold_plot, write_picture
-
-    if path.suffix.lower() in PICTURES:
-        check_picture(path)
-        return lambda curve: write_picture(threshold_plot(curve), path)
-    if path.suffix.lower() in OTHER_PICTURES:
-        expected = f"{', '.join(PICTURES)}, which draw the curve, or .tsv, .csv, .parquet, .arrow, its table"
-        raise ArgumentError("--output", got=str(path), expected=expected)
-    table = TableOutput.of(path, None, True)
-    return lambda curve: table.write(_curve_table(curve))
-
-
-def _point_at(curve: list[ThresholdPoint], threshold: float) -> ThresholdPoint | None:
-    """Point of a threshold, whose decisions are those of the lowest probability from it on; None where no pair is."""
-    from nsed.jobs.assignment import ROUNDING
-
-    above = [point for point in curve if point.threshold >= threshold - ROUNDING]
-    return above[-1]._replace(threshold=threshold) if above else None
-
-
-def _curve_table(curve: list[ThresholdPoint]) -> dict[str, list[float]]:
-    return {
-        "threshold": [point.threshold for point in curve],
-        "matches": [point.matches for point in curve],
-        "precision": [point.precision for point in curve],
-        "precision_low": [point.precision_interval.low for point in curve],
-        "precision_high": [point.precision_interval.high for point in curve],
-        "recall": [point.recall for point in curve],
-        "f1": [point.f1 for point in curve],
-    }
+    both = split_columns(columns) or []
+    if len(both) != 2:
+        raise ArgumentError("--columns", got=columns, expected="two names of columns: id_a,id_b")
+    found = cluster_files(
+        table,
+        output,
+        columns=(both[0], both[1]),
+        probability=probability,
+        threshold=threshold,
+        method=method,
+        records=records,
+        id_column=id_,
+        previous=previous,
+        memory=memory,
+        progress=job_progress("links"),
+    )
+    since = f"; {since_before(found.since)}" if found.since else ""
+    told = f"{found.clusters:,} clusters of {found.records:,} records by {found.links:,} links"
+    out.print(f"{told}, at most {found.largest:,} records in one{since}", markup=False)

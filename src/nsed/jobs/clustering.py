@@ -16,7 +16,7 @@ import numpy as np
 from nsed.errors import ArgumentError, DataError, DoubtfulLinksWarning, ShapeError, warn
 from nsed.evaluate.clustering import numbered
 from nsed.registry import Registry
-from nsed.train.split import components
+from nsed.train.split import UnionFind, components
 
 
 def similarity_matrix(count: int, pairs: np.ndarray, scores: np.ndarray) -> np.ndarray:
@@ -208,9 +208,13 @@ MANY_RECORDS, LARGE_SHARE = 50, 0.05
 
 def tell_of_one_cluster(clusters: np.ndarray) -> None:
     """Warn where links connect a large part of all records: chains of them, mostly, and not one thing."""
-    most = int(np.bincount(clusters).max(initial=0))
-    if most > max(MANY_RECORDS, LARGE_SHARE * len(clusters)):
-        message = f"one cluster has {most:,} of {len(clusters):,} records, which links connect in chains"
+    tell_of_large_cluster(int(np.bincount(clusters).max(initial=0)), len(clusters))
+
+
+def tell_of_large_cluster(most: int, records: int) -> None:
+    """Warn of a cluster of so many of all records, see `tell_of_one_cluster`."""
+    if most > max(MANY_RECORDS, LARGE_SHARE * records):
+        message = f"one cluster has {most:,} of {records:,} records, which links connect in chains"
         advice = "A higher --threshold, --precision with --labels, or a model trained on mined pairs keeps them apart"
         warn(DoubtfulLinksWarning(f"{message}. {advice}"))
 
@@ -221,7 +225,9 @@ def linked_records(left: np.ndarray, right: np.ndarray, size: int) -> np.ndarray
     >>> linked_records(np.array([0, 3]), np.array([2, 4]), 5).tolist()
     [1, 2, 1, 3, 3]
     """
-    return np.asarray(np.unique(components(left, right, size), return_inverse=True)[1] + 1)
+    found = UnionFind(size)
+    found.link(left, right)
+    return found.numbers().astype(np.int64)
 
 
 def cluster_links(

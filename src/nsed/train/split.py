@@ -13,6 +13,8 @@ from nsed.text import EncodedPairs, Pairs
 HELD_OUT_SHARE, MOST_HELD_OUT = 20, 2000
 PROPAGATIONS = 10
 """Rounds of label propagation at most."""
+LINKS_AT_ONCE, MOST_OF_INT32 = 2**20, 2**31
+"""Links that are joined at a time, and records whose numbers have four bytes."""
 
 
 def split(pairs: Pairs, validation: Pairs | None, *, seed: int) -> tuple[Pairs, Pairs]:
@@ -178,23 +180,75 @@ def string_numbers(pairs: EncodedPairs, *, shared: bool) -> tuple[np.ndarray, np
     return source, target
 
 
-def components(one: np.ndarray, other: np.ndarray, size: int) -> np.ndarray:
-    """Connected component of each node of a graph, by the smallest node in it (union-find, all edges at a time).
+class UnionFind:
+    """Streaming union-find (disjoint sets): links come batch by batch, and one number per record is all that is kept.
 
-    Nodes point to lower ones; the tops of an edge's nodes are joined, the higher to the lower, until no edge has two.
+    Records point to lower ones; the tops of linked records are joined, the higher to the lower, all links of a batch at
+    a time, until none has two: at least half of them are gone after two rounds. So neither the order of links, nor
+    their direction, nor their batches say anything.
+
+    >>> found = UnionFind(5)
+    >>> for left, right in (([3], [4]), ([2], [0])):
+    ...     found.link(np.array(left), np.array(right))
+    >>> found.numbers().tolist()
+    [1, 2, 1, 3, 3]
+    """
+
+    def __init__(self, size: int) -> None:
+        self.above = np.arange(size, dtype=np.int32 if size <= MOST_OF_INT32 else np.int64)
+        """A record of the same component, the record itself or a lower one."""
+
+    def link(self, left: np.ndarray, right: np.ndarray) -> None:
+        """Join the components of the two records of each link."""
+        for start in range(0, len(left), LINKS_AT_ONCE):
+            ends = [side[start : start + LINKS_AT_ONCE] for side in (left, right)]
+            while len(ends[0]):
+                one, other = self.find(ends[0]), self.find(ends[1])
+                apart = one != other
+                ends = [one[apart], other[apart]]
+                np.minimum.at(self.above, np.maximum(*ends), np.minimum(*ends))
+
+    def find(self, records: np.ndarray) -> np.ndarray:
+        """First record of the component of each of these; all ways there are halved as they are gone (path halving)."""
+        above = self.above
+        found: np.ndarray = above[records]
+        climbing = np.flatnonzero(above[found] != found)
+        at = records[climbing]
+        while len(climbing):
+            up = above[above[at]]
+            above[at] = found[climbing] = up
+            rising = above[up] != up
+            climbing, at = climbing[rising], up[rising]
+        return found
+
+    def firsts(self) -> np.ndarray:
+        """First record of each record's component."""
+        size = len(self.above)
+        for start in range(0, size, LINKS_AT_ONCE):  # what is below is flat already, and little is in the air
+            self.above[start : start + LINKS_AT_ONCE] = self.find(np.arange(start, min(start + LINKS_AT_ONCE, size)))
+        return self.above
+
+    def split(self, records: np.ndarray, groups: np.ndarray) -> None:
+        """Divide whole components: of these records, in rising order, those of one group are together from now on."""
+        _, first, own = np.unique(groups, return_index=True, return_inverse=True)
+        self.above[records] = records[first[own]]
+
+    def numbers(self) -> np.ndarray:
+        """Number of each record's component, from 1 in the order of first records."""
+        firsts = self.firsts()
+        own = np.cumsum(firsts == np.arange(len(firsts), dtype=firsts.dtype), dtype=firsts.dtype)
+        return np.asarray(own[firsts])
+
+
+def components(one: np.ndarray, other: np.ndarray, size: int) -> np.ndarray:
+    """Connected component of each node of a graph, by the smallest node in it, see `UnionFind`.
 
     >>> components(np.array([0, 3]), np.array([2, 4]), 5).tolist()
     [0, 1, 0, 3, 3]
     """
-    tops = np.arange(size)
-    while len(one):
-        low, high = np.sort([tops[one], tops[other]], axis=0)
-        apart = low != high
-        one, other = one[apart], other[apart]
-        np.minimum.at(tops, high[apart], low[apart])
-        while not np.array_equal(above := tops[tops], tops):
-            tops = above
-    return tops
+    found = UnionFind(size)
+    found.link(one, other)
+    return found.firsts().astype(np.int64)
 
 
 def connected(one: np.ndarray, other: np.ndarray) -> np.ndarray:
