@@ -363,11 +363,9 @@ def write_calibration(path: Path, rows: list[dict[str, Any]]) -> None:
     mean = {
         name: {
             "splits": len(of),
-            **{key: mean_of(of, key) for key in ("calibration_error", "informed_calibration_error")},
+            **mean_errors(of),
             "highest": max(one["calibration_error"] for one in of),
-            "first_three_splits": {
-                key: mean_of(of[: len(SPLITS)], key) for key in ("calibration_error", "informed_calibration_error")
-            },
+            "first_three_splits": mean_errors(of[: len(SPLITS)]),
         }
         for name, of in families.items()
     }
@@ -382,9 +380,10 @@ def write_calibration(path: Path, rows: list[dict[str, Any]]) -> None:
     write_trials(path, {**head, "rows": rows})
 
 
-def mean_of(found: Sequence[dict[str, float]], key: str) -> float:
-    """Mean of a figure."""
-    return round(float(np.mean([one.get(key, np.nan) for one in found])), 4)
+def mean_errors(found: Sequence[dict[str, float]]) -> dict[str, float]:
+    """Means of calibration errors, those that have been measured."""
+    keys = [key for key in ("calibration_error", "informed_calibration_error") if all(key in one for one in found)]
+    return {key: round(float(np.mean([one[key] for one in found])), 4) for key in keys}
 
 
 def try_settings(path: Path, given: argparse.Namespace) -> None:
