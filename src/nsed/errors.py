@@ -16,6 +16,7 @@ NsedError
 └── UndecidedError (AttributeError)    this model has no threshold to decide by
 
 UnknownSymbolWarning (UserWarning)     symbols that the vocabulary does not know
+└── UnknownLanguageWarning             languages that the model did not learn
 CutOutputWarning (UserWarning)         targets that were cut at the longest length allowed
 UnknownIdWarning (UserWarning)         labels of records that no table has
 DoubtfulLinksWarning (UserWarning)     labels, links or pairs that are probably not what is wanted
@@ -159,6 +160,10 @@ class UnknownSymbolWarning(UserWarning):
 
     side = ""
     """Side of the pairs that they are on: source or target."""
+
+
+class UnknownLanguageWarning(UnknownSymbolWarning):
+    """Languages that a matcher never saw in training: their strings are scored as if no language were given."""
 
 
 class CutOutputWarning(UserWarning):

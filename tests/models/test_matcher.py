@@ -7,7 +7,8 @@ import nsed
 from golden.answers import FOLDERS
 from nsed.config import from_mapping
 from nsed.datasets.rule_language import matching_pairs
-from nsed.errors import ArgumentError, ConfigError
+from nsed.errors import ArgumentError, ConfigError, UnknownLanguageWarning
+from nsed.jobs import TableJob
 from nsed.models.matcher import Matcher, MatcherConfig, match_log_probs
 from nsed.models.pair_model import Criterion
 from nsed.networks.matcher import MatcherNetwork
@@ -114,3 +115,33 @@ def test_a_pair_at_the_threshold_matches(model):
     at = Matcher(model.network, model.tokenizers, model.config, criterion=Criterion.at(float(scores[7])))
     assert at.match(TEST).tolist() == (scores >= scores[7]).tolist()
     assert at.match(TEST)[7]
+
+
+@pytest.fixture(scope="module", params=["matcher", "odds"])
+def of_languages(request):
+    """A matcher that knows the languages de and en, trained for a moment."""
+    given = Pairs(
+        [*"abcabc"] * 5, [*"abcbca"] * 5, [True, True, True, False, False, False] * 5, ["de"] * 30, ["en"] * 30
+    )
+    if request.param == "odds":
+        return nsed.OddsMatcher.fit(given, languages=True, train__steps=1)
+    return Matcher.fit(given, validation=given, languages=True, encoder__kind="unigram", encoder__dim=8, train__steps=1)
+
+
+def test_languages_that_a_matcher_never_saw_are_told_once_and_scored_as_none(of_languages):
+    words = ["a", "b", "c"]
+    with pytest.warns(UnknownLanguageWarning) as heard:
+        scores = of_languages.score(Pairs(words, words, None, ["de", "fr", ""], ["nl", "en", "en"]))
+    told = "2 languages are unknown to the model, which scores their strings as if none were given: fr, nl; "
+    assert [str(one.message) for one in heard] == [f"{told}it knows de, en"]
+    as_if = of_languages.score(Pairs(words, words, None, ["de", "", ""], ["", "en", "en"]))
+    assert scores.tolist() == as_if.tolist()
+    of_languages.score(list(zip(words, words, strict=True)))
+
+
+def test_languages_that_a_matcher_never_saw_are_told_once_by_a_job_of_many_batches(of_languages, tmp_path):
+    rows = "".join(f"a\tb\t{'de' if row < 10 else 'fr'}\ten\n" for row in range(40))
+    (tmp_path / "pairs.tsv").write_text(f"source\ttarget\tsource_language\ttarget_language\n{rows}")
+    with pytest.warns(UnknownLanguageWarning) as heard:
+        TableJob(tmp_path / "pairs.tsv", tmp_path / "scores.tsv", batch_rows=4).score(of_languages)
+    assert len(heard) == 1

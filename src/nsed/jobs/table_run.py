@@ -19,6 +19,7 @@ from nsed.errors import (
     DataError,
     DoubtfulLinksWarning,
     TooLongError,
+    UnknownLanguageWarning,
     UnknownSymbolWarning,
 )
 from nsed.jobs.shards import InputFile, Position, RejectedRow, ShardInProgress, describe_inputs
@@ -452,4 +453,4 @@ class Warnings:
                 self._said |= {key} if one.category in OF_BATCHES else set()
 
 
-OF_BATCHES = (UnknownSymbolWarning, CutOutputWarning, DoubtfulLinksWarning)
+OF_BATCHES = (UnknownSymbolWarning, UnknownLanguageWarning, CutOutputWarning, DoubtfulLinksWarning)

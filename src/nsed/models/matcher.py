@@ -19,11 +19,12 @@ from nsed.kernels.dispatch import MATCH_SCORES, Choice
 from nsed.lattice import EditLattice
 from nsed.lattice.lattice import Weighting
 from nsed.models.base import checked_scores
+from nsed.models.edit_distance import quiet_about_symbols
 from nsed.models.lattice_model import LATTICE_VERBS, LatticeModel
 from nsed.models.matcher_mixture import MatcherMixture
 from nsed.models.odds import OddsMatcher
 from nsed.models.odds_training import OddsConfig
-from nsed.models.pair_model import LabelledConfig, LabelledTask, PairModel, in_order
+from nsed.models.pair_model import LabelledConfig, LabelledTask, PairModel, in_order, tell_of_languages
 from nsed.models.settings import ConfigLike, named_kind, top_names
 from nsed.networks.bulk_scores import bulk_scores
 from nsed.networks.losses import Reduction, distortion_loss, em_loss, match_loss, non_match_loss, real_cells
@@ -180,13 +181,17 @@ class Matcher(PairModel, LatticeModel):
     def score(self, pairs: PairsLike, targets: Column | None = None, *, on_batch: OnBatch = ignore) -> AnswerColumn:
         """Log alpha_{n,m} of each pair, in the order given: 0 is certain to match."""
         known = Pairs.given(pairs, targets)
+        if self.languages is not None:
+            tell_of_languages(known, self.languages)
         source, rows, of_source = self._encoded(self.tokenizers.source, known.sources, known.source_languages)
         target, columns, of_target = self._encoded(self.tokenizers.target, known.targets, known.target_languages)
         languages = (of_source, of_target)
         scores = bulk_scores(self.network, source, target, (rows, columns), languages=languages, on_batch=on_batch)
         tiny = np.flatnonzero(np.isneginf(scores))  # beyond what a double can hold: as logarithms
         if len(tiny):
-            scores[tiny] = match_log_probs(self.network, self.encoded(known.chosen(tiny.tolist())), self.device)
+            with quiet_about_symbols():  # just said, of all pairs together
+                encoded = self.encoded(known.chosen(tiny.tolist()))
+            scores[tiny] = match_log_probs(self.network, encoded, self.device)
         return column_like(pairs, checked_scores(scores), "score")
 
     def scoring_kernel(self) -> Choice:

@@ -219,8 +219,8 @@ class OddsMatcher(PairModel, LatticeModel):
         that has too many alone has what is known of `<unk>`. Symbols that are new are warned of once.
         """
         sides = Texts.of(pairs.sources).compacted(), Texts.of(pairs.targets).compacted()
-        languages = language_numbers(pairs, self.languages)
         with quiet_about_symbols() if told else nullcontext():
+            languages = language_numbers(pairs, self.languages)
             read = self.tokenizers.encode_distinct(*sides, languages=languages)
         if not (read.source.has_unknown or read.target.has_unknown):
             yield read, None

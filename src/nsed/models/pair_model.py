@@ -2,7 +2,7 @@
 
 import math
 from abc import abstractmethod
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, NoReturn, TypeVar, cast, get_args
 
@@ -10,8 +10,8 @@ import numpy as np
 from torch import nn
 
 from nsed.capabilities import Capability
-from nsed.config import shown
-from nsed.errors import ArgumentError, NotExplainableError
+from nsed.config import shortened, shown
+from nsed.errors import ArgumentError, NotExplainableError, UnknownLanguageWarning, warn
 from nsed.evaluate import best_threshold
 from nsed.evaluate.calibration import Calibration, Form, fit_calibration
 from nsed.evaluate.matching import tuned_threshold
@@ -32,6 +32,8 @@ from nsed.types import PerPair
 UNCALIBRATED = Calibration(1.0, 0.0)
 SHARE = "match_share"
 """Entry of a saved model's record, beside the calibration: see `Criterion.share`."""
+MOST_NAMED = 20
+"""Languages that a warning names, of those that are unknown and of those that are known."""
 
 
 class Criterion(NamedTuple):
@@ -327,9 +329,29 @@ def in_order(found: Iterable[tuple[PairBatch, PerPair]], count: int, *, on_batch
 
 
 def language_numbers(pairs: Pairs, languages: Vocabulary | None) -> np.ndarray | None:
-    """Numbers of the languages of pairs, a column for sources and one for targets; None for a model without any."""
+    """Numbers of the languages of pairs, a column for sources and one for targets; None for a model without any.
+
+    One warning names those that are unknown; of strings without a language nothing is said.
+    """
     if languages is None:
         return None
     columns = (pairs.source_languages, pairs.target_languages)
     given = [Texts.of(column if column is not None else [""] * len(pairs)) for column in columns]
+    tell_of_languages(pairs, languages)
     return np.stack([np.array(languages.encode(one.different), dtype=np.int64)[one.rows] for one in given], axis=1)
+
+
+def tell_of_languages(pairs: Pairs, known: Vocabulary) -> None:
+    """Warn, once, of the languages of pairs that a model does not know."""
+    given = [Texts.of(column).different for column in (pairs.source_languages, pairs.target_languages) if column]
+    if new := sorted({one for column in given for one in column if one} - known.numbers.keys()):
+        count = "1 language is" if len(new) == 1 else f"{len(new)} languages are"
+        message = f"{count} unknown to the model, which scores their strings as if none were given: {_listed(new)}"
+        warn(UnknownLanguageWarning(f"{message}; it knows {_listed([*filter(None, known.symbols)])}"))
+
+
+def _listed(languages: Sequence[str]) -> str:
+    """Languages in a line, of many the first ones."""
+    return ", ".join(shortened(one) for one in languages[:MOST_NAMED]) + (
+        ", ..." if len(languages) > MOST_NAMED else ""
+    )
