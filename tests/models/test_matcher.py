@@ -7,8 +7,9 @@ import nsed
 from golden.answers import FOLDERS
 from nsed.config import from_mapping
 from nsed.datasets.rule_language import matching_pairs
-from nsed.errors import ArgumentError, ConfigError, UnknownLanguageWarning
+from nsed.errors import ArgumentError, ConfigError, TooLongError, UnknownLanguageWarning
 from nsed.jobs import TableJob
+from nsed.models import matcher, odds
 from nsed.models.matcher import Matcher, MatcherConfig, match_log_probs
 from nsed.models.pair_model import Criterion
 from nsed.networks.matcher import MatcherNetwork
@@ -45,6 +46,21 @@ def test_a_misspelled_setting_of_a_network_is_told_how_it_makes_one(keyword, mea
     """`encoder_dim=9` listed the settings of odds, of which none is like it."""
     with pytest.raises(ConfigError, match=f"{keyword}: no such key; did you mean '{meant}'"):
         Matcher.fit([("a", "b"), ("c", "d")], [1, 0], **{keyword: 9})
+
+
+def test_a_pair_that_is_too_long_is_named_by_its_place_where_it_alone_is_computed_again(model, monkeypatch):
+    """A kernel that knows no bounds finds a score below all doubles."""
+    monkeypatch.setattr(matcher, "bulk_scores", lambda *_, **__: np.array([-1.0, -2.0, -np.inf]))
+    with pytest.raises(TooLongError, match=r"3,000 symbols at place 2, a table"):
+        model.score([("A", "a"), ("B", "b"), ("A" * 3000, "a" * 3000)])
+
+
+@pytest.mark.filterwarnings("ignore::nsed.errors.UnknownSymbolWarning")
+def test_a_pair_that_is_too_long_is_named_by_its_place_where_symbols_are_too_many_for_one_table(monkeypatch):
+    monkeypatch.setattr(odds, "MOST_EXTENDED", 1)
+    known = nsed.OddsMatcher.fit([*zip("abcabc", "abcbca", strict=True)], [1, 1, 1, 0, 0, 0], train__steps=1)
+    with pytest.raises(TooLongError, match=r"3,000 symbols at place 2, a table"):
+        known.score([("x", "y"), ("a", "b"), ("a" * 3000, "a" * 3000)])
 
 
 def test_decisions_are_those_of_scores_and_threshold(model):

@@ -31,7 +31,7 @@ from nsed.networks.losses import Reduction, distortion_loss, em_loss, match_loss
 from nsed.networks.matcher import MatcherNetwork, lattice_of
 from nsed.progress import OnBatch, OnStep, OnValidation, ignore
 from nsed.text import EncodedStrings, PairBatch, Pairs, Tokenizer, Tokenizers, Vocabulary
-from nsed.text.batch import EncodedPairs
+from nsed.text.batch import EncodedPairs, at_place, placed_in
 from nsed.text.columns import AnswerColumn, Column, column_like
 from nsed.text.pairs import PairsLike
 from nsed.text.texts import Texts
@@ -108,10 +108,10 @@ def matcher_loss(network: MatcherNetwork, config: MatcherConfig, batch: PairBatc
 
 
 def match_lattices(
-    network: MatcherNetwork, pairs: EncodedPairs, device: torch.device
+    network: MatcherNetwork, pairs: EncodedPairs, device: torch.device, *, place: Callable[[int], str] = at_place
 ) -> Iterator[tuple[PairBatch, EditLattice]]:
     """Match lattices of all pairs, in batches."""
-    for batch in pairs.batches():
+    for batch in pairs.batches(place=place):
         here = batch.to(device)
         with torch.no_grad():
             lattice = lattice_of(network(*here.sides), *here.lengths)
@@ -119,10 +119,15 @@ def match_lattices(
 
 
 def match_log_probs(
-    network: MatcherNetwork, pairs: EncodedPairs, device: torch.device, *, on_batch: OnBatch = ignore
+    network: MatcherNetwork,
+    pairs: EncodedPairs,
+    device: torch.device,
+    *,
+    on_batch: OnBatch = ignore,
+    place: Callable[[int], str] = at_place,
 ) -> np.ndarray:
     """Log alpha_{n,m} of each pair, in order."""
-    found = ((batch, lattice.log_prob) for batch, lattice in match_lattices(network, pairs, device))
+    found = ((batch, lattice.log_prob) for batch, lattice in match_lattices(network, pairs, device, place=place))
     return in_order(found, len(pairs), on_batch=on_batch)
 
 
@@ -191,7 +196,7 @@ class Matcher(PairModel, LatticeModel):
         if len(tiny):
             with quiet_about_symbols():  # just said, of all pairs together
                 encoded = self.encoded(known.chosen(tiny.tolist()))
-            scores[tiny] = match_log_probs(self.network, encoded, self.device)
+            scores[tiny] = match_log_probs(self.network, encoded, self.device, place=placed_in(tiny))
         return column_like(pairs, checked_scores(scores), "score")
 
     def scoring_kernel(self) -> Choice:
