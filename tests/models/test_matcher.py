@@ -7,10 +7,11 @@ import nsed
 from golden.answers import FOLDERS
 from nsed.config import from_mapping
 from nsed.datasets.rule_language import matching_pairs
-from nsed.errors import ArgumentError, ConfigError, TooLongError, UnknownLanguageWarning
+from nsed.errors import ArgumentError, ConfigError, ContradictoryLabelsWarning, TooLongError, UnknownLanguageWarning
 from nsed.jobs import TableJob
 from nsed.models import matcher, odds
 from nsed.models.matcher import Matcher, MatcherConfig, match_log_probs
+from nsed.models.matcher_mixture import MatcherMixture
 from nsed.models.pair_model import Criterion
 from nsed.networks.matcher import MatcherNetwork
 from nsed.text import Pairs
@@ -160,4 +161,30 @@ def test_languages_that_a_matcher_never_saw_are_told_once_by_a_job_of_many_batch
     (tmp_path / "pairs.tsv").write_text(f"source\ttarget\tsource_language\ttarget_language\n{rows}")
     with pytest.warns(UnknownLanguageWarning) as heard:
         TableJob(tmp_path / "pairs.tsv", tmp_path / "scores.tsv", batch_rows=4).score(of_languages)
+    assert len(heard) == 1
+
+
+TWICE = [("ab", "ab", 1), ("bb", "bb", 1), ("ab", "ba", 0), ("ab", "ab", 0), ("bb", "ba", 0), ("ab", "ab", 1)] * 4
+"""Pairs of which `ab - ab` has both labels."""
+CONTRADICTION = r"^1 pair has both labels, of 4 different ones, say ab - ab: a matcher cannot be right about all"
+
+
+@pytest.mark.parametrize("settings", [{}, {"encoder__kind": "unigram", "encoder__dim": 8}])
+def test_a_pair_with_both_labels_is_told_once_and_training_goes_on(settings):
+    sources, targets, labels = zip(*TWICE, strict=True)
+    with pytest.warns(ContradictoryLabelsWarning, match=CONTRADICTION) as heard:
+        made = Matcher.fit(zip(sources, targets, strict=True), labels, train__steps=1, **settings)
+    assert len(heard) == 1
+    assert np.isfinite(made.score([("ab", "ba")])).all()
+    languages = [("x" if label else "y") for label in labels], ["z"] * len(labels)  # which tell them apart
+    Matcher.fit(Pairs(sources, targets, [bool(label) for label in labels], *languages), train__steps=1, **settings)
+
+
+def test_a_pair_with_both_labels_is_told_once_by_a_mixture_that_learns_more():
+    fitted = [nsed.OddsMatcher.fit(matching_pairs(200, seed=seed), train__steps=1) for seed in (1, 2)]
+    pairs = [("AB", "ab"), ("AB", "ba"), ("BB", "bb"), ("BA", "ab")] * 3 + [("AB", "ab")]
+    with pytest.warns(ContradictoryLabelsWarning, match="1 pair has both labels, of 4 different ones") as heard:
+        Matcher.fit(
+            pairs, [1, 0, 1, 0] * 3 + [0], start=MatcherMixture.of(fitted, matching_pairs(400, seed=3)), train__steps=1
+        )
     assert len(heard) == 1

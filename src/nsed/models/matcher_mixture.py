@@ -24,7 +24,14 @@ from nsed.models.lattice_model import LATTICE_VERBS, LatticeModel
 from nsed.models.mixture import listed_models, of_member
 from nsed.models.odds import OddsMatcher
 from nsed.models.odds_training import CALIBRATED_FROM
-from nsed.models.pair_model import SHARE, Criterion, DecidingModel, labels_of
+from nsed.models.pair_model import (
+    SHARE,
+    Criterion,
+    DecidingModel,
+    labels_of,
+    quiet_about_labels,
+    tell_of_contradictions,
+)
 from nsed.models.persistence import model_class
 from nsed.models.settings import ConfigLike, check_unchanged, resolve_settings
 from nsed.progress import OnBatch, OnStep, OnValidation, ignore
@@ -119,7 +126,9 @@ class MatcherMixture(DecidingModel):
         """
         checked_start(start, cls.configs)
         check_unchanged(start.config, resolve_settings(cls.configs, config, {}, suggested=start.fine_tuning_settings))
-        training, tuned = _tuning_split(Pairs.of(pairs, labels), None if validation is None else Pairs.of(validation))
+        known = Pairs.of(pairs, labels)
+        training, tuned = _tuning_split(known, None if validation is None else Pairs.of(validation))
+        tell_of_contradictions(known)
         enough, members = tuned is not None and _have_enough(tuned), list[Any]()
         starts = [_begun(one, training, tuned) for one in start.members]
         for one, begun, given in zip(start.members, starts, _settings_of(start.members, settings), strict=True):
@@ -324,7 +333,8 @@ def _learned_on(
 ) -> Any:
     """Member that has learned more."""
     told = {} if isinstance(begun, LearnableEditDistance) else told
-    return type(begun).fit(training, start=begun, validation=validation, **told, **settings)
+    with quiet_about_labels():
+        return type(begun).fit(training, start=begun, validation=validation, **told, **settings)
 
 
 def _settings_of(members: list[Any], settings: Mapping[str, Any]) -> list[dict[str, Any]]:

@@ -1,8 +1,10 @@
 """Models that decide about pairs: threshold and calibration, and the networks that learn from matches and others."""
 
 import math
+import warnings
 from abc import abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, NamedTuple, NoReturn, TypeVar, cast, get_args
 
@@ -11,7 +13,7 @@ from torch import nn
 
 from nsed.capabilities import Capability
 from nsed.config import shortened, shown
-from nsed.errors import ArgumentError, NotExplainableError, UnknownLanguageWarning, warn
+from nsed.errors import ArgumentError, ContradictoryLabelsWarning, NotExplainableError, UnknownLanguageWarning, warn
 from nsed.evaluate import best_threshold
 from nsed.evaluate.calibration import Calibration, Form, fit_calibration
 from nsed.evaluate.matching import tuned_threshold
@@ -188,6 +190,31 @@ def labels_of(pairs: Pairs, name: str = "pairs") -> np.ndarray:
     return np.array(pairs.labels, dtype=bool)
 
 
+def tell_of_contradictions(pairs: Pairs) -> None:
+    """Warn, once, of the same pair with both labels; languages that are given tell pairs apart."""
+    columns = (pairs.sources, pairs.targets, pairs.source_languages, pairs.target_languages)
+    key = np.zeros(len(pairs), np.int64)
+    for column in (Texts.of(one).compacted() for one in columns if one is not None):
+        key = np.unique(key * len(column.different) + column.rows, return_inverse=True)[1]
+    count, matches = np.bincount(key), np.bincount(key, weights=labels_of(pairs))
+    both = (matches > 0) & (matches < count)
+    if not both.any():
+        return
+    row = int(np.flatnonzero(both[key])[0])
+    some = "1 pair has" if both.sum() == 1 else f"{int(both.sum()):,} pairs have"
+    example = f"{shortened(pairs.sources[row])} - {shortened(pairs.targets[row])}"
+    message = f"{some} both labels, of {len(count):,} different ones, say {example}"
+    warn(ContradictoryLabelsWarning(f"{message}: a matcher cannot be right about all of them"))
+
+
+@contextmanager
+def quiet_about_labels() -> Iterator[None]:
+    """Suppress `ContradictoryLabelsWarning`: of labels that nobody gave, or that were told already."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ContradictoryLabelsWarning)
+        yield
+
+
 EVEN_ODDS = -0.6931471805599453
 """Default threshold, the log-probability of even odds: that of a model that nobody has tuned."""
 FORM: Form = "log-odds"
@@ -247,7 +274,9 @@ class PairModel(NetworkModel, DecidingModel):
 
     @classmethod
     def _split(cls, pairs: Pairs, validation: PairsLike | None, *, seed: int) -> tuple[Pairs, Pairs]:
-        return labelled_split(pairs, None if validation is None else Pairs.of(validation), seed=seed)
+        made = labelled_split(pairs, None if validation is None else Pairs.of(validation), seed=seed)
+        tell_of_contradictions(pairs)
+        return made
 
     def encoded(self, pairs: Pairs) -> EncodedPairs:
         """See `NetworkModel.encoded`: with labels and languages; without labels, all count as positive."""
