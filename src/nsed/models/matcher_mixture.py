@@ -33,7 +33,7 @@ from nsed.models.pair_model import (
     tell_of_contradictions,
 )
 from nsed.models.persistence import model_class
-from nsed.models.settings import ConfigLike, check_unchanged, resolve_settings
+from nsed.models.settings import ConfigLike, check_unchanged, named_settings, resolve_settings
 from nsed.progress import OnBatch, OnStep, OnValidation, ignore
 from nsed.text import EditScript, Links, PairBatch, Pairs, StringConfig
 from nsed.text.columns import AnswerColumn, Column, column_like
@@ -134,7 +134,7 @@ class MatcherMixture(DecidingModel):
         for one, begun, given in zip(start.members, starts, _settings_of(start.members, settings), strict=True):
             done = sum(steps_of(before) for before in start.members[: len(members)])
             told = {"on_step": _after(done, on_step), "on_validation": on_validation}
-            own = given if enough else {**_slowly(one), **given}
+            own = given if enough else {**_slowly(one, given), **given}
             members.append(_learned_on(begun, training, tuned, told, own))
             on_step(done + steps_of(one))
         mixture = cls.of(members, tuned) if enough and tuned is not None else start._with_members(members)
@@ -366,9 +366,10 @@ def _likest(members: list[Any], name: str) -> int:
     return alike.index(max(alike))
 
 
-def _slowly(member: Any) -> dict[str, Any]:
-    """Settings with which a member in odds form learns less from a few pairs than it knows already."""
-    return {"train__learning_rate": SLOW} if isinstance(member, OddsMatcher) else {}
+def _slowly(member: Any, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Slow learning rate of a member in odds form, unless one is given: from few pairs it learns less than it knows."""
+    is_given = "train.learning_rate" in (named_settings(None, given) or ())
+    return {"train__learning_rate": SLOW} if isinstance(member, OddsMatcher) and not is_given else {}
 
 
 def _tuning_split(pairs: Pairs, validation: Pairs | None) -> tuple[Pairs, Pairs | None]:
