@@ -37,6 +37,22 @@ def test_without_a_word_labelled_pairs_make_a_matcher_and_others_a_table_and_the
 
 
 @pytest.mark.parametrize(
+    ("setting", "told"),
+    [
+        ("encoder_dim=9", "encoder_dim: no such key; it is 'encoder.dim' of --model .*matcher, .*transducer; known"),
+        ("length_penalty=1", "length_penalty: no such key; it is one of --model .*transducer; known here: source"),
+        ("nonsense=9", "nonsense: no such key; known: source_symbols"),
+        ("train.nonsense=9", "train.nonsense: no such key; known: optimiser"),
+        ("plce=1", "plce: no such key; did you mean 'place'"),
+    ],
+)
+def test_a_setting_that_other_kinds_have_is_told_with_these_kinds(tmp_path, setting, told):
+    (tmp_path / "labelled.tsv").write_text("a\tb\t1\nc\td\t0\n")
+    with pytest.raises(ConfigError, match=told):
+        run("train", tmp_path / "labelled.tsv", tmp_path / "model", "--set", setting)
+
+
+@pytest.mark.parametrize(
     ("target", "options", "kind", "why"),
     [
         (str.lower, ["train.steps=1"], "transducer", "two alphabets: a transducer"),
