@@ -2,6 +2,7 @@
 
 import json
 import re
+import time
 import warnings
 from itertools import product
 
@@ -11,6 +12,7 @@ from typer.testing import CliRunner
 import nsed
 from nsed.__main__ import app
 from nsed.errors import ArgumentError, ConfigError, CutOutputWarning, DataError, ModelFileError, TooLongError
+from nsed.models.base import NetworkModel
 from support.commands import run, with_settings
 
 
@@ -339,6 +341,27 @@ def test_a_file_of_settings_is_taken_as_it_is_without_a_recipe(tmp_path, pairs):
     shown = run("train", pairs, "--print-config", "--config", tmp_path / "c.yaml")
     assert "recipe: ''\n" in shown
     assert "steps: 10000\n" in shown
+
+
+@pytest.mark.parametrize("kind", ["transducer", "odds", "matcher"])
+def test_minutes_count_from_the_start_of_the_command(tmp_path, monkeypatch, kind):
+    """Loading torch and reading the pairs took seconds more than the minutes that were given."""
+    run("data", "rules", "--count", 60, "--matching", "-o", tmp_path / "pairs.tsv")
+    read, spent, fit = nsed.text.read_pairs, [], NetworkModel.fit.__func__
+
+    def slowly(*given, **options):
+        time.sleep(0.3)
+        return read(*given, **options)
+
+    def counted(cls, *given, **options):
+        spent.append(options["spent"])
+        return fit(cls, *given, **options)
+
+    monkeypatch.setattr("nsed.text.read_pairs", slowly)
+    monkeypatch.setattr(NetworkModel, "fit", classmethod(counted))
+    settings = with_settings("train.steps=1", *["encoder.dim=8"] * (kind != "odds"))
+    run("train", tmp_path / "pairs.tsv", tmp_path / "model", "--model", kind, "--minutes", 1, *settings)
+    assert 0.3 < spent[0] < 20
 
 
 @pytest.mark.slow

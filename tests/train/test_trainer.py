@@ -79,6 +79,13 @@ def test_the_minutes_before_an_interruption_count_for_what_is_tuned_afterwards_t
     assert resumed.deadline - time.monotonic() == pytest.approx(200, abs=10)
 
 
+@pytest.mark.parametrize(("minutes", "kept"), [(10.0, 1.0), (0.1, 0.3)])
+def test_a_moment_of_the_minutes_is_kept_for_the_end_of_a_training_that_is_saved(minutes, kept, tmp_path):
+    settings = replace(SETTINGS, minutes=minutes)
+    saved, unsaved = Trainer(Line(), settings, tmp_path), Trainer(Line(), settings)
+    assert unsaved.deadline - saved.deadline == pytest.approx(kept, abs=0.1)
+
+
 def test_the_cosine_ends_with_the_minutes_where_these_are_over_before_the_steps():
     schedule = Schedule(replace(SETTINGS, steps=1000, warmup=0))
     assert schedule.factor(1, spent=0.5) == pytest.approx(0.5)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 import shutil
+import time
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import asdict
 from pathlib import Path
@@ -72,7 +73,9 @@ Minutes = Annotated[
     float | None,
     typer.Option(
         help="For networks: a budget of time, in which the learning rate comes to its end too; of a Transducer, more "
-        "than its recipe's steps are done in it. With --models they are for each of the models.",
+        "than its recipe's steps are done in it. It is kept to a tenth from a minute on, loading and saving included; "
+        "where kernels are still to be compiled, nothing takes less than about a quarter of a minute. With --models "
+        "they are for each of the models.",
         show_default=False,
     ),
 ]
@@ -163,6 +166,7 @@ def train(
     `--from` fine-tunes a trained model, say on corrected words; without `--validation`, networks hold out nothing.
     `--models 5` trains five transducers, a mixture with fewer errors than one; `--teacher` distils one into a new one.
     """
+    begun = time.monotonic()  # before torch is loaded, which takes seconds of the minutes that are given
     from nsed.cli.recipes import TrainingRequest, config_of, plan_training
     from nsed.config import to_yaml
     from nsed.models.settings import named_settings
@@ -187,7 +191,8 @@ def train(
     if pairs is None or data is None or output is None:
         raise _nothing_to_do(pairs)
     several = _several(output, settings.model, models, both_directions=both_directions, resume=resume)
-    request = TrainingRequest(data, checked, settings, output, resume, start, *several, _distillation(teacher, words))
+    taught = _distillation(teacher, words)
+    request = TrainingRequest(data, checked, settings, output, resume, start, *several, taught, begun)
     with _interruptible(_how_to_go_on(pairs, output, {"--from": from_, "--teacher": teacher, "--words": words})):
         _carry_out(request, overwrite=overwrite)
 

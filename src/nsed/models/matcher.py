@@ -158,6 +158,7 @@ class Matcher(PairModel, LatticeModel):
         folder: str | Path | None = None,
         on_step: OnStep = ignore,
         on_validation: OnValidation = ignore,
+        spent: float = 0.0,
         **settings: Any,
     ) -> "AnyMatcher":
         """Train a Matcher on labelled pairs: in odds form, an `OddsMatcher`, unless settings are of a network.
@@ -180,6 +181,7 @@ class Matcher(PairModel, LatticeModel):
             folder=folder,
             on_step=on_step,
             on_validation=on_validation,
+            **({} if isinstance(start, MatcherMixture) else {"spent": spent}),  # its members have minutes each
             **settings,
         )
 
