@@ -13,7 +13,6 @@ from pyarrow import compute
 
 from nsed.errors import ArgumentError, DataError, DoubtfulLinksWarning, warn
 from nsed.evaluate.calibration import logistic_regression
-from nsed.models.pair_model import DecidingModel
 from nsed.text import Pairs
 from nsed.text.batch import MAX_CELLS
 from nsed.text.readers import read_sources
@@ -302,7 +301,8 @@ def search_evidence(queries: np.ndarray, scores: np.ndarray) -> np.ndarray:
 
 def prior_of(model: Any) -> float | None:
     """Prior log-odds that are part of a model's; None of models that do not know theirs, as those of older versions."""
-    return model.criterion.prior if isinstance(model, DecidingModel) else None
+    prior: float | None = getattr(getattr(model, "criterion", None), "prior", None)
+    return prior
 
 
 def prior_once(on: Sequence[TextColumn]) -> float:
