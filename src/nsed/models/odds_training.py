@@ -140,7 +140,8 @@ class OddsTask(LabelledTask):
         super().__init__(*given)
         self.begun, self.most_cells = begun, SLICE_CELLS
         self.independent = independent(self.training)
-        self.training_share = 1 / (1 + (FEWER_FOLDS if has_enough(self.validation) else FOLDS))
+        folds = FEWER_FOLDS if has_enough(self.validation) else FOLDS
+        self.training_share, self.updates_afterwards = 1 / (1 + folds), folds * min(self.config.train.steps, FOLD_STEPS)
         self.judged = self.validation
         if not has_enough(self.validation):
             self.metric, self.judged = WITH_TRAINING, self.training.joined(self.validation)
@@ -345,7 +346,7 @@ def cross_validated_scores(
         minutes = 0.0 if end == math.inf else max(1e-6, (end - time.monotonic()) / 60)
         config = replace(task.config, train=replace(train, steps=min(train.steps, FOLD_STEPS), minutes=minutes))
         fold_task = OddsTask(network, config, seen, seen, task.device, begun=task.begun)  # nothing judged chooses
-        fold_task.training_share = 1.0
+        fold_task.training_share, fold_task.updates_afterwards = 1.0, None
         Trainer(fold_task, config.train).run()
         found = pair_odds(network.eval(), DistinctPairs.of(apart), task.device).scores
         scores[folds == fold] = found if known is None else known.on_scale(found, network, task.device)

@@ -90,7 +90,12 @@ class Trainer:
         left = 60 * config.minutes - spent - kept if config.minutes else math.inf
         self.deadline = time.monotonic() + left
         """When the minutes are over, for training and for what is tuned afterwards; never without any."""
-        self._budget = Budget(_minutes(left * task.training_share), exact=self.strategy.count == 1)
+        self._budget = Budget(
+            _minutes(left),
+            exact=self.strategy.count == 1,
+            share=task.training_share,
+            afterwards=task.updates_afterwards,
+        )
         self._epoch, self._batches = -1, [task.sizes[:0]]
 
     def resume(self) -> bool:
@@ -141,7 +146,8 @@ class Trainer:
         else:
             self._reseed()
         while self.step < self.config.steps and not self.schedule.exhausted and not self._has_learned_all:
-            self._losses.append(self.advance())
+            with self._budget.update():
+                self._losses.append(self.advance())
             on_step(self.step)
             over = self._budget.is_over
             if over or self.step % self.config.validate_every == 0 or self.step == self.config.steps:
@@ -150,7 +156,7 @@ class Trainer:
                     self._losses.clear()
                     self._save()
                 self._reseed()
-                if over or self._budget.is_spent:
+                if over or self._budget.is_over or self._budget.is_spent:
                     break
             elif self._must_save():
                 self._mean_loss()  # never a checkpoint of weights that are no numbers
