@@ -73,6 +73,7 @@ def test_unlabelled_pairs_make_a_table_in_one_alphabet_and_a_transducer_across_t
     assert nsed.load(tmp_path / "m").kind == kind
 
 
+@pytest.mark.filterwarnings("ignore::nsed.errors.ContradictoryLabelsWarning")  # every pair has both
 @pytest.mark.parametrize(
     ("labels", "settings", "kind"),
     [
