@@ -173,7 +173,7 @@ def test_languages_that_a_matcher_never_saw_are_told_once_by_scores_of_fixed_bat
 
 TWICE = [("ab", "ab", 1), ("bb", "bb", 1), ("ab", "ba", 0), ("ab", "ab", 0), ("bb", "ba", 0), ("ab", "ab", 1)] * 4
 """Pairs of which `ab - ab` has both labels."""
-CONTRADICTION = r"^1 pair has both labels, of 4 different ones, say ab - ab: a matcher cannot be right about all"
+CONTRADICTION = r"^1 pair has both labels, of 4 different ones, say 'ab' - 'ab': a matcher cannot be right about all"
 
 
 @pytest.mark.parametrize("settings", [{}, {"encoder__kind": "unigram", "encoder__dim": 8}])

@@ -202,7 +202,7 @@ def tell_of_contradictions(pairs: Pairs) -> None:
         return
     row = int(np.flatnonzero(both[key])[0])
     some = "1 pair has" if both.sum() == 1 else f"{int(both.sum()):,} pairs have"
-    example = f"{shortened(pairs.sources[row])} - {shortened(pairs.targets[row])}"
+    example = " - ".join(repr(shortened(side[row])) for side in (pairs.sources, pairs.targets))
     message = f"{some} both labels, of {len(count):,} different ones, say {example}"
     warn(ContradictoryLabelsWarning(f"{message}: a matcher cannot be right about all of them"))
 
