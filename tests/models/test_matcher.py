@@ -8,7 +8,7 @@ from golden.answers import FOLDERS
 from nsed.config import from_mapping
 from nsed.datasets.rule_language import matching_pairs
 from nsed.errors import ArgumentError, ConfigError, ContradictoryLabelsWarning, TooLongError, UnknownLanguageWarning
-from nsed.jobs import TableJob, fixed_scores
+from nsed.jobs import TableJob
 from nsed.models import matcher, odds
 from nsed.models.matcher import Matcher, MatcherConfig, match_log_probs
 from nsed.models.matcher_mixture import MatcherMixture
@@ -161,13 +161,6 @@ def test_languages_that_a_matcher_never_saw_are_told_once_by_a_job_of_many_batch
     (tmp_path / "pairs.tsv").write_text(f"source\ttarget\tsource_language\ttarget_language\n{rows}")
     with pytest.warns(UnknownLanguageWarning) as heard:
         TableJob(tmp_path / "pairs.tsv", tmp_path / "scores.tsv", batch_rows=4).score(of_languages)
-    assert len(heard) == 1
-
-
-def test_languages_that_a_matcher_never_saw_are_told_once_by_scores_of_fixed_batches(of_languages):
-    pairs = Pairs(["a", "ab", "abc"], ["a", "ab", "abc"], None, ["fr", "nl", "de"], ["en"] * 3)  # a batch each
-    with pytest.warns(UnknownLanguageWarning) as heard:
-        fixed_scores(of_languages, pairs)
     assert len(heard) == 1
 
 

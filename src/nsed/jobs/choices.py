@@ -12,7 +12,6 @@ import torch
 from nsed.capabilities import Capability, can
 from nsed.config import is_whole
 from nsed.errors import ArgumentError
-from nsed.jobs.table_run import Warnings
 from nsed.models.matcher import Matcher
 from nsed.models.odds import OddsMatcher
 from nsed.progress import OnBatch, ignore
@@ -45,12 +44,11 @@ def fixed_scores(
         raise ArgumentError("model", got=f"a {type(model).__name__}", expected="a model of nsed, for fixed batches")
     given = Pairs.given(pairs, targets)
     first, rows = _different(given)
-    scores, telling = np.empty(len(first)), Warnings()
+    scores = np.empty(len(first))
     with _threads(1):
         for some in _batches(model, given.chosen(first.tolist())):
             filled = given.chosen(first[np.resize(some, PAIRS_TOGETHER)].tolist())
-            with telling.once():
-                scores[some] = _scores(model, filled)[: len(some)]
+            scores[some] = _scores(model, filled)[: len(some)]
     answers = scores[rows]
     return answers if scorer == "score" else np.asarray(model.calibration.probability(answers))
 
