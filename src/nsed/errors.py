@@ -16,9 +16,11 @@ NsedError
 └── UndecidedError (AttributeError)    this model has no threshold to decide by
 
 UnknownSymbolWarning (UserWarning)     symbols that the vocabulary does not know
+└── UnknownLanguageWarning             languages that the model did not learn
 CutOutputWarning (UserWarning)         targets that were cut at the longest length allowed
 UnknownIdWarning (UserWarning)         labels of records that no table has
 DoubtfulLinksWarning (UserWarning)     labels, links or pairs that are probably not what is wanted
+ContradictoryLabelsWarning (UserWarning)   pairs to learn from that have both labels
 HeaderWarning (UserWarning)            a first row that looks like a header, and is read as data
 """
 
@@ -161,6 +163,10 @@ class UnknownSymbolWarning(UserWarning):
     """Side of the pairs that they are on: source or target."""
 
 
+class UnknownLanguageWarning(UnknownSymbolWarning):
+    """Languages that a matcher never saw in training: their strings are scored as if no language were given."""
+
+
 class CutOutputWarning(UserWarning):
     """Targets as long as is allowed: they were probably meant to be longer."""
 
@@ -175,6 +181,10 @@ class DoubtfulLinksWarning(UserWarning):
     Labels cannot say how precise links are, one cluster has many of the records, pairs are too long to be compared, or
     the review band beside the links is of an earlier run.
     """
+
+
+class ContradictoryLabelsWarning(UserWarning):
+    """Pairs to learn from that are there with both labels: no matcher can be right about all of them."""
 
 
 class HeaderWarning(UserWarning):

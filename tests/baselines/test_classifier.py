@@ -105,6 +105,7 @@ def test_links_are_those_of_the_transport_plan(model):
     assert model.links(ODD[::-1]) == links[::-1]
 
 
+@pytest.mark.filterwarnings("ignore::nsed.errors.ContradictoryLabelsWarning")  # some words are drawn twice
 def test_similar_symbols_are_linked():
     """Of strings that belong together when they have the same symbols, in whatever order, equal symbols are linked."""
     random = np.random.default_rng(0)

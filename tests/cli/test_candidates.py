@@ -3,6 +3,7 @@
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from pyarrow import feather
 from typer.testing import CliRunner
 
 from nsed.__main__ import app
@@ -119,6 +120,42 @@ def test_lookup_remove_of_a_file_that_cannot_be_read_is_no_traceback(files):
             run("lookup", "remove", index, files / name)
     (files / "gone.txt").write_bytes("\ufeff1\r\n\r\n2\r\n".encode())
     assert "1 strings" in run("lookup", "remove", index, files / "gone.txt")
+
+
+@pytest.mark.parametrize("name", ["gone.tsv", "gone.csv", "gone.parquet", "gone.arrow", "floats.parquet"])
+def test_lookup_remove_takes_the_tables_that_add_takes(files, name):
+    index, gone = files / "lookup", files / name
+    run("lookup", "build", index, files / "cities.tsv", "--on", "name", "--id", "id")
+    table = pa.table({"name": ["Venice", "Verona"], "id": [2.0, 3.0] if name.startswith("floats") else [2, 3]})
+    if gone.suffix == ".parquet":
+        pq.write_table(table, gone)
+    elif gone.suffix == ".arrow":
+        feather.write_feather(table, gone)
+    else:
+        between = "\t" if gone.suffix == ".tsv" else ","
+        rows = [("name", "id"), ("Venice", "2"), ("Verona", "3")]
+        gone.write_text("".join(between.join(row) + "\n" for row in rows), encoding="utf-8")
+    assert "1 strings" in run("lookup", "remove", index, gone, "--id", "id")
+    assert "Vienna" in run("lookup", "query", index, "--text", "Venice", "--k", 1)
+
+
+def test_lookup_remove_of_strings_that_are_ids_takes_their_column(files):
+    index = files / "lookup"
+    run("lookup", "build", index, files / "cities.tsv", "--on", "name")
+    pq.write_table(pa.table({"name": ["Venice"]}), files / "gone.parquet")
+    assert "2 strings" in run("lookup", "remove", index, files / "gone.parquet")
+    (files / "gone.tsv").write_text("number\tname\n1\tVerona\n", encoding="utf-8")
+    assert "1 strings" in run("lookup", "remove", index, files / "gone.tsv", "--on", "name")
+
+
+def test_lookup_remove_of_a_table_without_an_id_in_a_row_names_the_row(files):
+    index = files / "lookup"
+    run("lookup", "build", index, files / "cities.tsv", "--on", "name", "--id", "id")
+    pq.write_table(pa.table({"id": [1, None]}), files / "none.parquet")
+    with pytest.raises(DataError, match=r"none\.parquet:2: column 'id': expected text, found None"):
+        run("lookup", "remove", index, files / "none.parquet", "--id", "id")
+    with pytest.raises(DataError, match="no column named 'key'; the file has: id"):
+        run("lookup", "remove", index, files / "none.parquet", "--id", "key")
 
 
 @pytest.mark.parametrize(

@@ -360,6 +360,22 @@ def test_an_id_of_two_words_is_refused_before_it_is_written(tmp_path, form):
         run("levenshtein", path, "--format", form, "-o", output)
 
 
+def test_numbers_that_two_words_have_beside_ids_of_their_own_are_told_where_words_are_numbered(tmp_path):
+    pytest.importorskip("lingpy")
+    path, output = tmp_path / "words.tsv", tmp_path / "sets.tsv"
+    head = "FORM_ID\tID\tDOCULECT\tCONCEPT\tTOKENS"
+    for numbers, told in ({"x": "1", "y": "7", "z": "7"}, True), ({"x": "1", "y": "7", "z": "8"}, False):
+        rows = [f"{own}\t{number}\tL{own}\thand\th a" for own, number in numbers.items()]
+        path.write_text("\n".join([head, *rows]) + "\n")
+        shown = run("levenshtein", path, "--threshold", 0.5, "--format", "edictor", "-o", output).stderr
+        expected = "tsv:4: ID has 7 again, that of line 3: words are numbered from 1, and what it has is in INPUT_ID"
+        assert ("".join(expected.split()) in "".join(shown.split())) == told
+        found = read(output)
+        assert [row[0] for row in found[1:]] == (["1", "2", "3"] if told else ["1", "7", "8"])
+        if told:
+            assert [row[found[0].index("INPUT_ID")] for row in found[1:]] == ["1", "7", "7"]
+
+
 @pytest.mark.parametrize(("form", "file"), [("table", "sets.tsv"), ("edictor", "edictor.tsv"), ("cldf", "cldf")])
 @pytest.mark.parametrize("ids", [True, False])
 def test_sets_keep_their_numbers_when_words_come(tmp_path, form, file, ids):

@@ -91,6 +91,13 @@ def test_help_imports_nothing_heavy():
         assert f"Usage: nsed {command}".rstrip() in text
 
 
+def test_a_command_ends_without_a_search_for_cycles_among_all_that_it_has_loaded():
+    """Python took one to three seconds to end a training, for whose minutes they were too long."""
+    code = "import atexit, gc; atexit.register(lambda: print(gc.get_freeze_count())); from nsed.cli import main; main()"
+    ended = subprocess.run([sys.executable, "-c", code, "models"], capture_output=True, text=True, check=True)
+    assert int(ended.stdout.split()[-1]) > 1000
+
+
 def test_the_first_lines_in_the_list_are_the_commands_own():
     for name, (target, first_line) in ALL.items():
         assert inspect.getdoc(resolve_name(target)).split("\n\n")[0] == first_line, name

@@ -2,6 +2,7 @@
 
 import json
 import re
+import time
 import warnings
 from itertools import product
 
@@ -11,6 +12,7 @@ from typer.testing import CliRunner
 import nsed
 from nsed.__main__ import app
 from nsed.errors import ArgumentError, ConfigError, CutOutputWarning, DataError, ModelFileError, TooLongError
+from nsed.models.base import NetworkModel
 from support.commands import run, with_settings
 
 
@@ -37,6 +39,22 @@ def test_without_a_word_labelled_pairs_make_a_matcher_and_others_a_table_and_the
 
 
 @pytest.mark.parametrize(
+    ("setting", "told"),
+    [
+        ("encoder_dim=9", "encoder_dim: no such key; it is 'encoder.dim' of --model .*matcher, .*transducer; known"),
+        ("length_penalty=1", "length_penalty: no such key; it is one of --model .*transducer; known here: source"),
+        ("nonsense=9", "nonsense: no such key; known: source_symbols"),
+        ("train.nonsense=9", "train.nonsense: no such key; known: optimiser"),
+        ("plce=1", "plce: no such key; did you mean 'place'"),
+    ],
+)
+def test_a_setting_that_other_kinds_have_is_told_with_these_kinds(tmp_path, setting, told):
+    (tmp_path / "labelled.tsv").write_text("a\tb\t1\nc\td\t0\n")
+    with pytest.raises(ConfigError, match=told):
+        run("train", tmp_path / "labelled.tsv", tmp_path / "model", "--set", setting)
+
+
+@pytest.mark.parametrize(
     ("target", "options", "kind", "why"),
     [
         (str.lower, ["train.steps=1"], "transducer", "two alphabets: a transducer"),
@@ -55,6 +73,7 @@ def test_unlabelled_pairs_make_a_table_in_one_alphabet_and_a_transducer_across_t
     assert nsed.load(tmp_path / "m").kind == kind
 
 
+@pytest.mark.filterwarnings("ignore::nsed.errors.ContradictoryLabelsWarning")  # every pair has both
 @pytest.mark.parametrize(
     ("labels", "settings", "kind"),
     [
@@ -323,6 +342,27 @@ def test_a_file_of_settings_is_taken_as_it_is_without_a_recipe(tmp_path, pairs):
     shown = run("train", pairs, "--print-config", "--config", tmp_path / "c.yaml")
     assert "recipe: ''\n" in shown
     assert "steps: 10000\n" in shown
+
+
+@pytest.mark.parametrize("kind", ["transducer", "odds", "matcher"])
+def test_minutes_count_from_the_start_of_the_command(tmp_path, monkeypatch, kind):
+    """Loading torch and reading the pairs took seconds more than the minutes that were given."""
+    run("data", "rules", "--count", 60, "--matching", "-o", tmp_path / "pairs.tsv")
+    read, spent, fit = nsed.text.read_pairs, [], NetworkModel.fit.__func__
+
+    def slowly(*given, **options):
+        time.sleep(0.3)
+        return read(*given, **options)
+
+    def counted(cls, *given, **options):
+        spent.append(options["spent"])
+        return fit(cls, *given, **options)
+
+    monkeypatch.setattr("nsed.text.read_pairs", slowly)
+    monkeypatch.setattr(NetworkModel, "fit", classmethod(counted))
+    settings = with_settings("train.steps=1", *["encoder.dim=8"] * (kind != "odds"))
+    run("train", tmp_path / "pairs.tsv", tmp_path / "model", "--model", kind, "--minutes", 1, *settings)
+    assert 0.3 < spent[0] < 20
 
 
 @pytest.mark.slow

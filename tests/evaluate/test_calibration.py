@@ -154,6 +154,7 @@ OTHERS = [(one, other) for one, _ in MATCHES[:6] for _, other in MATCHES[:6] if 
 LABELLED = Pairs.of(MATCHES + OTHERS, [1] * len(MATCHES) + [0] * len(OTHERS))
 
 
+@pytest.mark.filterwarnings("ignore::nsed.errors.ContradictoryLabelsWarning")  # some matches are among the others
 @pytest.mark.parametrize(
     "fitted",
     [

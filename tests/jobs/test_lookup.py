@@ -1,5 +1,7 @@
 """Lookup index: whatever is added and removed, in whatever steps, it answers as one that was built at once."""
 
+import errno
+import os
 import random
 
 import numpy as np
@@ -88,7 +90,9 @@ def test_an_add_that_fails_loses_no_entry_here_nor_on_disk(tmp_path, monkeypatch
             index.add(ids, texts)
     with monkeypatch.context() as patched:
         patched.setattr(lookup, "replace_file", lambda *given: (_ for _ in ()).throw(OSError("the disk is full")))
-        with pytest.raises(OSError, match="full"):
+        with pytest.raises(
+            DataError, match=r"lookup\.json: cannot be written: the disk is full; the index is as it was"
+        ):
             index.add(["1"], ["Wien"])
     assert entries(index) == [("1", "Vienna"), ("2", "Venice")]
     index.add(["3"], ["Verona"])
@@ -126,6 +130,27 @@ def test_an_index_can_be_built_in_the_folder_that_one_is_in_and_in_a_link_to_an_
     (tmp_path / "link").symlink_to("there")
     LookupIndex.build(tmp_path / "link", ["1"], ["Vienna"])
     assert len(LookupIndex(tmp_path / "there")) == 1
+
+
+@pytest.mark.parametrize("what", ["write_texts", "replace_file"])
+def test_a_full_disk_leaves_the_index_as_it_was_and_is_named(tmp_path, monkeypatch, what):
+    ids = [str(row) for row in range(lookup.MOST_SEGMENTS - 1)]
+    index = LookupIndex.build(tmp_path / "index", ids[:1], ["Vienna"])
+    for id_ in ids[1:]:
+        index.add([id_], [f"name {id_}"])  # the next one merges all of them
+    before, there = entries(index), sorted((tmp_path / "index").iterdir())
+    full = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+    changes = [lambda: index.add(["new"], ["Venice"])]
+    changes += [lambda: index.remove(["0"])] if what == "replace_file" else []
+    with monkeypatch.context() as patched:
+        patched.setattr(lookup, what, lambda *given: (_ for _ in ()).throw(full))
+        for change in changes:
+            with pytest.raises(DataError, match=r"index/.*: cannot be written: No space left on device"):
+                change()
+            assert entries(index) == entries(LookupIndex(tmp_path / "index")) == before
+    assert sorted((tmp_path / "index").iterdir()) == there
+    index.add(["new"], ["Venice"])
+    assert entries(LookupIndex(tmp_path / "index")) == [*before, ("new", "Venice")]
 
 
 def test_two_handles_that_both_change_an_index_lose_nothing(tmp_path):

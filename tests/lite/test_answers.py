@@ -166,6 +166,7 @@ def test_odds_answer_as_in_the_package_and_of_new_symbols_too(name, tmp_path):
     same_pairs(full, lite, PAIRS)
 
 
+@pytest.mark.filterwarnings("ignore::nsed.errors.ContradictoryLabelsWarning")  # of empty strings
 def test_odds_that_were_trained_and_so_calibrated_by_a_bent_line_are_read(tmp_path):
     full, lite = both(nsed.OddsMatcher.fit(PAIRS[:20], [row < 10 for row in range(20)], train__steps=2), tmp_path)
     assert full.calibration.form == "beta"

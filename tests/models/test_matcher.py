@@ -7,8 +7,11 @@ import nsed
 from golden.answers import FOLDERS
 from nsed.config import from_mapping
 from nsed.datasets.rule_language import matching_pairs
-from nsed.errors import ArgumentError, ConfigError
+from nsed.errors import ArgumentError, ConfigError, ContradictoryLabelsWarning, TooLongError, UnknownLanguageWarning
+from nsed.jobs import TableJob
+from nsed.models import matcher, odds
 from nsed.models.matcher import Matcher, MatcherConfig, match_log_probs
+from nsed.models.matcher_mixture import MatcherMixture
 from nsed.models.pair_model import Criterion
 from nsed.networks.matcher import MatcherNetwork
 from nsed.text import Pairs
@@ -44,6 +47,21 @@ def test_a_misspelled_setting_of_a_network_is_told_how_it_makes_one(keyword, mea
     """`encoder_dim=9` listed the settings of odds, of which none is like it."""
     with pytest.raises(ConfigError, match=f"{keyword}: no such key; did you mean '{meant}'"):
         Matcher.fit([("a", "b"), ("c", "d")], [1, 0], **{keyword: 9})
+
+
+def test_a_pair_that_is_too_long_is_named_by_its_place_where_it_alone_is_computed_again(model, monkeypatch):
+    """A kernel that knows no bounds finds a score below all doubles."""
+    monkeypatch.setattr(matcher, "bulk_scores", lambda *_, **__: np.array([-1.0, -2.0, -np.inf]))
+    with pytest.raises(TooLongError, match=r"3,000 symbols at place 2, a table"):
+        model.score([("A", "a"), ("B", "b"), ("A" * 3000, "a" * 3000)])
+
+
+@pytest.mark.filterwarnings("ignore::nsed.errors.UnknownSymbolWarning")
+def test_a_pair_that_is_too_long_is_named_by_its_place_where_symbols_are_too_many_for_one_table(monkeypatch):
+    monkeypatch.setattr(odds, "MOST_EXTENDED", 1)
+    known = nsed.OddsMatcher.fit([*zip("abcabc", "abcbca", strict=True)], [1, 1, 1, 0, 0, 0], train__steps=1)
+    with pytest.raises(TooLongError, match=r"3,000 symbols at place 2, a table"):
+        known.score([("x", "y"), ("a", "b"), ("a" * 3000, "a" * 3000)])
 
 
 def test_decisions_are_those_of_scores_and_threshold(model):
@@ -114,3 +132,59 @@ def test_a_pair_at_the_threshold_matches(model):
     at = Matcher(model.network, model.tokenizers, model.config, criterion=Criterion.at(float(scores[7])))
     assert at.match(TEST).tolist() == (scores >= scores[7]).tolist()
     assert at.match(TEST)[7]
+
+
+@pytest.fixture(scope="module", params=["matcher", "odds"])
+def of_languages(request):
+    """A matcher that knows the languages de and en, trained for a moment."""
+    given = Pairs(
+        [*"abcabc"] * 5, [*"abcbca"] * 5, [True, True, True, False, False, False] * 5, ["de"] * 30, ["en"] * 30
+    )
+    if request.param == "odds":
+        return nsed.OddsMatcher.fit(given, languages=True, train__steps=1)
+    return Matcher.fit(given, validation=given, languages=True, encoder__kind="unigram", encoder__dim=8, train__steps=1)
+
+
+def test_languages_that_a_matcher_never_saw_are_told_once_and_scored_as_none(of_languages):
+    words = ["a", "b", "c"]
+    with pytest.warns(UnknownLanguageWarning) as heard:
+        scores = of_languages.score(Pairs(words, words, None, ["de", "fr", ""], ["nl", "en", "en"]))
+    told = "2 languages are unknown to the model, which scores their strings as if none were given: fr, nl; "
+    assert [str(one.message) for one in heard] == [f"{told}it knows de, en"]
+    as_if = of_languages.score(Pairs(words, words, None, ["de", "", ""], ["", "en", "en"]))
+    assert scores.tolist() == as_if.tolist()
+    of_languages.score(list(zip(words, words, strict=True)))
+
+
+def test_languages_that_a_matcher_never_saw_are_told_once_by_a_job_of_many_batches(of_languages, tmp_path):
+    rows = "".join(f"a\tb\t{'de' if row < 10 else 'fr'}\ten\n" for row in range(40))
+    (tmp_path / "pairs.tsv").write_text(f"source\ttarget\tsource_language\ttarget_language\n{rows}")
+    with pytest.warns(UnknownLanguageWarning) as heard:
+        TableJob(tmp_path / "pairs.tsv", tmp_path / "scores.tsv", batch_rows=4).score(of_languages)
+    assert len(heard) == 1
+
+
+TWICE = [("ab", "ab", 1), ("bb", "bb", 1), ("ab", "ba", 0), ("ab", "ab", 0), ("bb", "ba", 0), ("ab", "ab", 1)] * 4
+"""Pairs of which `ab - ab` has both labels."""
+CONTRADICTION = r"^1 pair has both labels, of 4 different ones, say 'ab' - 'ab': a matcher cannot be right about all"
+
+
+@pytest.mark.parametrize("settings", [{}, {"encoder__kind": "unigram", "encoder__dim": 8}])
+def test_a_pair_with_both_labels_is_told_once_and_training_goes_on(settings):
+    sources, targets, labels = zip(*TWICE, strict=True)
+    with pytest.warns(ContradictoryLabelsWarning, match=CONTRADICTION) as heard:
+        made = Matcher.fit(zip(sources, targets, strict=True), labels, train__steps=1, **settings)
+    assert len(heard) == 1
+    assert np.isfinite(made.score([("ab", "ba")])).all()
+    languages = [("x" if label else "y") for label in labels], ["z"] * len(labels)  # which tell them apart
+    Matcher.fit(Pairs(sources, targets, [bool(label) for label in labels], *languages), train__steps=1, **settings)
+
+
+def test_a_pair_with_both_labels_is_told_once_by_a_mixture_that_learns_more():
+    fitted = [nsed.OddsMatcher.fit(matching_pairs(200, seed=seed), train__steps=1) for seed in (1, 2)]
+    pairs = [("AB", "ab"), ("AB", "ba"), ("BB", "bb"), ("BA", "ab")] * 3 + [("AB", "ab")]
+    with pytest.warns(ContradictoryLabelsWarning, match="1 pair has both labels, of 4 different ones") as heard:
+        Matcher.fit(
+            pairs, [1, 0, 1, 0] * 3 + [0], start=MatcherMixture.of(fitted, matching_pairs(400, seed=3)), train__steps=1
+        )
+    assert len(heard) == 1

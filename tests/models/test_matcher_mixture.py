@@ -13,7 +13,7 @@ from nsed.datasets import rule_language
 from nsed.errors import ArgumentError, ConfigError, NotExplainableError
 from nsed.evaluate import average_precision
 from nsed.explain.rules import rules
-from nsed.models.matcher_mixture import MatcherMixture, _tuning_split
+from nsed.models.matcher_mixture import SLOW, MatcherMixture, _tuning_split
 from nsed.models.odds import OddsMatcher
 from nsed.text import Pairs
 
@@ -263,6 +263,21 @@ def test_settings_of_training_go_to_the_members_that_have_them(tables):
     more = nsed.Matcher.fit(few, start=tables, train__steps=2, train__validate_every=1, on_step=steps.append)
     assert [one.config.train.steps for one in more.members[:2]] == [2, 2]
     assert more.members[2].config == tables.members[2].config
+
+
+@pytest.mark.parametrize(
+    ("given", "rate"),
+    [
+        ({}, SLOW),
+        ({"train": {"steps": 2}}, SLOW),
+        ({"train__learning_rate": 0.02}, 0.02),
+        ({"train": {"steps": 2, "learning_rate": 0.02}}, 0.02),
+        ({"train": nsed.TrainConfig(steps=2, learning_rate=0.02)}, 0.02),
+    ],
+)
+def test_the_rate_of_learning_more_from_few_pairs_is_the_one_that_is_given(tables, given, rate):
+    more = nsed.Matcher.fit(labelled(30, 5), start=tables, **{"train__steps": 2, **given})
+    assert [one.config.train.learning_rate for one in more.members if isinstance(one, OddsMatcher)] == [rate]
 
 
 @pytest.mark.parametrize(

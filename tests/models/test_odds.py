@@ -4,6 +4,7 @@ import copy
 import json
 import math
 import random
+import time
 import warnings
 from dataclasses import replace
 
@@ -34,7 +35,9 @@ from nsed.models.edit_distance import LearnableEditDistance
 from nsed.models.odds import OddsMatcher
 from nsed.models.odds_training import MOST_JUDGED, HeldOutScores, OddsConfig, _rows_judged, cross_validated_scores
 from nsed.networks.odds import PLACES, places_of
+from nsed.networks.odds_scores import pair_odds
 from nsed.text import EncodedPairs, Tokenizers
+from nsed.text.batch import DistinctPairs
 from nsed.text.readers.delimited import read_symbol_features
 from nsed.train.saved_model import DESCRIPTION
 from nsed.train.split import folds_of
@@ -64,6 +67,22 @@ def test_minutes_are_for_em_training_and_tuning_together(monkeypatch):
     assert steps == [1]
     assert average_precision(hurried.score(pairs), np.array(pairs.labels, bool)) > 0.9
     assert hurried.match(pairs).mean() == pytest.approx(0.5, abs=0.1)
+
+
+def test_folds_of_which_not_all_would_begin_within_the_minutes_are_left_out(monkeypatch):
+    """Each of five folds took its EM and an update at least, long after the minutes were over."""
+    begun = []
+
+    def hurried(task, pairs, *given, **options):
+        begin = task.begun
+        task.begun = lambda seen: begun.append(time.sleep(0.3)) or begin(seen)
+        scores = cross_validated_scores(task, pairs, *given, deadline=time.monotonic() + 1.2)
+        assert scores.tolist() == pair_odds(task.network, DistinctPairs.of(pairs), task.device).scores.tolist()
+        return scores
+
+    monkeypatch.setattr("nsed.models.odds_training.cross_validated_scores", hurried)
+    OddsMatcher.fit(alike(60, seed=3), **QUICK)
+    assert len(begun) == 1
 
 
 def test_a_model_can_be_used_while_it_learns(tmp_path):

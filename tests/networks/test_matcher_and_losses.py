@@ -326,6 +326,15 @@ def test_a_pair_that_is_too_long_for_a_lattice_is_refused_by_the_row_that_it_is(
         bulk_scores(matcher("rnn"), source, target, (rows[1:], columns[1:]))
 
 
+def test_a_pair_that_is_too_long_is_refused_by_its_row_among_all_where_pairs_are_scored_in_parts(monkeypatch):
+    monkeypatch.setattr(bulk, "MAX_CELLS", 19)
+    monkeypatch.setattr(bulk, "VECTOR_BYTES", 1)
+    source, target = EncodedStrings(STRINGS), EncodedStrings(STRINGS[::-1])
+    rows, columns = np.array([0, 0, 5]), np.array([4, 4, 2])  # 4 x 2 twice, and 5 x 4 cells
+    with use_backend("torch"), pytest.raises(TooLongError, match="at place 2"):
+        bulk_scores(matcher("rnn"), source, target, (rows, columns))
+
+
 def test_features_are_not_dropped_unless_asked_for():
     encoder = EncoderConfig(kind="unigram", dim=8, layers=1, heads=2, dropout=0.0, max_length=9)
     source, target = sides()

@@ -101,6 +101,20 @@ def test_a_budget_of_minutes_is_kept_to_a_tenth():
     assert times[-1] - times[0] < 3.3
 
 
+def test_seconds_that_are_spent_already_count_among_the_minutes():
+    free = nsed.Transducer.fit(PAIRS, train__minutes=1, train__steps=3, **TINY)
+    late = nsed.Transducer.fit(PAIRS, train__minutes=1, train__steps=3, spent=60.0, **TINY)
+    assert (free.record["steps"], late.record["steps"]) == (3, 1)
+
+
+def test_what_draws_is_loaded_within_the_minutes_and_not_after_them(tmp_path, monkeypatch):
+    loaded = []
+    monkeypatch.setattr(trainer, "load_drawing", lambda: loaded.append("drawing"))
+    told = {"on_step": loaded.append, "train__steps": 1, **TINY}
+    nsed.Transducer.fit(PAIRS, folder=tmp_path / "run", train__minutes=1, **told)
+    assert loaded == ["drawing", 1]
+
+
 def test_a_model_can_be_used_seconds_after_training_began(tmp_path, monkeypatch):
     monkeypatch.setattr(trainer, "FIRST_SECONDS", 0.0)
     seen = []

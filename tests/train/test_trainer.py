@@ -9,6 +9,7 @@ import torch
 from torch import nn
 
 from nsed.errors import NsedError
+from nsed.train import optimiser
 from nsed.train.config import TrainConfig
 from nsed.train.optimiser import Schedule, Updates, WeightAverage
 from nsed.train.task import Task
@@ -77,6 +78,56 @@ def test_the_minutes_before_an_interruption_count_for_what_is_tuned_afterwards_t
     assert resumed.deadline - time.monotonic() == pytest.approx(600, abs=5)
     assert resumed.resume()
     assert resumed.deadline - time.monotonic() == pytest.approx(200, abs=10)
+
+
+class Hour(Line):
+    """A task whose updates take a second each, the first one, which compiles, ten, and every validation three."""
+
+    def __init__(self, clock, **rest):
+        super().__init__()
+        self.clock = clock
+        vars(self).update(rest)
+
+    def loss(self, batch):
+        self.clock[0] += 1 if len(self.seen) > 1 else 10
+        return super().loss(batch)
+
+    def validate(self):
+        self.clock[0] += 3
+        return super().validate()
+
+
+@pytest.mark.parametrize(
+    ("rest", "seconds"),
+    [
+        ({}, 600),
+        ({"training_share": 0.1}, 60),
+        ({"training_share": 0.1, "updates_afterwards": 40}, 540),
+        ({"training_share": 0.1, "updates_afterwards": 10_000}, 60),
+    ],
+)
+def test_training_has_what_is_tuned_afterwards_does_not_need_of_the_minutes(rest, seconds, monkeypatch):
+    """Odds with minutes for a million updates ended after a sixth of these, and the rest was hardly used."""
+    clock = [0.0]
+    monkeypatch.setattr(optimiser.time, "monotonic", lambda: clock[0])
+    trainer = Trainer(Hour(clock, **rest), replace(SETTINGS, minutes=10.0, steps=10**6, patience=10**6))
+    trainer.run()
+    assert clock[0] == pytest.approx(seconds, abs=6)
+
+
+def test_a_validation_after_which_there_is_no_time_for_another_one_is_the_last(monkeypatch):
+    clock = [0.0]
+    monkeypatch.setattr(optimiser.time, "monotonic", lambda: clock[0])
+    trainer = Trainer(Hour(clock), replace(SETTINGS, minutes=24 / 60, steps=10**6))  # 10 updates and one in 22 s
+    trainer.run()
+    assert ([one.step for one in trainer.validations], clock[0]) == ([10], 22.0)
+
+
+@pytest.mark.parametrize(("minutes", "kept"), [(10.0, 1.0), (0.1, 0.3)])
+def test_a_moment_of_the_minutes_is_kept_for_the_end_of_a_training_that_is_saved(minutes, kept, tmp_path):
+    settings = replace(SETTINGS, minutes=minutes)
+    saved, unsaved = Trainer(Line(), settings, tmp_path), Trainer(Line(), settings)
+    assert unsaved.deadline - saved.deadline == pytest.approx(kept, abs=0.1)
 
 
 def test_the_cosine_ends_with_the_minutes_where_these_are_over_before_the_steps():

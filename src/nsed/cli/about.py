@@ -11,6 +11,7 @@ import typer
 from rich.table import Table
 
 from nsed import __version__
+from nsed.capabilities import Capability, can
 from nsed.cli.arguments import ModelPath, load_model
 from nsed.cli.console import out
 from nsed.errors import ArgumentError, ModelFileError
@@ -111,11 +112,10 @@ def export(
 
 def _mixed(mixture: Any, ranking: Ranking, validation: Path | None) -> Any:
     """Mixture as it is wanted: ranked, or with weights by labelled pairs."""
-    from nsed.models.matcher_mixture import MatcherMixture
     from nsed.text import read_pairs
 
-    if isinstance(mixture, MatcherMixture):
-        return mixture if validation is None else MatcherMixture.of(mixture.members, read_pairs(validation))
+    if can(mixture, Capability.MATCH):
+        return mixture if validation is None else type(mixture).of(mixture.members, read_pairs(validation))
     if validation is not None:
         expected = "nothing beside transducers, whose probabilities are averaged"
         raise ArgumentError("--validation", got=validation, expected=expected)
@@ -173,9 +173,7 @@ def _scoring(model: str) -> str:
 
 
 def _kernel_of(model: Any) -> str:
-    from nsed.models.lattice_model import LatticeModel
-
-    if not isinstance(model, LatticeModel):
+    if not can(model, Capability.RULES):
         return f"no kernel: {model.kind} has no lattices"
     choice = model.scoring_kernel()
     return f"{choice.kernel} by {choice.backend}: {choice.reason}"

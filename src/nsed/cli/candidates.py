@@ -266,12 +266,17 @@ Action = Annotated[
 IndexPath = Annotated[Path, typer.Argument(help="Folder of the index.", show_default=False)]
 RowsPath = Annotated[
     Path | None,
-    typer.Argument(help="Table of strings, or for remove a file of ids, a line each.", show_default=False),
+    typer.Argument(
+        help="Table of strings; for remove of ids, see --id, or a file with one per line.", show_default=False
+    ),
 ]
 LookupOn = Annotated[
     str | None, typer.Option("--on", "--column", help="Column of the strings; by default source or the first.")
 ]
-IdColumn = Annotated[str | None, typer.Option("--id", help="Column of ids; by default the strings themselves.")]
+IdColumn = Annotated[
+    str | None,
+    typer.Option("--id", help="Column of ids, for build, add and remove; by default the strings themselves."),
+]
 Text = Annotated[list[str] | None, typer.Option("--text", help="A query; repeatable.", show_default=False)]
 Nearest = Annotated[int, typer.Option("--k", "-k", min=1, help="Strings that a query is answered with.")]
 
@@ -294,7 +299,8 @@ def lookup(
 
     `nsed lookup build cities.index cities.tsv --on name --id id`, then `nsed lookup query cities.index --text Wien`:
     `query`, `id`, `text`, `score`. `add` puts more rows in, or others in the place of those with the same ids; `remove`
-    takes ids away. What is near is what `--by` and `--model` said when the index was built, see `nsed candidates`.
+    takes ids away: those of a table's column `--id`, or lines of a file. What is near is what `--by` and `--model` said
+    when the index was built, see `nsed candidates`.
     """
     from nsed.jobs.lookup import LookupIndex
 
@@ -305,7 +311,7 @@ def lookup(
         raise ArgumentError("ROWS", got="none", expected=f"a file, to {action} what is in it")
     if action == "remove":
         opened = LookupIndex(index)
-        opened.remove(_lines(rows))
+        opened.remove(_ids_of(rows, id_ or on))
     else:
         ids, texts = _read_rows(rows, on, id_)
         loaded = None if model is None else load_model(model)
@@ -318,12 +324,18 @@ def lookup(
     out.print(f"{index}: {len(opened):,} strings", markup=False)
 
 
-def _lines(path: Path) -> list[str]:
-    """Lines of a file, without those that are empty."""
-    from nsed.text.readers.lines import open_text
+def _ids_of(path: Path, column: str | None) -> list[str]:
+    """Ids to be removed: lines of a file, or a column of a table, the one that `add` took them from."""
+    from nsed.jobs.records import read_ids
+    from nsed.text.readers.batches import TABLES
+    from nsed.text.readers.lines import STDIN, open_text
 
-    with open_text(path) as stream:
-        return [line for line in (line.rstrip("\r\n") for line in stream) if line]
+    if column is None and path.suffix.lower() not in (".csv", ".dict", *TABLES):
+        with open_text(path) as stream:
+            lines = [line for line in (line.rstrip("\r\n") for line in stream) if line]
+        if path == STDIN or not any("\t" in line for line in lines[:1]):
+            return lines
+    return [one for one in read_ids(path, column) if one]
 
 
 def _read_rows(path: Path, on: str | None, id_: str | None) -> tuple[list[str], list[str]]:

@@ -84,7 +84,7 @@ class FoundSets(NamedTuple):
 
 def write_sets(output: Path | None, form: SetsFormat, table: WordTable, sets: FoundSets, *, method: str) -> None:
     """Write the words of a list, a row each, with their clusters, which are from 0 on here and from 1 on there."""
-    from nsed.jobs.cognate_sets import align_sets, cognate_sets, edictor_rows, nexus_lines
+    from nsed.jobs.cognate_sets import align_sets, cognate_sets, edictor_rows, nexus_lines, repeated_number
 
     if form is SetsFormat.TABLE:
         columns = sets.columns(COLUMN)
@@ -99,6 +99,8 @@ def write_sets(output: Path | None, form: SetsFormat, table: WordTable, sets: Fo
         return
     aligned = align_sets(sets.parts.words, listed)
     if form is SetsFormat.EDICTOR:
+        if told := repeated_number(table):
+            warn(told)
         joined = sets.parts.joined(aligned, len(sets.words))
         with open_output(output) as stream:
             write_tsv(stream, edictor_rows(table, sets.words, sets.columns(CLASSES), joined))

@@ -4,6 +4,7 @@ A command is imported when it is called; the first line of its help and its exam
 """
 
 import errno
+import gc
 import io
 import os
 import sys
@@ -462,6 +463,8 @@ def main() -> None:
         complain(f"the output is not complete: {error.strerror}")
         _drop_output()
         sys.exit(2)
+    finally:
+        gc.freeze()  # else Python looks for cycles among all that torch has loaded, for seconds, before it ends
 
 
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)

@@ -1,5 +1,6 @@
 """Training recipes of the command line: by steps under a progress bar, by EM, or at once."""
 
+import time
 from collections.abc import Callable, Collection, Mapping
 from functools import partial
 from pathlib import Path
@@ -51,6 +52,8 @@ class TrainingRequest(NamedTuple):
     """Whether every second member of a mixture reads from right to left."""
     distillation: Distillation | None = None
     """Distillation: from whom a student learns."""
+    begun: float | None = None
+    """When the command began, by `time.monotonic`: what it has spent since counts among the minutes of one model."""
 
 
 def config_of(kind: str) -> type[StringConfig]:
@@ -158,6 +161,7 @@ def _train_network(request: TrainingRequest, fit: Callable[..., NetworkModel], m
     with progress_bar("training", request.settings.train.steps, unit="steps") as bar:
         return fit(
             request.pairs,
+            spent=0.0 if request.begun is None else time.monotonic() - request.begun,
             validation=request.validation,
             config=request.settings,
             folder=request.output,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 import shutil
+import time
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import asdict
 from pathlib import Path
@@ -14,7 +15,7 @@ import typer
 from nsed.capabilities import Capability, can
 from nsed.cli.arguments import Columns, Model, load_model, split_columns
 from nsed.cli.console import complain, err
-from nsed.errors import ArgumentError, ModelFileError, NsedError
+from nsed.errors import ArgumentError, ConfigError, ModelFileError, NsedError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -72,7 +73,9 @@ Minutes = Annotated[
     float | None,
     typer.Option(
         help="For networks: a budget of time, in which the learning rate comes to its end too; of a Transducer, more "
-        "than its recipe's steps are done in it. With --models they are for each of the models.",
+        "than its recipe's steps are done in it. It is kept to a tenth from a minute on, loading and saving included; "
+        "where kernels are still to be compiled, nothing takes less than about a quarter of a minute. With --models "
+        "they are for each of the models.",
         show_default=False,
     ),
 ]
@@ -163,8 +166,9 @@ def train(
     `--from` fine-tunes a trained model, say on corrected words; without `--validation`, networks hold out nothing.
     `--models 5` trains five transducers, a mixture with fewer errors than one; `--teacher` distils one into a new one.
     """
+    begun = time.monotonic()  # before torch is loaded, which takes seconds of the minutes that are given
     from nsed.cli.recipes import TrainingRequest, config_of, plan_training
-    from nsed.config import from_mapping, to_yaml
+    from nsed.config import to_yaml
     from nsed.models.settings import named_settings
     from nsed.text import read_pairs
 
@@ -178,7 +182,7 @@ def train(
     if data is not None and start is None and "model" not in values:
         values = {**values, "model": _suited(data, values, writes=bool(models or teacher))}
     kind = _with_minutes(config_of(_kind(values, start)), minutes)
-    settings = from_mapping(kind, values, where=str(config or "settings"))
+    settings = _resolved(kind, values, where=str(config or "settings"))
     checked = read_pairs(validation, columns=names) if validation else None
     if data is not None:
         settings = plan_training(settings, None if before or start else named_settings(config, given), data, checked)
@@ -187,7 +191,8 @@ def train(
     if pairs is None or data is None or output is None:
         raise _nothing_to_do(pairs)
     several = _several(output, settings.model, models, both_directions=both_directions, resume=resume)
-    request = TrainingRequest(data, checked, settings, output, resume, start, *several, _distillation(teacher, words))
+    taught = _distillation(teacher, words)
+    request = TrainingRequest(data, checked, settings, output, resume, start, *several, taught, begun)
     with _interruptible(_how_to_go_on(pairs, output, {"--from": from_, "--teacher": teacher, "--words": words})):
         _carry_out(request, overwrite=overwrite)
 
@@ -243,6 +248,35 @@ def _with_minutes(kind: type[StringConfig], minutes: float | None) -> type[Strin
     if minutes is not None and "train" not in kind.__dataclass_fields__:
         raise ArgumentError("--minutes", got=minutes, expected=f"none with {kind.model}, which has no network to train")
     return kind
+
+
+def _resolved(kind: type[StringConfig], values: dict[Any, Any], *, where: str) -> StringConfig:
+    """Settings of a kind. Raises `ConfigError`, which says of a key that only other kinds have which ones these are."""
+    from nsed.config import from_mapping
+
+    try:
+        return from_mapping(kind, values, where=where)
+    except ConfigError as error:
+        raise ConfigError(where, [_with_kinds(fault) for fault in error.faults]) from None
+
+
+def _with_kinds(fault: str) -> str:
+    """Fault of an unknown key, with the kinds that have it, or one that was probably meant."""
+    from nsed.cli.recipes import KINDS, config_of
+    from nsed.config import has_key, probable_key
+
+    name, unknown, listed = fault.partition(": no such key; known: ")
+    meant: dict[str, list[str]] = {}
+    trained = [kind for kind in KINDS if not kind.endswith("mixture")]  # these are made of other models
+    for kind in trained if unknown and "." not in name else ():
+        key = name if has_key(config_of(kind), name) else probable_key(name, config_of(kind))
+        meant.setdefault(key or "", []).append(kind)
+    meant.pop("", None)
+    if not meant:
+        return fault
+    key = name if name in meant else max(meant, key=lambda one: len(meant[one]))
+    it = f"it is {'one' if key == name else repr(key)} of --model {', '.join(meant[key])}"
+    return f"{name}: no such key; {it}; known here: {listed}"
 
 
 def _several(output: Path, kind: str, models: int | None, *, both_directions: bool, resume: bool) -> tuple[int, bool]:

@@ -10,7 +10,7 @@ import pyarrow as pa
 from nsed.errors import ArgumentError, DataError, DoubtfulLinksWarning, UnknownIdWarning, warn
 from nsed.evaluate.matching import ThresholdPoint, threshold_curve, threshold_point
 from nsed.jobs.clustering import EarlierClusters, LinkMethod, cluster_links, cluster_number, keep_ids, linked_records
-from nsed.jobs.records import EvidenceWeights, LinkEvidence, Records, read_table, whole_numbers
+from nsed.jobs.records import EvidenceWeights, LinkEvidence, Records, ids_as_text, read_table
 from nsed.text import Pairs, read_pairs
 from nsed.text.pairs import COLUMNS
 from nsed.text.readers.batches import TABLES
@@ -78,11 +78,7 @@ def _known_of_table(path: Path) -> Pairs | None:
     columns = next((list(both) for both in (("id_a", "id_b"), COLUMNS[:2]) if {*both} <= {*names}), None)
     if columns is None:
         return None
-    table = pa.concat_tables(pieces)
-    for name in columns:
-        column = whole_numbers(table.column(name))
-        if pa.types.is_integer(column.type):
-            table = table.set_column(table.column_names.index(name), name, column.cast(pa.string()))
+    table = ids_as_text(pa.concat_tables(pieces), columns)
     return pairs_of_table(Rows(path, table), ReadOptions([*columns, *(["label"] if "label" in names else [])])).content
 
 

@@ -217,8 +217,8 @@ def edictor_rows(
     """Word list as EDICTOR and LingPy read it: a header, then ID, DOCULECT, CONCEPT, TOKENS, sets, ALIGNMENT, others.
 
     Sets are columns by name: COGID, or COGIDS of partial cognates, and perhaps CROSSID. Further columns follow; those
-    whose names are taken have `INPUT_` before them. A list whose ids are no numbers, as LingPy wants them, is numbered
-    from 1.
+    whose names are taken have `INPUT_` before them. A list whose ids are no numbers, one for each word, as LingPy wants
+    them, is numbered from 1.
     """
     ids, others = _ids(table), _others(table, sets)
     yield ["ID", LANGUAGES[0], CONCEPTS[0], TOKENS[0], *sets, ALIGNMENT, *others]
@@ -231,24 +231,34 @@ def edictor_rows(
 def _ids(table: WordTable) -> list[str]:
     names = [name.upper() for name in table.header.cells]
     given = [row.cells[names.index("ID")] for row in table.rows] if "ID" in names else []
-    if given and all(one.isdecimal() and int(one) > 0 for one in given) and len(set(given)) == len(given):
+    if _are_numbers(given) and len(set(given)) == len(given):
         return given
     return [str(number) for number in range(1, len(table.rows) + 1)]
+
+
+def _are_numbers(ids: Sequence[str]) -> bool:
+    return bool(ids) and all(one.isdecimal() and int(one) > 0 for one in ids)
+
+
+def repeated_number(table: WordTable) -> str:
+    """What is to be told of numbers in ID that are not one for each word, so that words are numbered; else nothing."""
+    lines: dict[str, int] = {}
+    given = _cells(table, ("ID",))
+    for number, row in zip(given if _are_numbers(given) else [], table.rows, strict=False):
+        if (first := lines.setdefault(number, row.line)) != row.line:
+            twice = f"{table.path}:{row.line}: ID has {number} again, that of line {first:,}"
+            return f"{twice}: words are numbered from 1, and what it has is in INPUT_ID"
+    return ""
 
 
 def _others(table: WordTable, sets: Iterable[str]) -> dict[str, int]:
     """Names and places of columns beside those that the format has."""
     used = {next((name for name in names if table.has_column(name)), "") for names in (LANGUAGES, CONCEPTS, TOKENS)}
-    if _ids(table)[0] == _cell(table, 0, IDENTIFIERS[0]):
+    if _ids(table) == _cells(table, IDENTIFIERS[:1]):
         used.add(IDENTIFIERS[0])
     taken = {*IDENTIFIERS, LANGUAGES[0], CONCEPTS[0], TOKENS[0], CLASSES, *sets, ALIGNMENT}
     places = [place for place, name in enumerate(table.header.cells) if name.upper() not in used]
     return dict(zip(free_names((table.header.cells[place] for place in places), taken), places, strict=True))
-
-
-def _cell(table: WordTable, row: int, name: str) -> str | None:
-    names = [one.upper() for one in table.header.cells]
-    return table.rows[row].cells[names.index(name)] if name in names and table.rows else None
 
 
 def nexus_lines(words: Sequence[Word], sets: Sequence[CognateSet]) -> Iterator[str]:

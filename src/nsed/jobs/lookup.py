@@ -150,7 +150,11 @@ class LookupIndex:
             old = left if len(left) + 1 >= MOST_SEGMENTS else []
             kept = [pair for one in old for pair in one.rows()]
             made = self._segment([id_ for id_, _ in kept] + names, [text for _, text in kept] + given)
-            self._keep([*(() if old else left), made], added=1)
+            try:
+                self._keep([*(() if old else left), made], added=1)
+            except DataError:
+                shutil.rmtree(made.path, ignore_errors=True)  # a full disk should not stay full because of us
+                raise
             for one in old:
                 shutil.rmtree(one.path, ignore_errors=True)
 
@@ -224,15 +228,23 @@ class LookupIndex:
         """New segment on disk, which counts once it is kept; an older attempt at it is replaced."""
         path = self.folder / f"segment-{self._state['next']:06d}"
         shutil.rmtree(path, ignore_errors=True)
-        Candidates(self._state["by"], model=self.model).fit(texts).save(path)
-        write_texts(path / IDS, "id", ids)
+        with replacing_folder(path) as beside:
+            Candidates(self._state["by"], model=self.model).fit(texts).save(beside)
+            write_texts(beside / IDS, "id", ids)
         return Segment.load(path)
 
     def _keep(self, segments: Sequence[Segment], *, added: int = 0) -> None:
-        """Make some segments, of which so many are new, those of the index: on disk at once, then here."""
+        """Make some segments, of which so many are new, those of the index: on disk at once, then here.
+
+        Raises `DataError` where the disk is full, say; the index is as it was then.
+        """
         named = {one.path.name: sorted(one.removed) for one in segments}
         state = {**self._state, "next": self._state["next"] + added, "segments": named}
-        replace_file(self.folder / DESCRIPTION, json.dumps(state).encode())
+        try:
+            replace_file(self.folder / DESCRIPTION, json.dumps(state).encode())
+        except OSError as error:
+            message = f"cannot be written: {error.strerror or error}; the index is as it was"
+            raise DataError(self.folder / DESCRIPTION, message) from error
         self._state, self.segments = state, list(segments)
 
 

@@ -13,10 +13,12 @@ from pyarrow import compute
 
 from nsed.errors import ArgumentError, DataError, DoubtfulLinksWarning, warn
 from nsed.evaluate.calibration import logistic_regression
-from nsed.models.pair_model import DecidingModel
 from nsed.text import Pairs
 from nsed.text.batch import MAX_CELLS
 from nsed.text.readers import read_sources
+from nsed.text.readers.batches import TABLES
+from nsed.text.readers.delimited import ReadOptions
+from nsed.text.readers.parquet import Rows, sound, sources_of_table
 from nsed.text.texts import Texts
 
 ROW = "nsed_row"
@@ -117,6 +119,30 @@ def whole_numbers(column: pa.ChunkedArray) -> pa.ChunkedArray:
         return known.cast(pa.int64())
     except pa.ArrowInvalid:  # one has a fraction, or is too large
         return column
+
+
+def ids_as_text(table: pa.Table, names: Iterable[str]) -> pa.Table:
+    """The same table with whole numbers of some columns, which have ids, as text."""
+    for name in names:
+        column = whole_numbers(table.column(name))
+        if pa.types.is_integer(column.type):
+            table = table.set_column(table.column_names.index(name), name, column.cast(pa.string()))
+    return table
+
+
+def read_ids(path: Path, column: str | None = None) -> list[str]:
+    """Ids of a file, one per line, or in the column of a table that `read_sources` takes; they may be whole numbers."""
+    ending = path.suffix.lower()
+    if ending not in TABLES:
+        return list(read_sources(path, column=column).texts)
+    with sound(path):
+        pieces = list(TABLES[ending](path, start=0, rows=2**16))
+    if not pieces:  # which says so
+        return list(read_sources(path, column=column).texts)
+    table = pa.concat_tables(pieces)
+    names = [name for name in table.column_names if table.column_names.count(name) == 1]
+    options = ReadOptions(None if column is None else [column])
+    return list(sources_of_table(Rows(path, ids_as_text(table, names)), options).content.texts)
 
 
 def with_missing(texts: Iterable[str]) -> Texts:
@@ -275,7 +301,8 @@ def search_evidence(queries: np.ndarray, scores: np.ndarray) -> np.ndarray:
 
 def prior_of(model: Any) -> float | None:
     """Prior log-odds that are part of a model's; None of models that do not know theirs, as those of older versions."""
-    return model.criterion.prior if isinstance(model, DecidingModel) else None
+    prior: float | None = getattr(getattr(model, "criterion", None), "prior", None)
+    return prior
 
 
 def prior_once(on: Sequence[TextColumn]) -> float:

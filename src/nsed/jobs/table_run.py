@@ -19,6 +19,7 @@ from nsed.errors import (
     DataError,
     DoubtfulLinksWarning,
     TooLongError,
+    UnknownLanguageWarning,
     UnknownSymbolWarning,
 )
 from nsed.jobs.shards import InputFile, Position, RejectedRow, ShardInProgress, describe_inputs
@@ -457,4 +458,4 @@ class Warnings:
                     warnings.warn_explicit(one.message, one.category, one.filename, one.lineno)
 
 
-OF_BATCHES = (UnknownSymbolWarning, CutOutputWarning, DoubtfulLinksWarning)
+OF_BATCHES = (UnknownSymbolWarning, UnknownLanguageWarning, CutOutputWarning, DoubtfulLinksWarning)

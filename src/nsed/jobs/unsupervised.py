@@ -27,7 +27,7 @@ from nsed.jobs.word_clusters import PROBABLE, LevenshteinControl, by_concept, cl
 from nsed.models.edit_distance import quiet_about_symbols
 from nsed.models.odds import OddsMatcher
 from nsed.models.odds_training import FORM
-from nsed.models.pair_model import Criterion
+from nsed.models.pair_model import Criterion, quiet_about_labels
 from nsed.text import Pairs
 from nsed.text.batch import check_cells
 
@@ -72,7 +72,8 @@ def learn_without_gold(
     probable = posterior(*(similarity(_pairs(words, rows)) for rows in (within, across)))
     for number in range(1, rounds + 1):
         chosen = _labelled(words, within, across, _together(words, within, probable), random)
-        model = OddsMatcher.fit(chosen, **{**SETTINGS, **settings})
+        with quiet_about_labels():
+            model = OddsMatcher.fit(chosen, **{**SETTINGS, **settings})
         scores = [model.score(_pairs(words, rows)) for rows in (within, across)]
         probable = posterior(*scores)
         on_round(number, model)
@@ -285,5 +286,5 @@ def learn_from_few(
 
 
 def _fitted(pairs: Pairs, **settings: Any) -> OddsMatcher:
-    with quiet_about_symbols():
+    with quiet_about_symbols(), quiet_about_labels():
         return OddsMatcher.fit(pairs, train__threads=1, **settings)  # someone answers questions meanwhile

@@ -234,6 +234,7 @@ class NetworkModel(Model):
         folder: str | Path | None = None,
         on_step: OnStep = ignore,
         on_validation: OnValidation = ignore,
+        spent: float = 0.0,
         **settings: Any,
     ) -> SomeNetworkModel:
         """Train on pairs; without validation pairs, a twentieth of the sources (at most 2,000) is held out for it.
@@ -250,8 +251,10 @@ class NetworkModel(Model):
         With `start`, a trained model learns more: it gains the symbols (and languages) that are new to it, and by
         default (see `fine_tuning_config`) learns slowly and until all is right. Without validation pairs, nothing is
         held out then, and what was tuned on such pairs stays.
+
+        Seconds that are `spent` already, say on loading this package, count among `train.minutes`.
         """
-        begun, known = time.monotonic(), Pairs.of(pairs, labels)
+        begun, known = time.monotonic() - spent, Pairs.of(pairs, labels)
         given, named = None if validation is None else Pairs.of(validation), named_settings(config, settings)
         resolved = cls.plan(cls._settings(config, settings, start), None if start else named, known, given)
         for note in filter(None, (resolved.symbols_note, resolved.train.recipe)):

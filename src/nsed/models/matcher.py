@@ -19,18 +19,19 @@ from nsed.kernels.dispatch import MATCH_SCORES, Choice
 from nsed.lattice import EditLattice
 from nsed.lattice.lattice import Weighting
 from nsed.models.base import checked_scores
+from nsed.models.edit_distance import quiet_about_symbols
 from nsed.models.lattice_model import LATTICE_VERBS, LatticeModel
 from nsed.models.matcher_mixture import MatcherMixture
 from nsed.models.odds import OddsMatcher
 from nsed.models.odds_training import OddsConfig
-from nsed.models.pair_model import LabelledConfig, LabelledTask, PairModel, in_order
+from nsed.models.pair_model import LabelledConfig, LabelledTask, PairModel, in_order, tell_of_languages
 from nsed.models.settings import ConfigLike, named_kind, top_names
 from nsed.networks.bulk_scores import bulk_scores
 from nsed.networks.losses import Reduction, distortion_loss, em_loss, match_loss, non_match_loss, real_cells
 from nsed.networks.matcher import MatcherNetwork, lattice_of
 from nsed.progress import OnBatch, OnStep, OnValidation, ignore
 from nsed.text import EncodedStrings, PairBatch, Pairs, Tokenizer, Tokenizers, Vocabulary
-from nsed.text.batch import EncodedPairs
+from nsed.text.batch import EncodedPairs, at_place, placed_in
 from nsed.text.columns import AnswerColumn, Column, column_like
 from nsed.text.pairs import PairsLike
 from nsed.text.texts import Texts
@@ -107,10 +108,10 @@ def matcher_loss(network: MatcherNetwork, config: MatcherConfig, batch: PairBatc
 
 
 def match_lattices(
-    network: MatcherNetwork, pairs: EncodedPairs, device: torch.device
+    network: MatcherNetwork, pairs: EncodedPairs, device: torch.device, *, place: Callable[[int], str] = at_place
 ) -> Iterator[tuple[PairBatch, EditLattice]]:
     """Match lattices of all pairs, in batches."""
-    for batch in pairs.batches():
+    for batch in pairs.batches(place=place):
         here = batch.to(device)
         with torch.no_grad():
             lattice = lattice_of(network(*here.sides), *here.lengths)
@@ -118,10 +119,15 @@ def match_lattices(
 
 
 def match_log_probs(
-    network: MatcherNetwork, pairs: EncodedPairs, device: torch.device, *, on_batch: OnBatch = ignore
+    network: MatcherNetwork,
+    pairs: EncodedPairs,
+    device: torch.device,
+    *,
+    on_batch: OnBatch = ignore,
+    place: Callable[[int], str] = at_place,
 ) -> np.ndarray:
     """Log alpha_{n,m} of each pair, in order."""
-    found = ((batch, lattice.log_prob) for batch, lattice in match_lattices(network, pairs, device))
+    found = ((batch, lattice.log_prob) for batch, lattice in match_lattices(network, pairs, device, place=place))
     return in_order(found, len(pairs), on_batch=on_batch)
 
 
@@ -152,6 +158,7 @@ class Matcher(PairModel, LatticeModel):
         folder: str | Path | None = None,
         on_step: OnStep = ignore,
         on_validation: OnValidation = ignore,
+        spent: float = 0.0,
         **settings: Any,
     ) -> "AnyMatcher":
         """Train a Matcher on labelled pairs: in odds form, an `OddsMatcher`, unless settings are of a network.
@@ -174,19 +181,24 @@ class Matcher(PairModel, LatticeModel):
             folder=folder,
             on_step=on_step,
             on_validation=on_validation,
+            **({} if isinstance(start, MatcherMixture) else {"spent": spent}),  # its members have minutes each
             **settings,
         )
 
     def score(self, pairs: PairsLike, targets: Column | None = None, *, on_batch: OnBatch = ignore) -> AnswerColumn:
         """Log alpha_{n,m} of each pair, in the order given: 0 is certain to match."""
         known = Pairs.given(pairs, targets)
+        if self.languages is not None:
+            tell_of_languages(known, self.languages)
         source, rows, of_source = self._encoded(self.tokenizers.source, known.sources, known.source_languages)
         target, columns, of_target = self._encoded(self.tokenizers.target, known.targets, known.target_languages)
         languages = (of_source, of_target)
         scores = bulk_scores(self.network, source, target, (rows, columns), languages=languages, on_batch=on_batch)
         tiny = np.flatnonzero(np.isneginf(scores))  # beyond what a double can hold: as logarithms
         if len(tiny):
-            scores[tiny] = match_log_probs(self.network, self.encoded(known.chosen(tiny.tolist())), self.device)
+            with quiet_about_symbols():  # just said, of all pairs together
+                encoded = self.encoded(known.chosen(tiny.tolist()))
+            scores[tiny] = match_log_probs(self.network, encoded, self.device, place=placed_in(tiny))
         return column_like(pairs, checked_scores(scores), "score")
 
     def scoring_kernel(self) -> Choice:

@@ -24,9 +24,16 @@ from nsed.models.lattice_model import LATTICE_VERBS, LatticeModel
 from nsed.models.mixture import listed_models, of_member
 from nsed.models.odds import OddsMatcher
 from nsed.models.odds_training import CALIBRATED_FROM
-from nsed.models.pair_model import SHARE, Criterion, DecidingModel, labels_of
+from nsed.models.pair_model import (
+    SHARE,
+    Criterion,
+    DecidingModel,
+    labels_of,
+    quiet_about_labels,
+    tell_of_contradictions,
+)
 from nsed.models.persistence import model_class
-from nsed.models.settings import ConfigLike, check_unchanged, resolve_settings
+from nsed.models.settings import ConfigLike, check_unchanged, named_settings, resolve_settings
 from nsed.progress import OnBatch, OnStep, OnValidation, ignore
 from nsed.text import EditScript, Links, PairBatch, Pairs, StringConfig
 from nsed.text.columns import AnswerColumn, Column, column_like
@@ -119,13 +126,15 @@ class MatcherMixture(DecidingModel):
         """
         checked_start(start, cls.configs)
         check_unchanged(start.config, resolve_settings(cls.configs, config, {}, suggested=start.fine_tuning_settings))
-        training, tuned = _tuning_split(Pairs.of(pairs, labels), None if validation is None else Pairs.of(validation))
+        known = Pairs.of(pairs, labels)
+        training, tuned = _tuning_split(known, None if validation is None else Pairs.of(validation))
+        tell_of_contradictions(known)
         enough, members = tuned is not None and _have_enough(tuned), list[Any]()
         starts = [_begun(one, training, tuned) for one in start.members]
         for one, begun, given in zip(start.members, starts, _settings_of(start.members, settings), strict=True):
             done = sum(steps_of(before) for before in start.members[: len(members)])
             told = {"on_step": _after(done, on_step), "on_validation": on_validation}
-            own = given if enough else {**_slowly(one), **given}
+            own = given if enough else {**_slowly(one, given), **given}
             members.append(_learned_on(begun, training, tuned, told, own))
             on_step(done + steps_of(one))
         mixture = cls.of(members, tuned) if enough and tuned is not None else start._with_members(members)
@@ -324,7 +333,8 @@ def _learned_on(
 ) -> Any:
     """Member that has learned more."""
     told = {} if isinstance(begun, LearnableEditDistance) else told
-    return type(begun).fit(training, start=begun, validation=validation, **told, **settings)
+    with quiet_about_labels():
+        return type(begun).fit(training, start=begun, validation=validation, **told, **settings)
 
 
 def _settings_of(members: list[Any], settings: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -356,9 +366,10 @@ def _likest(members: list[Any], name: str) -> int:
     return alike.index(max(alike))
 
 
-def _slowly(member: Any) -> dict[str, Any]:
-    """Settings with which a member in odds form learns less from a few pairs than it knows already."""
-    return {"train__learning_rate": SLOW} if isinstance(member, OddsMatcher) else {}
+def _slowly(member: Any, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Slow learning rate of a member in odds form, unless one is given: from few pairs it learns less than it knows."""
+    is_given = "train.learning_rate" in (named_settings(None, given) or ())
+    return {"train__learning_rate": SLOW} if isinstance(member, OddsMatcher) and not is_given else {}
 
 
 def _tuning_split(pairs: Pairs, validation: Pairs | None) -> tuple[Pairs, Pairs | None]:

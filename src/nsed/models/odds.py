@@ -38,7 +38,7 @@ from nsed.networks.odds_scores import PairOdds, bias_parts, odds_lattices, pair_
 from nsed.networks.operation_table import OperationTable
 from nsed.progress import OnBatch, ignore
 from nsed.text import AlphabetConfig, Edit, PairBatch, Pairs, Tokenizers, Vocabulary
-from nsed.text.batch import DistinctPairs, EncodedPairs
+from nsed.text.batch import DistinctPairs, EncodedPairs, placed_in
 from nsed.text.columns import AnswerColumn, Column, column_like
 from nsed.text.edit_script import EditKind
 from nsed.text.pairs import PairsLike
@@ -125,9 +125,11 @@ class OddsMatcher(PairModel, LatticeModel):
 
     def score(self, pairs: PairsLike, targets: Column | None = None, *, on_batch: OnBatch = ignore) -> AnswerColumn:
         """Log-odds of each pair, before calibration, in the order given: any number, above 0 for a match."""
-        found = []
+        found: list[np.ndarray] = []
         for read, odds in self._reads(Pairs.given(pairs, targets)):
-            found.append(pair_odds(self.network, read, self.device, odds, on_batch=on_batch).scores)
+            first = sum(map(len, found))
+            place = placed_in(range(first, first + len(read)))
+            found.append(pair_odds(self.network, read, self.device, odds, on_batch=on_batch, place=place).scores)
         return column_like(pairs, checked_scores(np.concatenate(found)), "score")
 
     def scoring_kernel(self) -> Choice:
@@ -156,8 +158,8 @@ class OddsMatcher(PairModel, LatticeModel):
         """See `LatticeModel.lattices`: with `table_scripts` those of the table, without coherence."""
         in_context, first = self.config.table_scripts is not True, 0
         for read, odds in self._reads(pairs):
-            encoded = read.expanded()
-            for batch, lattice, _ in odds_lattices(self.network, encoded, self.device, odds, in_context=in_context):
+            place, parts = placed_in(range(first, first + len(read))), (read.expanded(), self.device, odds)
+            for batch, lattice, _ in odds_lattices(self.network, *parts, in_context=in_context, place=place):
                 yield batch._replace(rows=batch.rows + first), lattice
             first += len(read)
 
@@ -219,8 +221,8 @@ class OddsMatcher(PairModel, LatticeModel):
         that has too many alone has what is known of `<unk>`. Symbols that are new are warned of once.
         """
         sides = Texts.of(pairs.sources).compacted(), Texts.of(pairs.targets).compacted()
-        languages = language_numbers(pairs, self.languages)
         with quiet_about_symbols() if told else nullcontext():
+            languages = language_numbers(pairs, self.languages)
             read = self.tokenizers.encode_distinct(*sides, languages=languages)
         if not (read.source.has_unknown or read.target.has_unknown):
             yield read, None

@@ -140,7 +140,8 @@ class OddsTask(LabelledTask):
         super().__init__(*given)
         self.begun, self.most_cells = begun, SLICE_CELLS
         self.independent = independent(self.training)
-        self.training_share = 1 / (1 + (FEWER_FOLDS if has_enough(self.validation) else FOLDS))
+        folds = FEWER_FOLDS if has_enough(self.validation) else FOLDS
+        self.training_share, self.updates_afterwards = 1 / (1 + folds), folds * min(self.config.train.steps, FOLD_STEPS)
         self.judged = self.validation
         if not has_enough(self.validation):
             self.metric, self.judged = WITH_TRAINING, self.training.joined(self.validation)
@@ -327,7 +328,8 @@ def cross_validated_scores(
 ) -> np.ndarray:
     """Scores of pairs, or of some rows, each by a model trained on those outside its fold, see `folds_of`.
 
-    With pairs of known scores, all are on the scale of these. After the deadline, by the task's own model.
+    With pairs of known scores, all are on the scale of these. By the task's own model after the deadline, and where the
+    others would not even begin before it.
     """
     train = task.config.train
     folds = folds_of(pairs, count, shared=bool(task.config.shared_alphabet), seed=train.seed)
@@ -341,11 +343,14 @@ def cross_validated_scores(
         seen, apart = (pairs.chosen(np.flatnonzero((folds == fold) == side)) for side in (False, True))
         if not len(apart):
             continue
+        before = time.monotonic()
         network = task.begun(seen).to(task.device)
+        if fold == 0 and before + count * (time.monotonic() - before) > deadline:  # the others would begin too late
+            return pair_odds(task.network, DistinctPairs.of(pairs), task.device).scores
         minutes = 0.0 if end == math.inf else max(1e-6, (end - time.monotonic()) / 60)
         config = replace(task.config, train=replace(train, steps=min(train.steps, FOLD_STEPS), minutes=minutes))
         fold_task = OddsTask(network, config, seen, seen, task.device, begun=task.begun)  # nothing judged chooses
-        fold_task.training_share = 1.0
+        fold_task.training_share, fold_task.updates_afterwards = 1.0, None
         Trainer(fold_task, config.train).run()
         found = pair_odds(network.eval(), DistinctPairs.of(apart), task.device).scores
         scores[folds == fold] = found if known is None else known.on_scale(found, network, task.device)

@@ -1,8 +1,10 @@
 """Models that decide about pairs: threshold and calibration, and the networks that learn from matches and others."""
 
 import math
+import warnings
 from abc import abstractmethod
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, NamedTuple, NoReturn, TypeVar, cast, get_args
 
@@ -10,8 +12,8 @@ import numpy as np
 from torch import nn
 
 from nsed.capabilities import Capability
-from nsed.config import shown
-from nsed.errors import ArgumentError, NotExplainableError
+from nsed.config import shortened, shown
+from nsed.errors import ArgumentError, ContradictoryLabelsWarning, NotExplainableError, UnknownLanguageWarning, warn
 from nsed.evaluate import best_threshold
 from nsed.evaluate.calibration import Calibration, Form, fit_calibration
 from nsed.evaluate.matching import tuned_threshold
@@ -32,6 +34,8 @@ from nsed.types import PerPair
 UNCALIBRATED = Calibration(1.0, 0.0)
 SHARE = "match_share"
 """Entry of a saved model's record, beside the calibration: see `Criterion.share`."""
+MOST_NAMED = 20
+"""Languages that a warning names, of those that are unknown and of those that are known."""
 
 
 class Criterion(NamedTuple):
@@ -186,6 +190,31 @@ def labels_of(pairs: Pairs, name: str = "pairs") -> np.ndarray:
     return np.array(pairs.labels, dtype=bool)
 
 
+def tell_of_contradictions(pairs: Pairs) -> None:
+    """Warn, once, of the same pair with both labels; languages that are given tell pairs apart."""
+    columns = (pairs.sources, pairs.targets, pairs.source_languages, pairs.target_languages)
+    key = np.zeros(len(pairs), np.int64)
+    for column in (Texts.of(one).compacted() for one in columns if one is not None):
+        key = np.unique(key * len(column.different) + column.rows, return_inverse=True)[1]
+    count, matches = np.bincount(key), np.bincount(key, weights=labels_of(pairs))
+    both = (matches > 0) & (matches < count)
+    if not both.any():
+        return
+    row = int(np.flatnonzero(both[key])[0])
+    some = "1 pair has" if both.sum() == 1 else f"{int(both.sum()):,} pairs have"
+    example = " - ".join(repr(shortened(side[row])) for side in (pairs.sources, pairs.targets))
+    message = f"{some} both labels, of {len(count):,} different ones, say {example}"
+    warn(ContradictoryLabelsWarning(f"{message}: a matcher cannot be right about all of them"))
+
+
+@contextmanager
+def quiet_about_labels() -> Iterator[None]:
+    """Suppress `ContradictoryLabelsWarning`: of labels that nobody gave, or that were told already."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ContradictoryLabelsWarning)
+        yield
+
+
 EVEN_ODDS = -0.6931471805599453
 """Default threshold, the log-probability of even odds: that of a model that nobody has tuned."""
 FORM: Form = "log-odds"
@@ -245,7 +274,9 @@ class PairModel(NetworkModel, DecidingModel):
 
     @classmethod
     def _split(cls, pairs: Pairs, validation: PairsLike | None, *, seed: int) -> tuple[Pairs, Pairs]:
-        return labelled_split(pairs, None if validation is None else Pairs.of(validation), seed=seed)
+        made = labelled_split(pairs, None if validation is None else Pairs.of(validation), seed=seed)
+        tell_of_contradictions(pairs)
+        return made
 
     def encoded(self, pairs: Pairs) -> EncodedPairs:
         """See `NetworkModel.encoded`: with labels and languages; without labels, all count as positive."""
@@ -327,9 +358,29 @@ def in_order(found: Iterable[tuple[PairBatch, PerPair]], count: int, *, on_batch
 
 
 def language_numbers(pairs: Pairs, languages: Vocabulary | None) -> np.ndarray | None:
-    """Numbers of the languages of pairs, a column for sources and one for targets; None for a model without any."""
+    """Numbers of the languages of pairs, a column for sources and one for targets; None for a model without any.
+
+    One warning names those that are unknown; of strings without a language nothing is said.
+    """
     if languages is None:
         return None
     columns = (pairs.source_languages, pairs.target_languages)
     given = [Texts.of(column if column is not None else [""] * len(pairs)) for column in columns]
+    tell_of_languages(pairs, languages)
     return np.stack([np.array(languages.encode(one.different), dtype=np.int64)[one.rows] for one in given], axis=1)
+
+
+def tell_of_languages(pairs: Pairs, known: Vocabulary) -> None:
+    """Warn, once, of the languages of pairs that a model does not know."""
+    given = [Texts.of(column).different for column in (pairs.source_languages, pairs.target_languages) if column]
+    if new := sorted({one for column in given for one in column if one} - known.numbers.keys()):
+        count = "1 language is" if len(new) == 1 else f"{len(new)} languages are"
+        message = f"{count} unknown to the model, which scores their strings as if none were given: {_listed(new)}"
+        warn(UnknownLanguageWarning(f"{message}; it knows {_listed([*filter(None, known.symbols)])}"))
+
+
+def _listed(languages: Sequence[str]) -> str:
+    """Languages in a line, of many the first ones."""
+    return ", ".join(shortened(one) for one in languages[:MOST_NAMED]) + (
+        ", ..." if len(languages) > MOST_NAMED else ""
+    )

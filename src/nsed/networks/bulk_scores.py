@@ -9,6 +9,7 @@ is left of a pair is a bias. Terms that are of no kind, say gaps that are cheape
 then the model's own lattices score, see `OddsNetwork.no_table`.
 """
 
+from collections.abc import Callable
 from itertools import pairwise, repeat
 from typing import NamedTuple
 
@@ -23,7 +24,7 @@ from nsed.networks.matcher import MatcherNetwork, Projected
 from nsed.networks.pair_features import SIMILARITY_DIM
 from nsed.progress import OnBatch, ignore
 from nsed.text import EncodedStrings
-from nsed.text.batch import MAX_CELLS, DistinctPairs, PaddedStrings, check_cells
+from nsed.text.batch import MAX_CELLS, DistinctPairs, PaddedStrings, at_place, check_cells, placed_in
 from nsed.types import END
 
 Languages = np.ndarray | None
@@ -50,10 +51,12 @@ def bulk_scores(
     *,
     languages: tuple[Languages, Languages] = (None, None),
     on_batch: OnBatch = ignore,
+    place: Callable[[int], str] = at_place,
 ) -> np.ndarray:
     """Log alpha_{n,m} of many pairs (row of source, row of target); by numba's kernel minus infinity below -660.
 
-    Raises `TooLongError` for a pair whose table would have too many cells; numba's kernel keeps but one table.
+    Raises `TooLongError`, which says its `place`, for a pair whose table would have too many cells; numba's kernel
+    keeps but one table.
     """
     result = np.empty(len(pairs[0]))
     parts = affordable_parts(network, source, target, pairs)
@@ -61,14 +64,17 @@ def bulk_scores(
         for part in parts:
             one, first, own = _needed(source, pairs[0][part], languages[0])
             other, second, its = _needed(target, pairs[1][part], languages[1])
-            result[part] = bulk_scores(network, one, other, (first, second), languages=(own, its), on_batch=on_batch)
+            its_place = placed_in(range(len(result))[part], place)
+            result[part] = bulk_scores(
+                network, one, other, (first, second), languages=(own, its), on_batch=on_batch, place=its_place
+            )
         return result
     if not len(result):
         return result
     vectors, rows_of = both_vectors(network, source, target, pairs, languages)
     kernel, (weight, constant) = MATCH_SCORES.choose(vectors[0].vectors), network.projection.folded()
     if kernel.backend != "numba":
-        check_cells(source.lengths[pairs[0]] + 1, target.lengths[pairs[1]] + 1, MAX_CELLS, advice=SHORTEN)
+        check_cells(source.lengths[pairs[0]] + 1, target.lengths[pairs[1]] + 1, MAX_CELLS, place=place, advice=SHORTEN)
     eps, heads = network.projection.norm.eps, network.features.head_weights()
     score = kernel.code.scorer(*vectors, weight, constant, eps=eps, pairs=len(result), heads=heads)
     at_once = PAIRS_AT_ONCE.get(weight.device.type, FEWER_PAIRS)
@@ -252,14 +258,19 @@ class SymbolKinds(NamedTuple):
 
 @torch.no_grad()
 def table_log_probs(
-    compiled: CompiledTable, pairs: DistinctPairs, *, max_cells: int = MAX_CELLS, on_batch: OnBatch = ignore
+    compiled: CompiledTable,
+    pairs: DistinctPairs,
+    *,
+    max_cells: int = MAX_CELLS,
+    on_batch: OnBatch = ignore,
+    place: Callable[[int], str] = at_place,
 ) -> np.ndarray:
     """Log alpha_{n,m} of each pair; NEG, or below, for what cannot be.
 
-    Raises `TooLongError` for a pair whose lattice has more than `max_cells` cells.
+    Raises `TooLongError`, which says its `place`, for a pair whose lattice has more than `max_cells` cells.
     """
     n, m = pairs.lengths
-    check_cells(n + 1, m + 1, max_cells, advice=SHORTEN)
+    check_cells(n + 1, m + 1, max_cells, place=place, advice=SHORTEN)
     result, device = np.empty(len(pairs)), compiled.table.device
     score = TABLE_SCORES.choose(compiled.table).code.scorer(*compiled, pairs=len(result)) if len(result) else None
     for start in range(0, len(result), TABLE_PAIRS_AT_ONCE):

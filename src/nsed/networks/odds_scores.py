@@ -1,6 +1,6 @@
 """Log-odds of many pairs: by the kernel of tables or, where operations depend on their context, by lattices."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -11,7 +11,7 @@ from nsed.networks.bulk_scores import table_log_probs
 from nsed.networks.odds import Odds, OddsNetwork
 from nsed.progress import OnBatch, ignore
 from nsed.text import PairBatch
-from nsed.text.batch import DistinctPairs, EncodedPairs
+from nsed.text.batch import DistinctPairs, EncodedPairs, at_place
 from nsed.types import PerPair
 
 
@@ -36,12 +36,13 @@ def odds_lattices(
     odds: Odds | None = None,
     *,
     in_context: bool = True,
+    place: Callable[[int], str] = at_place,
 ) -> Iterator[tuple[PairBatch, EditLattice, PerPair]]:
     """Lattices of all pairs, in batches, with the bias of each pair; not in context, without coherence."""
     if odds is None:
         with torch.no_grad():
             odds = network.odds()
-    for batch in pairs.batches():
+    for batch in pairs.batches(place=place):
         here = batch.to(device)
         with torch.no_grad():
             lattice, bias = network(here, odds, in_context=in_context)
@@ -56,6 +57,7 @@ def pair_odds(
     *,
     in_context: bool = True,
     on_batch: OnBatch = ignore,
+    place: Callable[[int], str] = at_place,
 ) -> PairOdds:
     """Log-odds of each pair, in order: by the kernel of tables, or by lattices where the network is no table.
 
@@ -63,7 +65,7 @@ def pair_odds(
     """
     if in_context and network.no_table():
         log_probs, biases = np.empty(len(pairs)), np.empty(len(pairs))
-        for batch, lattice, bias in odds_lattices(network, pairs.expanded(), device, odds):
+        for batch, lattice, bias in odds_lattices(network, pairs.expanded(), device, odds, place=place):
             rows = batch.rows.cpu().numpy()
             log_probs[rows], biases[rows] = lattice.log_prob.cpu().numpy(), bias.cpu().numpy()
             on_batch(len(rows))
@@ -74,7 +76,7 @@ def pair_odds(
     for part in bias_parts(network, pairs, device, odds).values():
         biases = biases + part
     compiled = network.compiled(pairs.source, pairs.target, odds)
-    return PairOdds(table_log_probs(compiled, pairs, on_batch=on_batch), _scale(network), biases)
+    return PairOdds(table_log_probs(compiled, pairs, on_batch=on_batch, place=place), _scale(network), biases)
 
 
 def bias_parts(network: OddsNetwork, pairs: DistinctPairs, device: torch.device, odds: Odds) -> dict[str, np.ndarray]:

@@ -23,6 +23,15 @@ def at_place(pair: int) -> str:
     return f"at place {pair}"
 
 
+def placed_in(rows: Sequence[int] | np.ndarray, place: Callable[[int], str] = at_place) -> Callable[[int], str]:
+    """Place of a pair in error messages, where the pairs at hand are some rows of those that were given.
+
+    >>> placed_in([3, 7])(1)
+    'at place 7'
+    """
+    return lambda pair: place(int(rows[pair]))
+
+
 class EncodedStrings:
     """Ragged array of many strings: symbol numbers and the places where each starts; a few bytes per symbol.
 

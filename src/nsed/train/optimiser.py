@@ -47,17 +47,24 @@ class Schedule:
 
 UNMEASURED = 0.03
 """Share of a time budget that is kept for the last validation, as long as none has shown how long one takes."""
+MEASURED, MARGIN = 5, 1.5
+"""Updates from which on their time is known, the first one apart, and how many times theirs as many take afterwards."""
 
 
 class Budget:
     """Time budget of a training: minutes, 0 for no limit, in which the last validation must find room too.
 
     Several processes, whose clocks differ, are not `exact`: they look at it only when they validate, all together.
+    A `share` of it is for training, and more where so many updates `afterwards` need less than the rest.
     """
 
-    def __init__(self, minutes: float, *, exact: bool = True) -> None:
-        self._limit, self._exact = 60 * minutes or math.inf, exact
-        self._begun, self._warm, self._last = time.monotonic(), 0.0, UNMEASURED * 60 * minutes
+    def __init__(
+        self, minutes: float, *, exact: bool = True, share: float = 1.0, afterwards: int | None = None
+    ) -> None:
+        self._whole, self._exact = 60 * minutes or math.inf, exact
+        self._share, self._afterwards = share, afterwards
+        self._limit, self._updates, self._updating = share * self._whole, -1, 0.0
+        self._begun, self._warm, self._last = time.monotonic(), 0.0, UNMEASURED * share * 60 * minutes
 
     def begin(self, seconds: float) -> None:
         """Begin with so many seconds spent already, by the training that is resumed."""
@@ -77,6 +84,17 @@ class Budget:
     def is_spent(self) -> bool:
         """Whether nothing is left."""
         return self.seconds >= self._limit
+
+    @contextmanager
+    def update(self) -> Iterator[None]:
+        """Measure an update, but for the first one, which compiles: training has what as many need not afterwards."""
+        before = self.seconds
+        yield
+        self._updating += self.seconds - before if self._updates >= 0 else 0.0
+        self._updates += 1
+        if self._afterwards is not None and self._exact and self._updates >= MEASURED:
+            needed = MARGIN * self._afterwards * self._updating / self._updates
+            self._limit = max(self._share * self._whole, self._whole - needed)
 
     def warm_up(self) -> None:
         """Note the end of the warm-up, so far: what comes after it is scheduled by time; a quarter of all at most."""

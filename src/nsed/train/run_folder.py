@@ -36,6 +36,13 @@ def can_draw() -> bool:
     return find_spec("matplotlib") is not None
 
 
+def load_drawing() -> None:
+    """Load what draws, if it is there: in the time of a training, instead of after it."""
+    if can_draw():
+        for module in DRAWING:
+            import_module(module)
+
+
 def draw_curves(table: Path, picture: Path) -> None:
     """Draw learning curves: one small plot per column of the table, over the steps."""
     figures = import_module("matplotlib.figure")
@@ -84,6 +91,8 @@ LOGGERS.register("tensorboard", tensorboard)
 LOGGERS.register("wandb", wandb)
 
 
+DRAWING = ("matplotlib.figure", "matplotlib.backends.backend_svg")
+"""Modules that draw the curves."""
 SETTINGS, FACTS, CURVES, PLOT = "settings.yaml", "run.json", "curves.csv", "curves.svg"
 RECORDS = (SETTINGS, FACTS, CURVES, PLOT)
 """Records of a training, beside its model."""

@@ -37,6 +37,8 @@ class Task(ABC):
 
     training_share: float = 1.0
     """Share of a time budget that is for training; the rest is for what is tuned afterwards."""
+    updates_afterwards: int | None = None
+    """Updates, at most, of what is tuned afterwards: training has what they need not; None where that is not known."""
 
     @property
     @abstractmethod

@@ -29,12 +29,15 @@ from nsed.train.checkpoint import (
 )
 from nsed.train.config import NetworkConfig, TrainConfig, products_in
 from nsed.train.optimiser import Budget, Schedule, Updates
-from nsed.train.run_folder import LOGGERS, RunFolder
+from nsed.train.run_folder import LOGGERS, RunFolder, load_drawing
 from nsed.train.strategy import SingleDevice, Strategy
 from nsed.train.task import Task
 
 POOL = 50
 """Bucketing pool: batches whose pairs are sorted by length together."""
+ENDING, ENDING_SHARE = 1.0, 0.05
+"""Seconds of a budget that are kept for what comes after a training that is saved: its curves are drawn, and a process
+ends; and the share of the budget that they are at most."""
 
 
 def epoch_batches(sizes: np.ndarray, *, batch_pairs: int, seed: int, epoch: int) -> list[np.ndarray]:
@@ -83,10 +86,16 @@ class Trainer:
         self._losses: list[Tensor] = []
         self._random: Mapping[str, Tensor] = {}
         self._saved_at = math.inf
-        left = 60 * config.minutes - spent if config.minutes else math.inf
+        kept = min(ENDING, ENDING_SHARE * 60 * config.minutes) if folder is not None else 0.0
+        left = 60 * config.minutes - spent - kept if config.minutes else math.inf
         self.deadline = time.monotonic() + left
         """When the minutes are over, for training and for what is tuned afterwards; never without any."""
-        self._budget = Budget(_minutes(left * task.training_share), exact=self.strategy.count == 1)
+        self._budget = Budget(
+            _minutes(left),
+            exact=self.strategy.count == 1,
+            share=task.training_share,
+            afterwards=task.updates_afterwards,
+        )
         self._epoch, self._batches = -1, [task.sizes[:0]]
 
     def resume(self) -> bool:
@@ -137,7 +146,8 @@ class Trainer:
         else:
             self._reseed()
         while self.step < self.config.steps and not self.schedule.exhausted and not self._has_learned_all:
-            self._losses.append(self.advance())
+            with self._budget.update():
+                self._losses.append(self.advance())
             on_step(self.step)
             over = self._budget.is_over
             if over or self.step % self.config.validate_every == 0 or self.step == self.config.steps:
@@ -146,7 +156,7 @@ class Trainer:
                     self._losses.clear()
                     self._save()
                 self._reseed()
-                if over or self._budget.is_spent:
+                if over or self._budget.is_over or self._budget.is_spent:
                     break
             elif self._must_save():
                 self._mean_loss()  # never a checkpoint of weights that are no numbers
@@ -309,6 +319,8 @@ def run_training(
         facts = _facts(task, config, data, identity)
         run.check_data(facts["sha256"])
         run.begin(config, facts)
+        if config.train.minutes:
+            load_drawing()
         on_validation = _all_of(
             run.keep_curves(trainer.validations), LOGGERS[config.train.logger](run.path), on_validation
         )
