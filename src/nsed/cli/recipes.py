@@ -62,8 +62,10 @@ def config_of(kind: str) -> type[StringConfig]:
     return config
 
 
-def plan_training(settings: Any, named: Collection[str] | None, pairs: Pairs, validation: Pairs | None) -> Any:
-    """Settings with what follows from the pairs: symbols, and a Transducer's recipe for what is not `named`."""
+def plan_training(settings: Any, named: Collection[str] | None, pairs: Pairs | None, validation: Pairs | None) -> Any:
+    """Settings with what follows from the pairs, if any: symbols, and a Transducer's recipe for what is not `named`."""
+    if pairs is None:
+        return settings
     model = model_class(settings.model)
     if issubclass(model, NetworkModel):
         return model.plan(settings, named, pairs, validation)

@@ -168,7 +168,6 @@ def train(
     """
     begun = time.monotonic()  # before torch is loaded, which takes seconds of the minutes that are given
     from nsed.cli.recipes import TrainingRequest, config_of, plan_training
-    from nsed.config import to_yaml
     from nsed.models.settings import named_settings
     from nsed.text import read_pairs
 
@@ -184,10 +183,9 @@ def train(
     kind = _with_minutes(config_of(_kind(values, start)), minutes)
     settings = _resolved(kind, values, where=str(config or "settings"))
     checked = read_pairs(validation, columns=names) if validation else None
-    if data is not None:
-        settings = plan_training(settings, None if before or start else named_settings(config, given), data, checked)
+    settings = plan_training(settings, None if before or start else named_settings(config, given), data, checked)
     if print_config:
-        return typer.echo(to_yaml(settings), nl=False)
+        return _print_config(settings)
     if pairs is None or data is None or output is None:
         raise _nothing_to_do(pairs)
     several = _several(output, settings.model, models, both_directions=both_directions, resume=resume)
@@ -195,6 +193,12 @@ def train(
     request = TrainingRequest(data, checked, settings, output, resume, start, *several, taught, begun)
     with _interruptible(_how_to_go_on(pairs, output, {"--from": from_, "--teacher": teacher, "--words": words})):
         _carry_out(request, overwrite=overwrite)
+
+
+def _print_config(settings: StringConfig) -> None:
+    from nsed.config import to_yaml
+
+    typer.echo(to_yaml(settings), nl=False)
 
 
 def _nothing_to_do(pairs: Path | None) -> ArgumentError:
