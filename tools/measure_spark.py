@@ -1,8 +1,9 @@
-"""Measure `nsed score --engine spark`: `python tools/measure_spark.py`, which writes `results/spark.json`.
+"""Measure jobs on a Spark cluster: `python tools/measure_spark.py`, which writes `results/spark.json`.
 
-A million pairs of made-up words in a folder of Parquet files, scored by a matcher in odds form: by one process, by two
-executor processes (`local-cluster[2,1,1024]`), and by two of which one is killed in the middle (Linux). The outputs are
-compared row by row, bit by bit.
+`nsed score`: a million pairs of made-up words in a folder of Parquet files, by a matcher in odds form. `nsed dedupe`: a
+hundred thousand made-up people, links and clusters. Each by one process, by two executor processes
+(`local-cluster[2,1,1024]`), and by two of which one is killed in the middle (Linux). The outputs are compared byte by
+byte, those of `score` row by row and bit by bit.
 """
 
 import argparse
@@ -22,11 +23,13 @@ import numpy as np
 import pyarrow as pa
 from pyarrow import parquet
 
+from nsed.datasets.febrl import Person, people
 from nsed.models.odds import OddsMatcher
 from nsed.text import Pairs
 
 OUTPUT = Path(__file__).parents[1] / "results" / "spark.json"
 ROWS, FILES, WORDS, SHARD = 1_000_000, 8, 20_000, 65_536
+PEOPLE, BLOCKS = 100_000, ("surname,postcode", "given_name,postcode", "given_name,surname")
 MASTER = "local-cluster[2,1,1024]"
 
 
@@ -51,12 +54,30 @@ def make(folder: Path, rows: int) -> None:
     OddsMatcher.fit(pairs, train__steps=40).save(folder / "model")
 
 
-def scored(folder: Path, name: str, *options: str, kill: bool = False) -> dict[str, Any]:
-    """Run the command; with `kill`, an executor is killed when the first shards are written."""
-    output = folder / f"{name}.parquet"
-    command = [sys.executable, "-m", "nsed", "score", str(folder / "model"), str(folder / "pairs"), "-o", str(output)]
+def make_people(folder: Path, count: int) -> None:
+    """Write a table of people, some of them twice."""
+    columns = zip(Person._fields, map(list, zip(*people(count), strict=True)), strict=True)
+    parquet.write_table(pa.table(dict(columns)), folder / "people.parquet")
+
+
+def score_command(folder: Path, output: Path) -> list[str]:
+    """Command that scores the pairs."""
+    return ["score", str(folder / "model"), str(folder / "pairs"), "-o", str(output), "--shard-rows", str(SHARD)]
+
+
+def dedupe_command(folder: Path, output: Path) -> list[str]:
+    """Command that deduplicates the people."""
+    columns = [part for name in ("given_name", "surname") for part in ("--on", name)]
+    blocks = [part for one in BLOCKS for part in ("--block", one)]
+    clusters = ["--clusters", str(output.with_suffix(".clusters.tsv")), "--shard-rows", "8192"]
+    given = ["dedupe", str(folder / "people.parquet"), "--id", "id", "--model", str(folder / "model")]
+    return [*given, *columns, *blocks, *clusters, "-o", str(output)]
+
+
+def ran(command: list[str], output: Path, *options: str, kill: bool = False) -> dict[str, Any]:
+    """Run a command; with `kill`, an executor is killed when the first shards are written."""
     begun = time.monotonic()
-    with subprocess.Popen([*command, "--shard-rows", str(SHARD), *options], stderr=subprocess.PIPE) as started:
+    with subprocess.Popen([sys.executable, "-m", "nsed", *command, *options], stderr=subprocess.PIPE) as started:
         killed: list[int] = []
         if kill:
             threading.Thread(target=kill_one, args=(started.pid, output, killed), daemon=True).start()
@@ -64,6 +85,27 @@ def scored(folder: Path, name: str, *options: str, kill: bool = False) -> dict[s
     if started.returncode:
         raise SystemExit(errors)
     return {"seconds": round(time.monotonic() - begun, 1)} | ({"executors_killed": len(killed)} if kill else {})
+
+
+def measured(folder: Path, verb: str) -> dict[str, Any]:
+    """Seconds of a job by one process, by two executors, and with one killed; whether the outputs are the same."""
+    command_of = {"score": score_command, "dedupe": dedupe_command}[verb]
+    spark, figures, outputs = ("--engine", "spark", "--master", MASTER), {}, []
+    for name, options in (("local", ()), ("spark", spark), ("spark, an executor killed", spark)):
+        output = folder / name.replace(", ", "-").replace(" ", "-") / "output.parquet"
+        output.parent.mkdir(exist_ok=True)
+        figures[name] = ran(command_of(folder, output), output, *options, kill="killed" in name)
+        outputs.append(output)
+    same = [same_output(outputs[0], one) for one in outputs[1:]]
+    return {"same_output": dict(zip(("spark", "killed"), same, strict=True)), **figures}
+
+
+def same_output(one: Path, other: Path) -> bool:
+    """Whether tables are equal, and clusters, if there are any, byte by byte."""
+    clusters = [path.with_suffix(".clusters.tsv") for path in (one, other)]
+    if clusters[0].exists() and clusters[0].read_bytes() != clusters[1].read_bytes():
+        return False
+    return bool(parquet.read_table(one).equals(parquet.read_table(other)))
 
 
 def kill_one(driver: int, output: Path, killed: list[int]) -> None:
@@ -92,27 +134,22 @@ def main() -> None:
     """Measure."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rows", type=int, default=ROWS)
+    parser.add_argument("--people", type=int, default=PEOPLE)
     parser.add_argument("--note", default="", help="what the times depend on, say other programs that ran")
     options = parser.parse_args()
-    rows = options.rows
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place)
-        make(folder, rows)
-        spark = ("--engine", "spark", "--master", MASTER)
-        figures = {"local": scored(folder, "local")}
-        figures["spark"] = scored(folder, "spark", *spark)
-        figures["spark, an executor killed"] = scored(folder, "killed", *spark, kill=True)
-        tables = {name: parquet.read_table(folder / f"{name}.parquet") for name in ("local", "spark", "killed")}
-        same = {name: tables["local"].equals(tables[name]) for name in ("spark", "killed")}
+        make(folder, options.rows)
+        make_people(folder, options.people)
+        figures = {verb: measured(folder, verb) for verb in ("dedupe", "score")}
     facts = {
-        "title": "A job on two executor processes: the same rows and bits as of one process",
+        "title": "Jobs on two executor processes: the same rows and bits as of one process",
         "again": "python tools/measure_spark.py",
         "machine": f"{os.cpu_count()} cores; Python {platform.python_version()}",
         "note": options.note,
-        "rows": rows,
         "master": MASTER,
-        "same_output": same,
-        **figures,
+        "score": {"rows": options.rows, **figures["score"]},
+        "dedupe": {"records": options.people, **figures["dedupe"]},
     }
     OUTPUT.write_text(json.dumps(facts, indent=1) + "\n")
     print(json.dumps(facts, indent=1))
