@@ -318,8 +318,9 @@ def _show(summary: LinkSummary, output: Path, *, chosen: bool) -> None:
     from nsed.jobs.link_report import held_out
 
     a, b = summary.records
+    records = f"of {a:,} and {b:,} records" if summary.clusters is None else f"among {a:,} records"
     out.print(
-        f"{summary.links:,} links of {a:,} and {b:,} records, {summary.candidates:,} candidate pairs; "
+        f"{summary.links:,} links {records}, {summary.candidates:,} candidate pairs; "
         f"probability of at least {summary.threshold:.6f}; report: {output}.html",
         markup=False,
     )
