@@ -8,7 +8,7 @@ on cognates, with all pairs. What the file has already is not measured again, so
 
 Three splits of concepts say little of calibration: `--calibration` writes the errors of twelve splits of each family to
 `results/odds-calibration.json`, and beside them those of an informed calibration, by the answers of all concepts that
-other splits have tested: what is left then is the luck of the concepts.
+other splits have tested, with the scores of their models.
 
 Trials are measured on validation parts alone: `--trial NAME --set KEY=VALUE` adds a row to `results/odds-trials.json`.
 """
@@ -373,7 +373,7 @@ def write_calibration(path: Path, rows: list[dict[str, Any]]) -> None:
         "title": "Calibration errors of Matchers in odds form, concepts held out, twelve splits",
         "note": "no settings, as in odds.json. The first three splits are its own. Shares: of pairs that "
         "match. informed_calibration_error: of a calibration by the answers, and scores, of all concepts that other "
-        "splits have tested and this one has not: no calibration can know more of a family's other concepts.",
+        "splits have tested, by their models, and this one has not: more concepts to calibrate by than any user has.",
         "again": "python tools/measure_odds.py --calibration",
         "mean": mean,
     }
