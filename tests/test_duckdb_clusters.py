@@ -16,6 +16,7 @@ from pyarrow.csv import ConvertOptions, ParseOptions, read_csv
 from nsed.duckdb import TableClusters, cluster_files, cluster_table
 from nsed.errors import ArgumentError, DataError, DoubtfulLinksWarning, MissingExtraError, UnknownIdWarning
 from nsed.jobs import keep_ids
+from nsed.jobs.blocking import interruptible
 from nsed.jobs.clustering import cluster_links, linked_records
 from nsed.jobs.table_files import row_format, table_writer
 
@@ -412,6 +413,22 @@ def test_many_links_of_few_megabytes_of_memory_are_those_of_much(tmp_path):
     assert made[0] == made[1]
     assert made[0].records > 1_000_000
     assert pq.read_table(tmp_path / "150MB.parquet").equals(pq.read_table(tmp_path / "2GB.parquet"))
+
+
+def test_an_interrupted_query_is_an_interruption(tmp_path):
+    """DuckDB raises RuntimeError, of which the command showed a traceback."""
+
+    def interrupted(*_):
+        raise RuntimeError("Query interrupted")
+
+    path = written(tmp_path / "links.tsv", ROWS_OF_FILE)
+    with pytest.raises(KeyboardInterrupt):
+        cluster_files(path, tmp_path / "clusters.tsv", progress=interrupted)
+    assert [one.name for one in tmp_path.iterdir()] == ["links.tsv"]
+    with pytest.raises(KeyboardInterrupt), interruptible():
+        interrupted()
+    with pytest.raises(RuntimeError, match="out of order"), interruptible():
+        raise RuntimeError("out of order")
 
 
 def test_memory_that_is_too_little_is_said(tmp_path):

@@ -16,6 +16,7 @@ import pyarrow as pa
 
 from nsed.errors import ArgumentError, DataError, MissingExtraError, UnknownIdWarning, warn
 from nsed.jobs.assignment import ROUNDING
+from nsed.jobs.blocking import interruptible
 from nsed.jobs.choices import SqlScorer, answering
 from nsed.jobs.clustering import LARGEST_NUMBER, LinkMethod, cluster_links, has_infomap, tell_of_large_cluster
 from nsed.jobs.table_files import check_outputs, replacing, row_format, table_writer
@@ -235,7 +236,8 @@ def _connected(folder: str, memory: str) -> Iterator[Any]:
         raise ArgumentError("--memory", got=got, expected="an amount of memory", advice=advice) from None
     with connection:
         try:
-            yield connection
+            with interruptible():
+                yield connection
         except (duckdb.IOException, duckdb.OutOfMemoryException) as error:
             message = f"DuckDB cannot go on: {_said(error)}; give it more memory (--memory), or room on the disk"
             raise DataError(tempfile.gettempdir(), message) from None
