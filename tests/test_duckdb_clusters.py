@@ -16,6 +16,7 @@ from pyarrow.csv import ConvertOptions, ParseOptions, read_csv
 from nsed.duckdb import TableClusters, cluster_files, cluster_table
 from nsed.errors import ArgumentError, DataError, DoubtfulLinksWarning, MissingExtraError, UnknownIdWarning
 from nsed.jobs import keep_ids
+from nsed.jobs.blocking import interruptible
 from nsed.jobs.clustering import cluster_links, linked_records
 from nsed.jobs.table_files import row_format, table_writer
 
@@ -137,6 +138,7 @@ def test_columns_of_splink_and_names_that_need_quotes(connection):
 
 
 def test_ids_of_two_types_are_those_of_one(connection):
+    cluster_table(connection, "SELECT 1 AS id_a, 2 AS id_b -- of one type", output="commented")
     connection.execute("CREATE TABLE pairs AS SELECT 7::SMALLINT AS id_a, 8::BIGINT AS id_b")
     connection.execute("CREATE TABLE people AS SELECT unnest(['7', '8', '9']) AS id")
     cluster_table(connection, "pairs")
@@ -146,6 +148,12 @@ def test_ids_of_two_types_are_those_of_one(connection):
     connection.execute("CREATE TABLE numbers AS SELECT 7.0::DOUBLE AS id")
     with pytest.raises(ArgumentError, match=r"ids: got id_a of links is SMALLINT, .* expected ids of one type"):
         cluster_table(connection, "pairs", records="numbers", overwrite=True)
+    connection.execute("CREATE TABLE prices AS SELECT 7.00::DECIMAL(9, 2) AS id")
+    with pytest.raises(ArgumentError, match=r"id of records is DECIMAL\(9,2\), expected ids of one type"):
+        cluster_table(connection, "pairs", records="prices", overwrite=True)
+    connection.execute("CREATE TABLE large AS SELECT unnest([7, 8, 9, 10])::UBIGINT::DECIMAL(38, 0) AS id")
+    cluster_table(connection, "pairs", records="large", overwrite=True)
+    assert clusters(connection) == {7: 1, 8: 1, 9: 2, 10: 3}
 
 
 def test_no_links_at_all_are_clusters_of_one(connection):
@@ -181,7 +189,11 @@ FAULTS = {
         "links: got no column 'probability'",
     ),
     "no table": ("nowhere", {}, "links: got nowhere: Catalog Error: .*, expected a table, view or query"),
-    "no file": ("nowhere.parquet", {}, "links: got read_parquet.* No files found .*, expected a table, view or query"),
+    "no file": (
+        "nowhere.parquet",
+        {},
+        "links: got nowhere.parquet: .* No files found .*, expected a table, view or query",
+    ),
     "no SQL": ("SELECT FROM WHERE", {}, "links: got .*Parser Error.*, expected a table, view or query"),
     "records without ids": (SMALL, {"records": "SELECT NULL AS id"}, "records: got 1 of 1 rows without an id"),
     "records of others": (SMALL, {"records": "SELECT 'z' AS id"}, "records: got no record that links name, 'a' say"),
@@ -340,6 +352,36 @@ def test_files_of_a_glob_and_an_earlier_run(tmp_path):
     assert read(tmp_path / "clusters.tsv") == {"007": 5, "b\\": 6, 'say "d"': 5, "é": 5}
 
 
+@pytest.mark.parametrize("ending", [".parquet", ".arrow", ".tsv"])
+def test_a_file_whose_name_looks_like_a_glob_is_that_file(tmp_path, ending):
+    path = written(tmp_path / f"part's [1]*{ending}", ROWS_OF_FILE)
+    cluster_files(path, tmp_path / "clusters.tsv")
+    assert read(tmp_path / "clusters.tsv") == EXPECTED
+
+
+HASHES = "id_a\tid_b\tprobability\n#1\t2\t0.9\n'3'\t'4'\t0.9\n"
+
+
+@pytest.mark.parametrize("ending", ["tsv", "csv"])
+def test_no_id_of_a_text_is_read_as_a_comment_or_as_quoted(tmp_path, ending):
+    path = tmp_path / f"links.{ending}"
+    path.write_text(HASHES if ending == "tsv" else HASHES.replace("\t", ","), encoding="utf-8")
+    cluster_files(path, tmp_path / "clusters.tsv")
+    assert read(tmp_path / "clusters.tsv") == {"#1": 1, "2": 1, "'3'": 2, "'4'": 2}
+
+
+@pytest.mark.parametrize("many", [1, 30_000])
+@pytest.mark.parametrize(
+    ("row", "said"), [("9", "number of fields|Found: 1"), ("#9", "number of fields|Found: 1"), ("9\t8\t7", "fields|3")]
+)
+def test_a_row_with_other_fields_than_the_header_is_said(tmp_path, many, row, said):
+    """DuckDB took rows with a # and other fields than the header for comments, and left out all that begin so."""
+    path = tmp_path / "links.tsv"
+    path.write_text("id_a\tid_b\n" + "#1\t2\n" * many + f"{row}\n", encoding="utf-8")
+    with pytest.raises(ArgumentError, match=said):
+        cluster_files(path, tmp_path / "clusters.tsv")
+
+
 def test_files_that_cannot_be_are_refused_before_anything_is_written(tmp_path):
     path = written(tmp_path / "links.tsv", ROWS_OF_FILE)
     with pytest.raises(DataError, match=r"nowhere\.tsv: no such file"):
@@ -371,6 +413,22 @@ def test_many_links_of_few_megabytes_of_memory_are_those_of_much(tmp_path):
     assert made[0] == made[1]
     assert made[0].records > 1_000_000
     assert pq.read_table(tmp_path / "150MB.parquet").equals(pq.read_table(tmp_path / "2GB.parquet"))
+
+
+def test_an_interrupted_query_is_an_interruption(tmp_path):
+    """DuckDB raises RuntimeError, of which the command showed a traceback."""
+
+    def interrupted(*_):
+        raise RuntimeError("Query interrupted")
+
+    path = written(tmp_path / "links.tsv", ROWS_OF_FILE)
+    with pytest.raises(KeyboardInterrupt):
+        cluster_files(path, tmp_path / "clusters.tsv", progress=interrupted)
+    assert [one.name for one in tmp_path.iterdir()] == ["links.tsv"]
+    with pytest.raises(KeyboardInterrupt), interruptible():
+        interrupted()
+    with pytest.raises(RuntimeError, match="out of order"), interruptible():
+        raise RuntimeError("out of order")
 
 
 def test_memory_that_is_too_little_is_said(tmp_path):

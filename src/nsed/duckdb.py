@@ -1,10 +1,12 @@
 """DuckDB: models as functions of SQL, also for comparisons of Splink, and clusters of tables of links of any size."""
 
 import math
+import os
+import re
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from glob import glob
+from glob import escape, glob
 from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple, get_args
@@ -14,6 +16,7 @@ import pyarrow as pa
 
 from nsed.errors import ArgumentError, DataError, MissingExtraError, UnknownIdWarning, warn
 from nsed.jobs.assignment import ROUNDING
+from nsed.jobs.blocking import interruptible
 from nsed.jobs.choices import SqlScorer, answering
 from nsed.jobs.clustering import LARGEST_NUMBER, LinkMethod, cluster_links, has_infomap, tell_of_large_cluster
 from nsed.jobs.table_files import check_outputs, replacing, row_format, table_writer
@@ -102,14 +105,17 @@ MATCH = "match"
 IDS, FOUND, NUMBERS, BEFORE, KEPT = (f"_nsed_{name}" for name in ("ids", "found", "numbers", "before", "kept"))
 """Temporary tables: ids in rising order; their clusters; these on the way to DuckDB; an earlier run's; kept numbers."""
 ARROW, PACKED = (".arrow", ".feather"), (".gz", ".zst")
+PLAIN = "header = true, all_varchar = true, comment = '', skip = 0"
+"""Texts have no comments, which DuckDB would see in ids that begin with #, and begin with their header."""
 READERS = {
     ".parquet": "read_parquet({})",
     **dict.fromkeys((".json", ".jsonl"), "read_json({}, format = 'newline_delimited')"),
-    ".csv": "read_csv({}, header = true, all_varchar = true)",
-    **dict.fromkeys((".tsv", ".txt"), "read_csv({}, header = true, all_varchar = true, delim = '\t', quote = '')"),
+    ".csv": "read_csv({}, " + PLAIN + """, quote = '"', escape = '"')""",
+    **dict.fromkeys((".tsv", ".txt"), "read_csv({}, " + PLAIN + r", quote = '', escape = '', delim = '\t')"),
 }
 """What DuckDB reads files with, by their endings; ids in text are text."""
 INTEGERS = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER")
+LARGE_INTEGERS = ("UBIGINT", "HUGEINT")
 FLOATS = ("FLOAT", "DOUBLE")
 TABLES = ("links", "records", "previous")
 
@@ -203,7 +209,7 @@ def cluster_files(
     path = Path(output)
     form = row_format(path, argument="--output")
     read = [one for one in (links, options.get("records"), options.get("previous")) if one is not None]
-    found = [sorted(glob(str(one))) for one in read]
+    found = [sorted(glob(_pattern(one))) for one in read]
     for one, files in zip(read, found, strict=True):
         if not files:
             raise DataError(one, "no such file: expected one, or a glob of some")
@@ -230,14 +236,19 @@ def _connected(folder: str, memory: str) -> Iterator[Any]:
         raise ArgumentError("--memory", got=got, expected="an amount of memory", advice=advice) from None
     with connection:
         try:
-            yield connection
+            with interruptible():
+                yield connection
         except (duckdb.IOException, duckdb.OutOfMemoryException) as error:
             message = f"DuckDB cannot go on: {_said(error)}; give it more memory (--memory), or room on the disk"
             raise DataError(tempfile.gettempdir(), message) from None
 
 
 def _said(error: Exception) -> str:
-    return str(error).splitlines()[0]
+    """First line of what DuckDB says, and of a text, whose row has other fields than the header, that it has."""
+    first, *others = str(error).splitlines()
+    if "Error when sniffing" in first:
+        return "no such text: a row has another number of fields than the header, most likely"
+    return " ".join([first, *(one for one in others if one.startswith("Expected Number of Columns"))])
 
 
 def _check_method(method: LinkMethod, threshold: float | None) -> None:
@@ -401,15 +412,20 @@ def _relation(connection: Any, given: str | Path, argument: str) -> str:
     ending = Path(f"x{ending}").suffix
     words = text.split(maxsplit=1)
     if isinstance(given, str) and words and words[0].lstrip("(").lower() in ("select", "with", "from", "values"):
-        return f"({text.strip().rstrip(';')})"
+        return f"({text.strip().rstrip(';')}\n)"  # a comment may be its end
     if ending in ARROW:
-        return _arrow_files(connection, text, argument)
+        return _arrow_files(connection, _pattern(text), argument)
     if ending in READERS:
-        return READERS[ending].format("'{}'".format(text.replace("'", "''")))
+        return READERS[ending].format("'{}'".format(_pattern(text).replace("'", "''")))
     if isinstance(given, Path):
         expected = f"a file that ends in {', '.join((*READERS, *ARROW))}"
         raise ArgumentError(argument, got=text, expected=expected)
     return text
+
+
+def _pattern(name: str | Path) -> str:
+    """Glob of files; the name of a file that is there means this file."""
+    return escape(str(name)) if os.path.isfile(name) else str(name)
 
 
 def _arrow_files(connection: Any, pattern: str, argument: str) -> str:
@@ -462,7 +478,8 @@ def _telling(argument: str, relation: str) -> Iterator[None]:
         raise
     except duckdb.Error as error:
         expected = "a table, view or query of this connection, or files: Parquet, CSV, TSV, Arrow"
-        raise ArgumentError(argument, got=f"{relation}: {_said(error)}", expected=expected) from None
+        named = re.sub(r"^read_\w+\('(.*?)'[,)].*", r"\1", relation).removesuffix("\n)")
+        raise ArgumentError(argument, got=f"{named}: {_said(error)}", expected=expected) from None
 
 
 def _types(connection: Any, relation: str, argument: str) -> dict[str, str]:
@@ -489,12 +506,15 @@ def _check_none(count: int, rows: int, argument: str, what: str, where: str) -> 
 
 def _kind(types: Mapping[str, str]) -> str:
     """Type that all ids have: their own where it is one, of whole numbers a large one, else text."""
+    whole = {kind for kind in types.values() if kind in (*INTEGERS, *LARGE_INTEGERS) or kind.endswith(",0)")}
     kinds = {"VARCHAR" if kind.startswith("ENUM") else kind for kind in types.values()}  # a dictionary of text
     if len(kinds) == 1:
         return kinds.pop()
     if kinds <= set(INTEGERS):
         return "BIGINT"
-    if kinds & set(FLOATS):
+    if kinds <= whole:
+        return "HUGEINT"
+    if kinds & set(FLOATS) or any(kind.startswith("DECIMAL") for kind in kinds - whole):
         got = ", ".join(f"{name} is {kind}" for name, kind in types.items())
         expected = "ids of one type: a number with a fraction is no other column's id"
         raise ArgumentError("ids", got=got, expected=expected, advice="CAST(... AS BIGINT) in a query.")

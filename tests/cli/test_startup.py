@@ -98,6 +98,15 @@ def test_a_command_ends_without_a_search_for_cycles_among_all_that_it_has_loaded
     assert int(ended.stdout.split()[-1]) > 1000
 
 
+def test_a_command_that_has_used_duckdb_ends_without_a_word_of_leaks(tmp_path):
+    """DuckDB's binding lists all of its objects on standard error where Python leaves them at the end."""
+    pytest.importorskip("duckdb")
+    (tmp_path / "links.tsv").write_text("id_a\tid_b\n1\t2\n")
+    command = [sys.executable, "-m", "nsed", "cluster", "links", "links.tsv", "-o", "clusters.tsv"]
+    ended = subprocess.run(command, capture_output=True, text=True, check=True, cwd=tmp_path)
+    assert ended.stderr == ""
+
+
 def test_the_first_lines_in_the_list_are_the_commands_own():
     for name, (target, first_line) in ALL.items():
         assert inspect.getdoc(resolve_name(target)).split("\n\n")[0] == first_line, name

@@ -464,7 +464,8 @@ def main() -> None:
         _drop_output()
         sys.exit(2)
     finally:
-        gc.freeze()  # else Python looks for cycles among all that torch has loaded, for seconds, before it ends
+        if "duckdb" not in sys.modules:  # whose binding would list all that it has as leaks
+            gc.freeze()  # else Python looks for cycles among all that torch has loaded, for seconds, before it ends
 
 
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)

@@ -5,7 +5,8 @@ equal keys, `surname,postcode`, are the simplest. What several rules and generat
 """
 
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -67,7 +68,8 @@ def write_rule_pairs(
         order = f" AND a.{ROW} < b.{ROW}" if right is None else ""
         joins = [f"SELECT a.{ROW} AS l, b.{ROW} AS r FROM a JOIN b ON ({rule}){order}" for rule in rules]
         pairs = f"SELECT DISTINCT l, r FROM ({' UNION ALL '.join(joins)}) ORDER BY l, r"
-        connection.execute(f"COPY ({pairs}) TO '{str(beside).replace(chr(39), chr(39) * 2)}' (FORMAT parquet)")
+        with interruptible():
+            connection.execute(f"COPY ({pairs}) TO '{str(beside).replace(chr(39), chr(39) * 2)}' (FORMAT parquet)")
     except _duckdb().IOException as error:
         raise DataError(path, f"cannot be written: {str(error).splitlines()[0]}") from None
     except _duckdb().Error as error:
@@ -90,6 +92,17 @@ def _duckdb() -> Any:
         return import_module("duckdb")
     except ImportError:
         raise MissingExtraError("duckdb", extra="link") from None
+
+
+@contextmanager
+def interruptible() -> Iterator[None]:
+    """Interruption of a query of DuckDB, which makes an error of it, as the `KeyboardInterrupt` that it was."""
+    try:
+        yield
+    except RuntimeError as error:
+        if "interrupted" not in str(error):
+            raise
+        raise KeyboardInterrupt from None
 
 
 def table_candidates(
