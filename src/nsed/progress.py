@@ -62,20 +62,22 @@ def no_garbage_collection() -> Iterator[None]:
             gc.enable()
 
 
-M_TRIM_THRESHOLD, M_MMAP_MAX = -1, -4
+M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3
 """Parameters of glibc's `mallopt`."""
+ALONE = 2**25
+"""Bytes from which on a buffer has pages of its own, the most that glibc allows: among others it leaves gaps."""
 
 
 def reuse_freed_memory() -> bool:
     """Let malloc keep what is freed, for good and for the whole process; whether that could be done (glibc only).
 
-    Otherwise large buffers go back to the system after each batch, and come again page by page: of a bulk job of a
-    contextual model, that is a third of the time. Commands of long jobs do this, libraries do not decide it for others.
+    Otherwise buffers go back to the system after each batch, and come again page by page: of a bulk job of a contextual
+    model, that is a third of the time. Commands of long jobs do this, libraries do not decide it for others.
     """
     if sys.platform != "linux":
         return False
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
-    return mallopt is not None and bool(mallopt(M_TRIM_THRESHOLD, 2**31 - 1) and mallopt(M_MMAP_MAX, 0))
+    return mallopt is not None and bool(mallopt(M_TRIM_THRESHOLD, 2**31 - 1) and mallopt(M_MMAP_THRESHOLD, ALONE))
 
 
 _malloc_trim = getattr(ctypes.CDLL(None), "malloc_trim", None) if sys.platform == "linux" else None
