@@ -71,8 +71,8 @@ ALONE = 2**25
 def reuse_freed_memory() -> bool:
     """Let malloc keep what is freed, for good and for the whole process; whether that could be done (glibc only).
 
-    Otherwise buffers go back to the system after each batch, and come again page by page: of a bulk job of a contextual
-    model, that is a third of the time. Commands of long jobs do this, libraries do not decide it for others.
+    Otherwise buffers go back to the system after each batch, and come again page by page, which takes time: the more,
+    the smaller batches are. Commands of long jobs do this, libraries do not decide it for others.
     """
     if sys.platform != "linux":
         return False
