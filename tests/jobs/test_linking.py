@@ -5,6 +5,7 @@ import errno
 import json
 import math
 import tracemalloc
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -933,3 +934,10 @@ def test_shards_written_elsewhere_are_those_of_here_unless_the_device_is_another
         job(tables, model, shard_rows=4, overwrite=True, engine=Elsewhere("cuda")).run()
     with pytest.raises(DataError, match='device was "cuda", is "cpu"'):
         job(tables, model, shard_rows=4, resume=True).run()
+
+
+@pytest.mark.parametrize("side", ["left", "right"])
+def test_standard_input_is_nothing_that_executors_of_a_cluster_see(side, tables, model):
+    with pytest.raises(ArgumentError, match="a cluster, and standard input, expected files that executors see"):
+        replace(job(tables, model, engine=Elsewhere("cpu")), **{side: "-"}).run()
+    assert not (tables / "links.tsv.parts").exists()

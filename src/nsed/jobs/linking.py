@@ -75,6 +75,7 @@ from nsed.jobs.table_files import RowFormat, check_outputs, replacing, row_forma
 from nsed.jobs.table_run import Warnings
 from nsed.kernels.switch import wanted
 from nsed.progress import Progress, silent
+from nsed.text.readers.lines import STDIN
 from nsed.train.run_folder import versions
 from nsed.train.saved_model import replace_file
 
@@ -243,6 +244,8 @@ class LinkJob:
             raise ArgumentError("--ranker", got=got, expected="candidates of one text column, which --by may name")
         if self.labels is not None and self.id is None:
             raise ArgumentError("--labels", got="no --id", expected="--id COLUMN: labels are pairs of ids")
+        if self.engine is not None and STDIN in {Path(self.left), Path(self.right or self.left)}:
+            raise ArgumentError("--engine", got="a cluster, and standard input", expected="files that executors see")
 
     def _check_columns(self) -> None:
         """Check that no column is compared twice in the same way, which would count its evidence twice."""
