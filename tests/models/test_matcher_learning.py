@@ -54,6 +54,7 @@ def test_an_rnn_tells_them_apart_and_a_unigram_model_does_not():
     assert f1(Matcher.fit(TRAINING, config=settings("unigram"))) < 0.985
 
 
+@pytest.mark.filterwarnings("ignore::nsed.errors.ContradictoryLabelsWarning")  # without languages they do
 def test_languages_decide_where_the_strings_do_not(tmp_path):
     """Pairs of one string with itself, which belong together within a language only."""
     random = np.random.default_rng(0)
