@@ -293,7 +293,7 @@ def test_an_output_is_what_its_ending_says_not_tsv_under_that_name(name, model, 
 
 
 def test_an_ending_that_nobody_knows_is_refused_before_the_work(model, table, tmp_path):
-    with pytest.raises(ArgumentError, match=r"--output: got .*out\.xlsx, expected a name that ends in .*\.parquet"):
+    with pytest.raises(ArgumentError, match=r"--output: got .*out\.xlsx, expected a name .*\.parquet.*Or say --format"):
         run("score", "no-such-model", table, "-o", tmp_path / "out.xlsx")
     run("score", model, table, "-o", tmp_path / "out.xlsx", "--format", "csv")
     assert (tmp_path / "out.xlsx").read_text().startswith("source,target,score")

@@ -300,3 +300,9 @@ def test_killed_process_goes_on_to_the_same_output(files, tmp_path, seed):
         run(*command, tmp_path / "killed.tsv")
     assert (tmp_path / "killed.tsv").read_bytes() == (tmp_path / "whole.tsv").read_bytes()
     assert not (tmp_path / "killed.tsv.parts").exists()
+
+
+def test_cluster_links_after_an_option_is_told_where_links_belongs(tmp_path):
+    (tmp_path / "links.tsv").write_text("id_a\tid_b\n1\t2\n", encoding="utf-8")
+    with pytest.raises(ArgumentError, match=r"MODEL: got links, expected .* nsed cluster links TABLE -o FILE"):
+        run("cluster", "--threshold", 0.5, "links", tmp_path / "links.tsv")

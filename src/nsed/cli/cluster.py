@@ -44,6 +44,8 @@ CONTROLS = ("levenshtein", "sca", "lexstat")
 """Controls: names of `nsed.jobs.CONTROLS`."""
 AUTO = "auto"
 """Name for a model that is learned from the word list alone."""
+LINKS = "links"
+"""First word of `nsed cluster links`, which is no model."""
 LIKELY = 0.25
 """Cognate share of pairs within a concept, for a first threshold; measured: `results/cluster-thresholds.json`."""
 LEXSTAT_WORDS = 100
@@ -300,6 +302,9 @@ def _scorer_for(model: Path, save: Path | None) -> Callable[[list[Word]], object
     if meant in (AUTO, *CONTROLS):
         expected = f"{AUTO}, a control ({', '.join(CONTROLS)}) or the folder of a model"
         raise UnknownNameError("MODEL", got=f"'{model}'", expected=expected, advice=f"Did you mean '{meant}'?")
+    if str(model) == LINKS and not model.exists():
+        expected = "a model; or links first of all: nsed cluster links TABLE -o FILE, options after it"
+        raise ArgumentError("MODEL", got=LINKS, expected=expected)
     loaded = load_model(model)
     return lambda words: loaded
 

@@ -15,7 +15,7 @@ import typer
 
 from nsed.cli.console import err, progress_bar, warn
 from nsed.errors import ArgumentError
-from nsed.jobs.table_files import BINARY, RowFormat, Table, TextWriter, replacing, row_format, table_writer
+from nsed.jobs.table_files import BINARY, OR_FORMAT, RowFormat, Table, TextWriter, replacing, row_format, table_writer
 
 if TYPE_CHECKING:
     from nsed.jobs import JobSummary
@@ -134,7 +134,7 @@ class TableOutput(NamedTuple):
     @classmethod
     def of(cls, path: Path | None, form: RowFormat | None, header: bool) -> TableOutput:
         """What the user wants, checked before any work is done."""
-        chosen = form or (RowFormat.TSV if path is None else row_format(path, argument="--output"))
+        chosen = form or (RowFormat.TSV if path is None else row_format(path, argument="--output", advice=OR_FORMAT))
         if path is None and chosen in BINARY:
             raise ArgumentError("--format", got=chosen, expected="tsv, csv or json without --output FILE")
         return cls(path, chosen, header)

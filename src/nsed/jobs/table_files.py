@@ -52,14 +52,17 @@ ENDINGS = {
 """Output format by the ending of a file's name; TSV where it has none."""
 
 
-def row_format(path: Path, *, argument: str = "output") -> RowFormat:
+def row_format(path: Path, *, argument: str = "output", advice: str = "") -> RowFormat:
     """Output format that the ending of a name stands for. Raises `ArgumentError` for an ending that nobody knows."""
     ending = path.suffix.lower()
     if ending not in ENDINGS:
-        expected = f"a name that ends in {', '.join(filter(None, ENDINGS))}; or say --format"
-        raise ArgumentError(argument, got=path, expected=expected)
+        expected = f"a name that ends in {', '.join(filter(None, ENDINGS))}"
+        raise ArgumentError(argument, got=path, expected=expected, advice=advice)
     return ENDINGS[ending]
 
+
+OR_FORMAT = "Or say --format."
+"""Advice on an ending that nobody knows, where there is such an option."""
 
 Table = Mapping[str, Any]
 """Columns of equal length by their names: Arrow's, those of an input, or Python's, answers."""

@@ -11,7 +11,7 @@ import torch
 
 from nsed.errors import ArgumentError, DataError
 from nsed.jobs.shards import InputFile, RejectedRow, count_rows, describe_inputs, model_hash, telling_what_is_kept
-from nsed.jobs.table_files import RowFormat, check_outputs, is_device, row_format
+from nsed.jobs.table_files import OR_FORMAT, RowFormat, check_outputs, is_device, row_format
 from nsed.jobs.table_output import REJECTS, FileOutput, FolderOutput, JobOutput, StreamOutput
 from nsed.jobs.table_run import Inputs, Question, RunOptions, TableRun, decisions_of, samples_of, scores_of, targets_of
 from nsed.kernels.switch import wanted
@@ -185,7 +185,7 @@ class TableJob:
         path = Path(self.output)
         if self._is_folder:
             return FolderOutput(path, self.format or RowFormat.PARQUET, header=self.header)
-        form = self.format or row_format(path, argument="--output")
+        form = self.format or row_format(path, argument="--output", advice=OR_FORMAT)
         if is_device(path):
             return StreamOutput(path, form, header=self.header)
         return FileOutput(path, form, header=self.header)
